@@ -17,25 +17,26 @@ export type CommandTools = {
   /** A client that returns bytes. */
   readonly raw: Client
   readonly redis: RedisConnection
-  readonly report: Omit<TerminalReport, 'end'>
+  readonly report: TerminalReport
   readonly log: Logger
   /** Aborts when the process is asked to stop. */
   readonly signal: AbortSignal
 }
 
 /**
- * Runs a command on the engines of the environment, and closes them. `run` returns what the command prints and its exit code. When it fails,
- * or is asked to stop, stderr says why after `failed.prefix`, and the exit code is `failed.code`.
+ * Runs a command on the engines of the environment, and closes them. When it fails, or is asked to stop (`stopped` is the reason), stderr
+ * says why after `failed`, and the exit code is `failedCode`.
  */
 export async function runEngineCommand(
   name: string,
-  failed: { readonly prefix: string; readonly code: number; readonly stopped: string },
-  run: (tools: CommandTools) => Promise<{ readonly output: string; readonly code: number }>,
+  { failed, failedCode, stopped }: { readonly failed: string; readonly failedCode: number; readonly stopped: string },
+  run: (tools: CommandTools) => Promise<void>,
 ): Promise<void> {
   const config = await configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
   const log = createLog({ name, level: 'error' }, destination({ fd: 2, sync: true }))
   const stop = new AbortController()
-  const onSignal = (): void => stop.abort(new Error(failed.stopped))
+  const { signal } = stop
+  const onSignal = (): void => stop.abort(new Error(stopped))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   const elasticsearch = connectElasticsearch(config)
   const raw = connectElasticsearchBytes(config)
@@ -43,15 +44,13 @@ export async function runEngineCommand(
   const source = kafkaSource(connectKafka(config, log))
   const report = reportTo(process.stderr)
   try {
-    await untilConnected(redis, stop.signal)
-    const { output, code } = await run({ config, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
-    report.end()
-    process.stdout.write(output)
-    process.exitCode = code
+    await untilConnected(redis, signal)
+    await run({ config, source, elasticsearch, raw, redis, report, log, signal })
   } catch (error) {
     report.end()
-    process.stderr.write(`${failed.prefix}${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)
-    process.exitCode = failed.code
+    process.stderr.write(`${failed}${summaryOf(signal.aborted ? signal.reason : error)}\n`)
+    process.exitCode = failedCode
   }
+  report.end()
   await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
 }

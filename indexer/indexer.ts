@@ -52,7 +52,7 @@ export async function startIndexer(service: Service): Promise<Started> {
     .catch((error: unknown) => {
       if (!signal.aborted) fail(error)
     })
-  release('pipeline', () => runner.stop())
+  release('pipeline', async () => runner.pipeline?.shutDown())
 
   return {
     checks: {

@@ -11,14 +11,13 @@ import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
-import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
+import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
 import type { RoundResult } from '../watermarkPublisher.ts'
 import { ServedGeneration, type Stores } from './servedGeneration.ts'
 
-/** How often it is checked that the generation is still the one to write. */
 const generationCheckMs = 1_000
-/** How often the settings of the topics are read. */
+/** Between two readings of the topics' settings. */
 const rulesCheckMs = 60_000
 
 type GenerationRunnerDeps = {
@@ -37,11 +36,12 @@ type GenerationRunnerDeps = {
   fail(error: unknown): void
 }
 
-/** Runs the pipeline of the generation to be written. When that generation is retired or lost, it goes on with the next one. */
+/** Runs the pipeline of the generation to be written; when that is retired or lost, that of the next one. */
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
   /** The generation that is written, and what writes it; undefined before the first one is opened. */
-  #current: { readonly served: ServedGeneration; readonly pipeline: Pipeline } | undefined
+  served: ServedGeneration | undefined
+  pipeline: Pipeline | undefined
   /** The greatest watermark that this process has published, of any generation: Redis may lose it. */
   #highestMs: number | undefined
   /** Whether the last round promised nothing, because deletions may have been missed. */
@@ -59,7 +59,8 @@ export class GenerationRunner {
     while (!stopping.aborted) {
       const served = await retries.untilDone('preparing indices', () => this.#openGeneration(), stopping)
       const pipeline = this.#createPipeline(served, rules.hasAppendTimes)
-      this.#current = { served, pipeline }
+      this.served = served
+      this.pipeline = pipeline
       log.info({ generation: served.generation.number }, 'generation opened for writing')
       const ended = AbortSignal.any([stopping, served.left])
       const watching = this.#watch(served, ended)
@@ -73,50 +74,37 @@ export class GenerationRunner {
     }
   }
 
-  /** Publishes what is in flight and leaves the group. */
-  async stop(): Promise<void> {
-    await this.pipeline?.shutDown()
-  }
-
-  get served(): ServedGeneration | undefined {
-    return this.#current?.served
-  }
-
-  get pipeline(): Pipeline | undefined {
-    return this.#current?.pipeline
-  }
-
   /** Why deletions may have been missed, so that no watermark is promised; undefined while there is no such reason. */
   missedReason(): string | undefined {
-    const policies = Object.entries(this.#rules.forgetful).map(
+    const reasons = Object.entries(this.#rules.forgetful).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
     )
     const assigned = this.pipeline?.consumer.assigned() ?? []
     const missed = assigned.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
-    const read = `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`
-    const reasons = [...policies, ...(missed.length > 0 ? [read] : [])]
+    if (missed.length > 0)
+      reasons.push(
+        `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`,
+      )
     return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
   }
 
   async #openGeneration(): Promise<ServedGeneration> {
     const { stores, source, closing } = this.#deps
-    const { CONSUMER_GROUP: group } = stores.config
-    this.#rules = await readTopicRules(source, stores.config)
-    const topics = documentTopics(stores.config)
-    const commits = {
-      own: [...(await fetchCommittedOffsets(source, group, topics)).values()],
-      rebuilt: [...(await fetchCommittedOffsets(source, rebuildGroup(group), topics)).values()],
-    }
-    return await ServedGeneration.open(stores, commits, Date.now, closing)
+    const { config } = stores
+    this.#rules = await readTopicRules(source, config)
+    const commitsOf = async (group: string): Promise<CommittedOffset[]> => [
+      ...(await fetchCommittedOffsets(source, group, documentTopics(config))).values(),
+    ]
+    const own = await commitsOf(config.CONSUMER_GROUP)
+    const rebuilt = await commitsOf(rebuildGroup(config.CONSUMER_GROUP))
+    return await ServedGeneration.open(stores, { own, rebuilt }, Date.now, closing)
   }
 
   #createPipeline(served: ServedGeneration, hasAppendTimes: boolean): Pipeline {
     const { stores, source, accountKeys, deadLetters, metrics, log, fail } = this.#deps
     const { config, elasticsearch, redis } = stores
     return new Pipeline({
-      config,
-      source,
-      elasticsearch,
+      ...{ config, source, elasticsearch, metrics, log, fail },
       generation: served.generation,
       groupId: config.CONSUMER_GROUP,
       topics: sourceTopics(config),
@@ -142,12 +130,9 @@ export class GenerationRunner {
           noteRaised: async (changedAtRaisedByMs) =>
             hasAppendTimes ? noteRaised(redis, changedAtRaisedByMs) : undefined,
           publishWatermarks: (owner, watermarks, known) =>
-            hasAppendTimes ? this.#publishWatermarks(served, owner, watermarks, known) : served.serveWithoutWatermark(),
+            hasAppendTimes ? this.#publishWatermarks(served, owner, watermarks, known) : served.publish(undefined),
         },
       },
-      metrics,
-      log,
-      fail,
     })
   }
 
@@ -160,16 +145,18 @@ export class GenerationRunner {
   ): Promise<RoundResult> {
     const documents = documentTopics(this.#deps.stores.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
-    const ofDocuments = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
+    const partitionWatermarks = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
     const reason = this.missedReason()
     if (reason !== undefined && !this.#isWithheld) this.#deps.log.warn(reason)
-    this.#isWithheld = reason !== undefined
-    const result = await served.publish(owner, everyPartition, ofDocuments, this.#highestMs, this.#isWithheld)
+    const isWithheld = reason !== undefined
+    this.#isWithheld = isWithheld
+    const highestMs = this.#highestMs
+    const result = await served.publish({ owner, everyPartition, partitionWatermarks, highestMs, isWithheld })
     this.#highestMs = served.watermarkMs ?? this.#highestMs
     return result
   }
 
-  /** Looks whether it is still the generation to write, until it has `ended`. A look that fails shows nothing. */
+  /** Leaves the generation when it is not the one to write any more. A check that fails says nothing. */
   async #watch(served: ServedGeneration, ended: AbortSignal): Promise<void> {
     for (let rulesReadAtMs = performance.now(); !ended.aborted; ) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)

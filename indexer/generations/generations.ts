@@ -6,6 +6,7 @@ import {
   type DocumentKind,
   documentKinds,
   type GenerationTag,
+  type Indices,
   type PhysicalIndex,
   physicalName,
   readDefinition,
@@ -17,14 +18,14 @@ import {
 export type Generation = {
   readonly number: number
   readonly tag: GenerationTag
-  readonly indices: Readonly<Record<DocumentKind, PhysicalIndex>>
+  readonly indices: Indices
   /** When the first of its indices was created (epoch ms). */
   readonly createdAtMs: number
   /** The read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
   /** All of its write aliases exist, and none of its indices has a write block. */
   readonly isWritable: boolean
-  /** It has served before, so it held everything below the watermark; since then it was written on or retired, never emptied. */
+  /** It has served, so it held everything below the watermark; since then it was written on or retired, never emptied. */
   readonly hasServed: boolean
   /** Its mappings are those of this release. */
   readonly hasCurrentMappings: boolean
@@ -33,21 +34,10 @@ export type Generation = {
 }
 
 /** A generation of which indices may be missing: its creation was interrupted, or somebody deleted them. */
-export type FoundGeneration = {
-  readonly number: number
-  readonly indices: ReadonlyMap<DocumentKind, FoundIndex>
-  readonly hasCurrentMappings: boolean
+export type FoundGeneration = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
+  readonly indices: readonly FoundIndex[]
   /** Undefined while an index is missing. */
   readonly complete: Generation | undefined
-}
-
-type FoundIndex = {
-  readonly name: PhysicalIndex
-  readonly uuid: string
-  readonly aliases: ReadonlySet<string>
-  readonly createdAtMs: number
-  readonly hasWriteBlock: boolean
-  readonly foreignSettings: readonly string[]
 }
 
 /** A generation named by a committed offset or by Redis. */
@@ -55,84 +45,220 @@ export type KnownGeneration = { readonly number: number; readonly tag: Generatio
 
 export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout: number }
 
-const readOfSettings = ['uuid', 'creation_date', 'blocks.write', 'lifecycle.name'].map(
-  (name) => `*.settings.index.${name}`,
-)
-const readOfIndices = ['*.aliases', '*.mappings._source', ...readOfSettings]
+type FoundIndex = NonNullable<ReturnType<typeof readPhysicalName>> & {
+  readonly name: PhysicalIndex
+  readonly state: estypes.IndicesIndexState
+}
 
-/** Finds every generation, lowest number first. */
-export async function findGenerations(
-  client: Client,
-  prefix: string,
-  options: RequestOptions,
-): Promise<FoundGeneration[]> {
-  const found = await client.indices.get(
-    {
-      index: documentKinds.map((kind) => `${aliasOf(prefix, kind)}-v*`),
-      features: ['aliases', 'settings', 'mappings'],
-      expand_wildcards: ['open', 'closed'],
-      filter_path: readOfIndices.join(),
-    },
-    options,
-  )
-  const own = new Map(
-    await Promise.all(documentKinds.map(async (kind) => [kind, (await readDefinition(kind)).version] as const)),
-  )
-  const byNumber = new Map<number, { indices: Map<DocumentKind, FoundIndex>; hasCurrentMappings: boolean }>()
-  for (const [name, state] of Object.entries(found)) {
-    const read = readPhysicalName(prefix, name)
-    if (read === undefined) continue
-    const { indices, hasCurrentMappings } = byNumber.get(read.generation) ?? {
-      indices: new Map(),
-      hasCurrentMappings: true,
-    }
-    indices.set(read.kind, {
-      name: name as PhysicalIndex,
-      uuid: String(state.settings?.index?.uuid ?? ''),
-      createdAtMs: Number(state.settings?.index?.creation_date ?? 0),
-      aliases: new Set(Object.keys(state.aliases ?? {})),
-      hasWriteBlock: String(state.settings?.index?.blocks?.write) === 'true',
-      foreignSettings: foreignSettings(name, state),
-    })
-    byNumber.set(read.generation, {
-      indices,
-      hasCurrentMappings: hasCurrentMappings && read.version === own.get(read.kind),
-    })
+const readOfSettings = ['uuid', 'creation_date', 'blocks.write', 'lifecycle.name']
+const readOfIndices = ['aliases', 'mappings._source', ...readOfSettings.map((name) => `settings.index.${name}`)]
+/** Set whatever templates say: documents are stored as they are sent, and read back byte for byte. */
+const ownSettings = { default_pipeline: '_none', final_pipeline: '_none', 'mapping.source.mode': 'stored' }
+
+/** The generations of one prefix of indices, and the aliases by which they are read and written. */
+export class Generations {
+  readonly #client: Client
+  readonly #prefix: string
+  readonly #shards: number
+  readonly #options: RequestOptions
+
+  constructor(client: Client, config: Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS'>, options: RequestOptions) {
+    this.#client = client
+    this.#prefix = config.INDEX_PREFIX
+    this.#shards = config.INDEX_SHARDS
+    this.#options = options
   }
-  const isReadFrom = (kind: DocumentKind, number: number): boolean =>
-    [...byNumber].every(
-      ([each, { indices }]) => (indices.get(kind)?.aliases.has(aliasOf(prefix, kind)) ?? false) === (each === number),
+
+  /** Finds every generation, lowest number first. */
+  async find(): Promise<FoundGeneration[]> {
+    const states = await this.#client.indices.get(
+      {
+        index: documentKinds.map((kind) => `${aliasOf(this.#prefix, kind)}-v*`),
+        features: ['aliases', 'settings', 'mappings'],
+        expand_wildcards: ['open', 'closed'],
+        filter_path: readOfIndices.map((path) => `*.${path}`).join(),
+      },
+      this.#options,
     )
-  return [...byNumber]
-    .sort(([a], [b]) => a - b)
-    .map(([number, each]) => ({ number, ...each, complete: complete(prefix, number, each, isReadFrom) }))
-}
-
-function complete(
-  prefix: string,
-  number: number,
-  { indices, hasCurrentMappings }: Pick<FoundGeneration, 'indices' | 'hasCurrentMappings'>,
-  isReadFrom: (kind: DocumentKind, number: number) => boolean,
-): Generation | undefined {
-  const found = documentKinds.flatMap((kind) => indices.get(kind) ?? [])
-  if (found.length < documentKinds.length) return undefined
-  const fingerprint = createHash('sha256')
-    .update(found.map(({ uuid }) => uuid).join())
-    .digest('hex')
-  return {
-    number,
-    tag: `${number}-${fingerprint.slice(0, 16)}` as GenerationTag,
-    indices: Object.fromEntries([...indices].map(([kind, { name }]) => [kind, name])) as Generation['indices'],
-    createdAtMs: Math.min(...found.map(({ createdAtMs }) => createdAtMs)),
-    isServing: documentKinds.every((kind) => isReadFrom(kind, number)),
-    isWritable: found.every(({ name, aliases, hasWriteBlock }) => aliases.has(writeAliasOf(name)) && !hasWriteBlock),
-    hasServed: found.every(({ aliases }) => aliases.has(servedAlias(prefix, number))),
-    hasCurrentMappings,
-    foreignSettings: found.flatMap((each) => each.foreignSettings),
+    const found = Object.entries(states).flatMap(([name, state]): FoundIndex[] => {
+      const read = readPhysicalName(this.#prefix, name)
+      return read === undefined ? [] : [{ ...read, name: name as PhysicalIndex, state }]
+    })
+    const current = new Set<string>()
+    for (const kind of documentKinds) current.add(`${kind} ${(await readDefinition(kind)).version}`)
+    const read = found.filter((each) => hasAlias(each, aliasOf(this.#prefix, each.kind)))
+    return [...Map.groupBy(found, ({ generation }) => generation)]
+      .sort(([a], [b]) => a - b)
+      .map(([number, indices]) => {
+        const hasCurrentMappings = indices.every(({ kind, version }) => current.has(`${kind} ${version}`))
+        return {
+          number,
+          hasCurrentMappings,
+          indices,
+          complete: this.#complete(number, hasCurrentMappings, indices, read),
+        }
+      })
   }
+
+  /** The generation that the read aliases point to, if it is complete. */
+  async serving(): Promise<Generation | undefined> {
+    return (await this.find()).find(({ complete }) => complete?.isServing)?.complete
+  }
+
+  #complete(
+    number: number,
+    hasCurrentMappings: boolean,
+    indices: readonly FoundIndex[],
+    read: readonly FoundIndex[],
+  ): Generation | undefined {
+    const found = documentKinds.flatMap((kind) => indices.findLast((each) => each.kind === kind) ?? [])
+    if (found.length < documentKinds.length) return undefined
+    const settings = found.map(({ state }) => state.settings?.index)
+    const uuids = settings.map((each) => String(each?.uuid ?? ''))
+    const fingerprint = createHash('sha256').update(uuids.join()).digest('hex')
+    const isBlocked = settings.some((each) => String(each?.blocks?.write) === 'true')
+    return {
+      ...{ number, hasCurrentMappings },
+      tag: `${number}-${fingerprint.slice(0, 16)}` as GenerationTag,
+      indices: Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices,
+      createdAtMs: Math.min(...settings.map((each) => Number(each?.creation_date ?? 0))),
+      isServing: read.length === found.length && found.every((each) => read.includes(each)),
+      isWritable: !isBlocked && found.every((each) => hasAlias(each, writeAliasOf(each.name))),
+      hasServed: found.every((each) => hasAlias(each, this.#servedAlias(number))),
+      foreignSettings: found.flatMap(({ name, state }) => foreignSettings(name, state)),
+    }
+  }
+
+  /** Creates the missing indices of a generation, which does not serve yet. Safe to call from several processes at once. */
+  async create(number: number): Promise<Generation> {
+    await Promise.all(documentKinds.map((kind) => this.#createIndex(kind, number)))
+    const created = (await this.find()).find((each) => each.number === number)?.complete
+    if (created === undefined) throw new Error(`generation ${number} is not complete`)
+    await this.expectOwnSettings(created)
+    return created
+  }
+
+  async #createIndex(kind: DocumentKind, number: number): Promise<void> {
+    const { version, settings, mappings } = await readDefinition(kind)
+    const index = physicalName(this.#prefix, kind, version, number)
+    const aliases = { [writeAliasOf(index)]: { is_write_index: true } }
+    const all = { ...settings, ...ownSettings, number_of_shards: this.#shards }
+    await this.#client.indices
+      .create({ index, settings: all, mappings, aliases }, this.#options)
+      .catch((error: unknown) => {
+        if (!isError(error, 'resource_already_exists_exception')) throw error
+      })
+  }
+
+  /** Deletes a generation that never served, and throws, if templates have added to it what would lose documents. */
+  async expectOwnSettings({ hasServed, foreignSettings: foreign, indices }: Generation): Promise<void> {
+    if (hasServed || foreign.length === 0) return
+    await this.#delete(Object.values(indices))
+    throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
+  }
+
+  async delete({ indices }: Pick<FoundGeneration, 'indices'>): Promise<void> {
+    await this.#delete(indices.map(({ name }) => name))
+  }
+
+  async #delete(index: PhysicalIndex[]): Promise<void> {
+    await this.#client.indices.delete({ index, ignore_unavailable: true }, this.#options)
+  }
+
+  /** The number of searches, points in time and scrolls that are open on a generation. */
+  async countReaders({ indices }: Pick<Generation, 'indices'>): Promise<number> {
+    const asked = { index: Object.values(indices), metric: 'search' } as const
+    const { _all: all } = await this.#client.indices.stats(asked, this.#options)
+    return all.total?.search?.open_contexts ?? 0
+  }
+
+  /**
+   * Points the read aliases to a generation, in one request, and removes the write aliases of every lower one. With `blocked`, changes nothing
+   * and rejects unless the markers of `blockWrites` are still there: otherwise the other generation may have been written since.
+   */
+  async serve(
+    { number }: Pick<Generation, 'number'>,
+    blocked?: { readonly generation: Pick<Generation, 'indices'>; readonly holder: string },
+  ): Promise<void> {
+    const markers = Object.values(blocked?.generation.indices ?? {}).map((index) => ({
+      remove: { index, alias: switchMarker(index, blocked?.holder ?? ''), must_exist: true },
+    }))
+    const moved = (await this.find()).flatMap((each) =>
+      each.indices.flatMap(({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
+        const read = aliasOf(this.#prefix, kind)
+        if (each.number === number) return [read, this.#servedAlias(number)].map((alias) => ({ add: { index, alias } }))
+        const retired = [read, ...(each.number < number ? [writeAliasOf(index)] : [])].filter(
+          (alias) => alias in aliases,
+        )
+        return retired.map((alias) => ({ remove: { index, alias, must_exist: false } }))
+      }),
+    )
+    await this.#updateAliases([...markers, ...moved]).catch((error: unknown) => {
+      if (!isError(error, 'aliases_not_found_exception')) throw error
+      throw new Error(
+        'indexers write the old generation again: the switch came too late. Nothing has changed; run the rebuild again',
+      )
+    })
+  }
+
+  /**
+   * Blocks writes to a generation, after those in flight. Replaces its write aliases by marker aliases of the rebuild `holder` first: a
+   * missing write alias tells indexers that a rebuild did this. They undo it once no rebuild holds the watermark. While the markers exist,
+   * nobody has written.
+   */
+  async blockWrites({ indices }: Pick<Generation, 'indices'>, holder: string): Promise<void> {
+    const actions = Object.values(indices).flatMap((index): estypes.IndicesUpdateAliasesAction[] => [
+      { remove: { index, alias: writeAliasOf(index), must_exist: false } },
+      { add: { index, alias: switchMarker(index, holder), is_hidden: true } },
+    ])
+    await this.#updateAliases(actions)
+    for (const index of Object.values(indices))
+      await this.#client.indices.addBlock({ index, block: 'write' }, this.#options)
+  }
+
+  /** Undoes `blockWrites`, and ends the right of that rebuild to switch; does nothing when a rebuild has switched, or an indexer has done this. */
+  async unblockWrites({ indices, isServing }: Pick<Generation, 'indices' | 'isServing'>): Promise<void> {
+    const index = Object.values(indices)
+    const found = await this.#client.indices.getAlias({ index }, this.#options)
+    const actions = documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => {
+      const [each, read] = [indices[kind], aliasOf(this.#prefix, kind)]
+      const markers = Object.keys(found[each]?.aliases ?? {}).filter((alias) =>
+        alias.startsWith(switchMarker(each, '')),
+      )
+      // Elasticsearch has no condition but `must_exist` of a removal: what still serves loses its read alias and gets it back.
+      const conditions = [...markers, ...(isServing ? [read] : [])]
+      return [
+        ...conditions.map((alias) => ({ remove: { index: each, alias, must_exist: true } })),
+        ...(isServing ? [{ add: { index: each, alias: read } }] : []),
+        { add: { index: each, alias: writeAliasOf(each), is_write_index: true } },
+      ]
+    })
+    try {
+      await this.#updateAliases(actions)
+    } catch (error) {
+      if (isError(error, 'aliases_not_found_exception')) return
+      throw error
+    }
+    await this.#client.indices.putSettings({ index, settings: { 'index.blocks.write': null } }, this.#options)
+  }
+
+  async #updateAliases(actions: estypes.IndicesUpdateAliasesAction[]): Promise<void> {
+    await this.#client.indices.updateAliases({ actions }, this.#options)
+  }
+
+  /** Set in the request by which a generation first serves. */
+  readonly #servedAlias = (number: number): string => `${this.#prefix}-generation-${number}-whole`
 }
 
-/** What an index has that we did not ask for and that loses documents, or parts of them: a lifecycle, a `_source` that leaves something out. */
+/** Exists while the rebuild `holder` has blocked writes to an index. */
+const switchMarker = (index: PhysicalIndex, holder: string): string => `${index}-switch-${holder}`
+
+const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliases?.[alias] !== undefined
+
+const isError = (error: unknown, type: string): boolean =>
+  error instanceof errors.ResponseError && error.message.includes(type)
+
+/** What templates have added to an index that loses documents, or parts of them: a lifecycle, a `_source` that leaves something out. */
 export function foreignSettings(
   name: string,
   { settings = {}, mappings = {} }: Pick<estypes.IndicesIndexState, 'settings' | 'mappings'>,
@@ -146,87 +272,8 @@ export function foreignSettings(
   ]
 }
 
-/** Deletes a generation that never served, and throws, if templates have added to it what would lose documents. */
-export async function expectOwnSettings(
-  client: Client,
-  generation: Generation,
-  options: RequestOptions,
-): Promise<void> {
-  const { hasServed, foreignSettings: foreign, indices } = generation
-  if (hasServed || foreign.length === 0) return
-  await client.indices.delete({ index: Object.values(indices), ignore_unavailable: true }, options)
-  throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
-}
-
-/** Set whatever templates say: documents are stored as they are sent, and read back byte for byte. */
-const ownSettings = { default_pipeline: '_none', final_pipeline: '_none', 'mapping.source.mode': 'stored' }
-
-/**
- * Creates the missing indices of a generation, which does not serve yet. Each index has `INDEX_SHARDS` primary shards. Safe to call from
- * several processes at once.
- */
-export async function createGeneration(
-  client: Client,
-  { INDEX_PREFIX: prefix, INDEX_SHARDS: number_of_shards }: Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS'>,
-  number: number,
-  options: RequestOptions,
-): Promise<Generation> {
-  await Promise.all(
-    documentKinds.map(async (kind) => {
-      const { version, settings, mappings } = await readDefinition(kind)
-      const index = physicalName(prefix, kind, version, number)
-      try {
-        await client.indices.create(
-          {
-            index,
-            settings: { ...settings, ...ownSettings, number_of_shards },
-            mappings,
-            aliases: { [writeAliasOf(index)]: { is_write_index: true } },
-          },
-          options,
-        )
-      } catch (error) {
-        if (!isAlreadyThere(error)) throw error
-      }
-    }),
-  )
-  const generations = await findGenerations(client, prefix, options)
-  const created = generations.find((each) => each.number === number)?.complete
-  if (created === undefined) throw new Error(`generation ${number} is not complete`)
-  await expectOwnSettings(client, created, options)
-  return created
-}
-
-/** The number of searches, points in time and scrolls that are open on a generation. */
-export async function countReaders(
-  client: Client,
-  { indices }: Pick<Generation, 'indices'>,
-  options: RequestOptions,
-): Promise<number> {
-  const { _all: all } = await client.indices.stats({ index: Object.values(indices), metric: 'search' }, options)
-  return all.total?.search?.open_contexts ?? 0
-}
-
-/** Deletes the indices of a generation. */
-export async function deleteGeneration(
-  client: Client,
-  { indices }: Pick<FoundGeneration, 'indices'>,
-  options: RequestOptions,
-): Promise<void> {
-  await client.indices.delete(
-    { index: [...indices.values()].map(({ name }) => name), ignore_unavailable: true },
-    options,
-  )
-}
-
 /** Parses the tag of a generation; undefined when it is no tag. */
 export function readTag(tag: string | undefined): KnownGeneration | undefined {
   const [, number] = /^(\d+)-[0-9a-f]{16}$/.exec(tag ?? '') ?? []
   return number === undefined ? undefined : { number: Number(number), tag: tag as GenerationTag }
 }
-
-/** Set in the request by which a generation first serves. */
-export const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`
-
-const isAlreadyThere = (error: unknown): boolean =>
-  error instanceof errors.ResponseError && error.message.includes('resource_already_exists_exception')

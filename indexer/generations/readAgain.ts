@@ -12,91 +12,77 @@ import { convertRecord } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { fetchCommittedOffsets } from '../startOffsets.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
-import type { Reconciliation } from './reconcile.ts'
-import type { Version } from './versions.ts'
+import type { Reconciliation, Version } from './reconcile.ts'
 
-/** Their ids are kept in memory. So many are no deletions that were missed: a topic has lost its records. */
+/** Their ids are kept in memory. So many are no missed deletions: a topic has lost its records. */
 const maxAbsent = 1_000_000
-const droppedAtOnce = 500
-
-type Ids = Set<DocumentId>
+const documentsAtOnce = 500
 
 /**
  * The live entities that the old generation has and the new one lacks. A topic that is purely compacted keeps a record of each live key: if
- * it holds none, the entity was deleted, and Kafka has forgotten the deletion before an indexer read it. A record that is a dead
- * letter counts: its entity lives on as it was before.
+ * it holds none, the entity was deleted, and Kafka has forgotten the deletion before an indexer read it. A dead letter counts as a
+ * record: its entity lives on as it was before.
  */
 export class ForgottenEntities {
-  readonly #topics: ReadonlyMap<EntityType, string>
-  readonly #ids = new Map<EntityType, Ids>()
-  #isCollecting = true
+  readonly #tools: CommandTools
+  /** By purely compacted topic; what other topics lack says nothing. */
+  readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
-  /** `topics`: those that are purely compacted, by what they hold. What others lack says nothing. */
-  constructor(topics: ReadonlyMap<EntityType, string>) {
-    this.#topics = topics
+  constructor(tools: CommandTools, { forgetful }: Pick<TopicRules, 'forgetful'>) {
+    const { TOPIC_FORMS, TOPIC_SUBMISSIONS } = tools.config
+    this.#tools = tools
+    const types = { [TOPIC_FORMS]: 'forms', [TOPIC_SUBMISSIONS]: 'submissions' } as const
+    this.#absent = Object.entries(types).flatMap(([topic, type]) =>
+      topic in forgetful ? [] : [{ topic, type, ids: new Set<DocumentId>() }],
+    )
   }
 
   /** Takes a document that the new generation lacks, unless it is to be copied. */
-  takes(kind: DocumentKind, id: DocumentId, version: number): boolean {
-    const type = entityTypeOf(kind)
-    if (!this.#isCollecting || version === deletedRevision || !this.#topics.has(type)) return false
-    const ids = this.#ids.get(type) ?? new Set()
-    this.#ids.set(type, ids.add(id))
-    if (ids.size > maxAbsent) throw new Error(`the topics hold no record of more than ${maxAbsent} ${type}`)
+  takes(kind: DocumentKind, { id, version }: Version): boolean {
+    const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
+    if (absent === undefined || version === deletedRevision) return false
+    if (absent.ids.add(id).size > maxAbsent)
+      throw new Error(`the topics hold no record of more than ${maxAbsent} ${absent.type}`)
     return true
   }
 
-  /** Looks which of them the topics still hold a record of, and has these copied. */
-  async settle(options: CommandTools, reconciliation: Reconciliation): Promise<void> {
-    this.#isCollecting = false
-    for (const [type, ids] of this.#ids) {
-      const held = await this.#heldIn(options, type, ids)
-      for (const id of held) ids.delete(id)
+  /** Copies those of which the topics still hold a record. */
+  async copyHeld(reconciliation: Reconciliation): Promise<void> {
+    const { source, report, signal } = this.#tools
+    for (const { topic, type, ids } of this.#absent) {
+      if (ids.size === 0) continue
+      report.step(`${topic} is read for ${ids.size} ${type} that the new generation lacks`)
+      const held = new Set<DocumentId>()
+      let records = 0
+      await source.readTopic({
+        ...{ topic, signal },
+        onRecord: async ({ key }) => {
+          records++
+          const id = key?.toString('latin1') as DocumentId | undefined
+          if (id !== undefined && ids.delete(id)) held.add(id)
+        },
+      })
+      // A topic that was lost and created anew says nothing, and a deletion is for good.
+      if (ids.size > records)
+        throw new Error(
+          `${topic} holds ${records} records and none of ${ids.size} ${type}: was it lost? Have them all appended again`,
+        )
       for (const kind of kindsOf[type]) await reconciliation.copy(kind, [...held])
-      if (ids.size > 0) options.report.step(`${ids.size} ${type} are in no record of their topic any more`)
+      if (ids.size > 0) report.step(`${ids.size} ${type} are in no record of their topic any more`)
     }
   }
 
-  async #heldIn({ source, report, signal }: CommandTools, type: EntityType, ids: Ids): Promise<Ids> {
-    const topic = this.#topics.get(type)
-    if (topic === undefined) return ids
-    report.step(`${topic} is read for ${ids.size} ${type} that the new generation lacks`)
-    const held: Ids = new Set()
-    let records = 0
-    await source.readTopic({
-      topic,
-      signal,
-      onRecord: async ({ key }) => {
-        records++
-        const id = key?.toString('latin1') as DocumentId | undefined
-        if (id !== undefined && ids.has(id)) held.add(id)
-      },
-    })
-    const absent = ids.size - held.size
-    // A topic that was lost and created anew says nothing, and a deletion is for good.
-    if (absent > records)
-      throw new Error(
-        `${topic} holds ${records} records and none of ${absent} ${type}: was it lost? Have them all appended again`,
-      )
-    return held
-  }
-
   /**
-   * Writes deletions of those that the new generation still lacks, so that whoever follows changes is told. To be called when it holds every
-   * record, also those that were appended while the topics were read. `extendHold` is called at least every few seconds.
+   * Writes deletions of those that the new generation still lacks, so that followers of changes are told. To be called when it holds every
+   * record, also those that were appended while the topics were read. Calls `extendHold` at least every few seconds.
    */
-  async drop(
-    { config, report }: CommandTools,
-    reconciliation: Reconciliation,
-    deletedAtMs: number,
-    extendHold: () => Promise<void>,
-  ): Promise<void> {
-    for (const [type, ids] of this.#ids) {
-      const topic = this.#topics.get(type) ?? ''
+  async drop(reconciliation: Reconciliation, deletedAtMs: number, extendHold: () => Promise<void>): Promise<void> {
+    const { config, report } = this.#tools
+    for (const { topic, type, ids } of this.#absent) {
       const all = [...ids]
       let dropped = 0
-      for (let at = 0; at < all.length; at += droppedAtOnce) {
-        const some = all.slice(at, at + droppedAtOnce)
+      for (let at = 0; at < all.length; at += documentsAtOnce) {
+        const some = all.slice(at, at + documentsAtOnce)
         dropped += await reconciliation.addMissing(some.flatMap((id) => deletionOf(topic, id, deletedAtMs, config)))
         await extendHold()
       }
@@ -113,42 +99,35 @@ function deletionOf(topic: string, id: DocumentId, deletedAtMs: number, config: 
   return projection.kind === 'documents' ? projection.documents : []
 }
 
-/** The document topics that are purely compacted, by what they hold. */
-export const purelyCompacted = (
-  { TOPIC_FORMS: forms, TOPIC_SUBMISSIONS: submissions }: Config,
-  { forgetful }: Pick<TopicRules, 'forgetful'>,
-): ReadonlyMap<EntityType, string> =>
-  new Map(Object.entries({ forms, submissions }).filter(([, topic]) => !(topic in forgetful)) as [EntityType, string][])
-
-const raisedAtOnce = 500
-/** Indexers that run commit what they have read within a second. */
 const patienceMs = 5_000
 const pollMs = 250
 
-/** Topic → partition → the records of it that no indexer has committed. */
-type Unseen = ReadonlyMap<string, ReadonlyMap<number, OffsetSpan>>
+/** By partition name. */
+type Ranges = ReadonlyMap<string, OffsetRange & TopicPartition>
 
 /**
- * Gives records a `changedAt` not below `watermarkMs`, the last watermark that readers know, if they were read before it was known (`readBefore`,
- * by partition name) and no indexer has committed them: readers see them first in the new generation. Indexers that run commit them within
- * a second; when they are behind or stopped, the records are read once more. No content changes: one of two contents under one revision is a
- * dead letter. `extendHold` is called at least every few seconds.
+ * Gives records a `changedAt` not below `watermarkMs`, the last watermark that readers know, if they were read before it was known (`readBefore`)
+ * and no indexer has committed them: readers see them first in the new generation. Indexers that run commit them within a second; when they
+ * are behind or stopped, the records are read once more. No content changes: one of two contents under one revision is a dead letter.
+ * Calls `extendHold` at least every few seconds.
  */
 export async function raiseUnseen(
-  options: CommandTools,
+  tools: CommandTools,
   reconciliation: Reconciliation,
   watermarkMs: number,
-  readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
+  readBefore: Ranges,
   extendHold: () => Promise<void>,
 ): Promise<void> {
-  const { config, source, signal } = options
-  let unseen = await findUnseen(options, readBefore)
-  for (let waitedMs = 0; unseen.size > 0 && waitedMs < patienceMs; waitedMs += pollMs) {
+  const { config, source, signal } = tools
+  let unseen = await findUnseen(tools, readBefore)
+  for (let waitedMs = 0; unseen.length > 0 && waitedMs < patienceMs; waitedMs += pollMs) {
     await sleep(pollMs, undefined, { signal })
     await extendHold()
-    unseen = await findUnseen(options, readBefore)
+    unseen = await findUnseen(tools, readBefore)
   }
-  for (const [topic, ranges] of unseen) {
+  for (const topic of documentTopics(config)) {
+    const ranges = new Map(unseen.flatMap((each) => (each.topic === topic ? [[each.partition, each]] : [])))
+    if (ranges.size === 0) continue
     const kind: DocumentKind = topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
     let pending: Version[] = []
     const raise = async (): Promise<void> => {
@@ -167,22 +146,21 @@ export async function raiseUnseen(
         if (projection.kind !== 'documents') return
         const lists = projection.documents.filter((each) => each.kind === kind)
         pending.push(...lists.map(({ id, version }) => ({ id, version, changedAt: toInstant(changedAtMs) })))
-        if (pending.length >= raisedAtOnce) await raise()
+        if (pending.length >= documentsAtOnce) await raise()
       },
     })
     await raise()
   }
 }
 
+/** The records that no indexer has committed. */
 async function findUnseen(
   { config, source }: CommandTools,
-  readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
-): Promise<Unseen> {
+  readBefore: Ranges,
+): Promise<readonly (TopicPartition & OffsetSpan)[]> {
   const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))
-  const unseen = new Map<string, Map<number, OffsetSpan>>()
-  for (const [name, { topic, partition, low, high }] of readBefore) {
+  return [...readBefore].flatMap(([name, { topic, partition, low, high }]) => {
     const from = committed.get(name)?.position ?? low
-    if (from < high) unseen.set(topic, new Map([...(unseen.get(topic) ?? []), [partition, { from, to: high }]]))
-  }
-  return unseen
+    return from < high ? [{ topic, partition, from, to: high }] : []
+  })
 }

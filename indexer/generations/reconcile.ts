@@ -1,78 +1,77 @@
-import type { Client } from '@elastic/elasticsearch'
 import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
 import { type DocumentWrite, withChangedAt } from '../../src/core/stores/documents.ts'
 import {
   type DocumentKind,
   documentKinds,
   entityTypeOf,
+  isList,
   kindsOf,
   type PhysicalIndex,
 } from '../../src/core/stores/indices.ts'
-import { multiGet } from '../../src/core/stores/readDocuments.ts'
-import { bulkBounds, bulkQuestions, encodeBulk, sendBulk, type VersionType } from '../bulk/bulkApi.ts'
+import { multiGet, scan } from '../../src/core/stores/readDocuments.ts'
+import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
+import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refresh.ts'
-import type { Generation } from './generations.ts'
-import { readVersions, requestTimeoutMs, shardsOf, type Version, writtenVersions } from './versions.ts'
+import type { Generation, RequestOptions } from './generations.ts'
 
-type ReconcileOptions = {
-  readonly elasticsearch: Client
-  /** A client that returns bytes. */
-  readonly raw: Client
-  readonly from: Generation
-  readonly to: Generation
-  /** Takes entities that only the old generation has, until it is known whether the topics still hold them. */
-  readonly forgotten: { takes(kind: DocumentKind, id: DocumentId, version: number): boolean }
-  readonly signal: AbortSignal
-  onProgress(documents: number): void
-  /** Called with the reason why documents cannot be written, and with null once they are written again. */
-  onBlocked(reason: string | null): void
+/** What is compared of a document; only list documents have more than id and version. */
+export type Version = {
+  readonly id: DocumentId
+  /** 0 for a document that is not there. */
+  readonly version: number
+  /** Of a tombstone the instant of deletion. */
+  readonly changedAt?: Instant | undefined
+  /** Of what its record says; undefined for a tombstone. */
+  readonly digest?: string | undefined
 }
 
-/** What came of comparing an old and a new index of one kind. */
-export type Comparison = {
-  /** Documents of the old index that were compared. */
-  readonly documents: number
-  /** Documents that were copied, because the new index had a lower version or none. */
-  readonly reconciled: number
-  /** Documents that have a higher version in the new index. */
-  readonly newerInTarget: number
-}
+/** How many documents of an index of the old generation were compared, were copied, and are newer in the new one. */
+type Tally = { documents: number; reconciled: number; newerInTarget: number }
 
+/** The time of a list document's change: members of its source and fields of its index. */
+const timeFields = ['changedAt', 'tombstone.deletedAt']
+
+type Tools = Pick<CommandTools, 'elasticsearch' | 'raw' | 'report' | 'signal'>
+
+const requestTimeoutMs = 60_000
+const versionsPerRequest = 2_000
 /** Each may be a megabyte or more. */
 const sourcesPerRequest = 20
 
 /**
- * Copies documents that are missing or older in the new generation from the old one. Compaction removes records that a rebuild
- * would need: tombstones after their retention, and a high revision that a late record with a lower one has replaced. Of equal
- * documents the later `changedAt` is kept: it depends on watermarks that only the indexers knew (see `ChangeTimes`). Of two contents
- * under one revision that of the old generation stays: compaction has removed its record, and the later one is a dead letter. Every pass
- * compares what was written since the pass before, by the sequence numbers of the shards.
+ * Copies what the new generation (`to`) lacks of the old one (`from`). Compaction removes records that a rebuild would need: tombstones after
+ * their retention, and a high revision that a late record with a lower one has replaced. Of equal documents the later `changedAt` stays: it
+ * depends on watermarks that only the indexers knew (see `ChangeTimes`). Of two contents under one revision that of the old generation
+ * stays: compaction has removed its record, and the later one is a dead letter.
  */
 export class Reconciliation {
-  readonly #options: ReconcileOptions
+  readonly from: Generation
+  readonly to: Generation
+  readonly #tools: Tools
+  readonly #request: RequestOptions
   /** `<index>/<shard>` → the highest sequence number that was compared. */
   readonly #compared = new Map<string, number>()
-  readonly #copies: BulkWriter
-  readonly #replacements: BulkWriter
+  readonly #writer: BulkWriter
   /** Rejects when the writer meets a bug, or the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
 
-  constructor(options: ReconcileOptions) {
-    this.#options = options
-    const { signal } = options
+  constructor(tools: Tools, from: Generation, to: Generation) {
+    const { elasticsearch, report, signal } = tools
+    this.from = from
+    this.to = to
+    this.#tools = tools
+    this.#request = { signal, requestTimeout: requestTimeoutMs }
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
-    this.#copies = this.#openWriter('external')
-    this.#replacements = this.#openWriter('external_gte')
-  }
-
-  #openWriter(versionType: VersionType): BulkWriter {
-    const { elasticsearch, to, signal, onBlocked } = this.#options
     const access = { timeoutMs: requestTimeoutMs, signal }
-    return new BulkWriter({
-      send: (documents) => sendBulk(elasticsearch, encodeBulk(to.indices, documents, versionType), documents, access),
+    let waitingFor: string | undefined
+    this.#writer = new BulkWriter({
+      // Also over documents of the same version: what the old generation holds stays.
+      send: (documents) =>
+        sendBulk(elasticsearch, encodeBulk(to.indices, documents, 'external_gte'), documents, access),
       ...bulkQuestions(elasticsearch, to.indices, access),
       ...bulkBounds,
       maxConcurrentRequests: 1,
@@ -80,80 +79,115 @@ export class Reconciliation {
       elapsedMs: () => performance.now(),
       random: Math.random,
       signal,
-      onBlocked: (trouble) => onBlocked(trouble?.reason ?? null),
+      onBlocked: (trouble) => {
+        if (trouble !== null && trouble.reason !== waitingFor) report.step(`waiting: ${trouble.reason}`)
+        waitingFor = trouble?.reason
+      },
       onFatal: this.#stopped.reject,
     })
   }
 
   /**
-   * Compares what was written to the old generation since the last pass, and copies what is missing or older in the new one. Rejects if it
-   * still is after that.
+   * Compares what was written to the old generation since the last pass, by the sequence numbers of the shards, and copies what the new one
+   * lacks. A document that it lacks altogether is left out if `isForgotten`. `onCompared` is told numbers of documents.
    */
-  async pass(): Promise<Readonly<Record<DocumentKind, Comparison>>> {
-    const { elasticsearch, from, to, signal } = this.#options
-    const index = documentKinds.flatMap((kind) => [from.indices[kind], to.indices[kind]])
+  async pass(
+    isForgotten: (kind: DocumentKind, old: Version) => boolean = () => false,
+    onCompared: (documents: number) => void = () => undefined,
+  ): Promise<Readonly<Record<DocumentKind, Tally>>> {
+    const index = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
     // Any copy may answer the searches below, and what they miss no later pass compares.
-    await refreshEveryCopy(elasticsearch, index, { signal, requestTimeout: requestTimeoutMs })
-    const compared: [DocumentKind, Comparison][] = []
-    for (const kind of documentKinds) compared.push([kind, await this.#passOf(kind)])
-    return Object.fromEntries(compared) as Record<DocumentKind, Comparison>
+    await refreshEveryCopy(this.#tools.elasticsearch, index, this.#request)
+    const tallies: [DocumentKind, Tally][] = []
+    for (const kind of documentKinds) {
+      const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
+      tallies.push([kind, tally])
+      for await (const old of this.#writtenSince(kind)) {
+        await this.#compare(kind, old, isForgotten, tally)
+        onCompared(old.length)
+      }
+    }
+    return Object.fromEntries(tallies) as Record<DocumentKind, Tally>
   }
 
-  async #passOf(kind: DocumentKind): Promise<Comparison> {
-    const { elasticsearch, raw, from, signal, onProgress } = this.#options
-    const index = from.indices[kind]
-    const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
-    for (const { shard, last } of await shardsOf(elasticsearch, index, signal)) {
-      const shardName = `${index}/${shard}`
-      const written = { shard, above: this.#compared.get(shardName) ?? -1, last }
-      for await (const old of writtenVersions(raw, index, kind, written, signal)) {
-        const { reconciled, newerInTarget } = await this.#compare(kind, old)
-        tally.documents += old.length
-        tally.reconciled += reconciled
-        tally.newerInTarget += newerInTarget
-        onProgress(old.length)
-      }
-      this.#compared.set(shardName, last)
+  async *#writtenSince(kind: DocumentKind): AsyncGenerator<Version[]> {
+    const index = this.from.indices[kind]
+    const stats = await this.#tools.elasticsearch.indices.stats({ index, level: 'shards' }, this.#request)
+    const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
+    if (shards.length === 0) throw new Error(`${index} has no shard statistics`)
+    for (const [shard, copies] of shards) {
+      const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.max_seq_no
+      if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
+      const above = this.#compared.get(`${index}/${shard}`) ?? -1
+      if (last > above) yield* this.#written(kind, shard, above, last)
+      this.#compared.set(`${index}/${shard}`, last)
     }
-    return tally
+  }
+
+  /** What was written to a shard above one sequence number, up to and including another. */
+  async *#written(kind: DocumentKind, shard: string, above: number, last: number): AsyncGenerator<Version[]> {
+    const times = timeFields.map((field) => ({ field, format: 'strict_date_time' }))
+    const asked = {
+      query: { range: { _seq_no: { gt: above, lte: last } } },
+      preference: `_shards:${shard}`,
+      size: versionsPerRequest,
+      _source: false,
+      docvalue_fields: isList(kind) ? [...times, { field: 'digest' }] : [],
+    }
+    for await (const part of scan(this.#tools.raw, this.from.indices[kind], asked, this.#request))
+      yield part.map(({ id, version, fields }) => {
+        const values = (fields === '' ? {} : JSON.parse(fields)) as Readonly<Record<string, readonly string[]>>
+        const [changedAt] = timeFields.flatMap((field) => values[field] ?? []) as Instant[]
+        return { id, version, changedAt, digest: values['digest']?.[0] }
+      })
   }
 
   /** Copies what is missing, older, of another content or of an earlier `changedAt` in the new index. */
-  async #compare(kind: DocumentKind, old: readonly Version[]): Promise<Omit<Comparison, 'documents'>> {
+  async #compare(
+    kind: DocumentKind,
+    old: readonly Version[],
+    isForgotten: (kind: DocumentKind, old: Version) => boolean,
+    tally: Tally,
+  ): Promise<void> {
     const known = await this.#versions(kind, old)
     const versionOf = (at: number): number => known[at]?.version ?? 0
-    const missing = old.filter((each, at) => each.version > versionOf(at) && !this.#isTaken(kind, each, versionOf(at)))
+    const missing = old.filter(
+      (each, at) => each.version > versionOf(at) && !(versionOf(at) === 0 && isForgotten(kind, each)),
+    )
     const others = old.filter(
       ({ version, digest }, at) => version === versionOf(at) && digest !== undefined && digest !== known[at]?.digest,
     )
-    await this.copy(kind, missing.map(idOf))
+    const copied = await this.copy(kind, missing.map(idOf))
+    if (copied < missing.length) throw new Error(`${missing.length - copied} ${kind} cannot be read again`)
     await this.#keepTimes(kind, old, known)
-    for (let at = 0; at < others.length; at += sourcesPerRequest)
-      await this.#replaceContents(kind, others.slice(at, at + sourcesPerRequest))
-    const copied = await this.#versions(kind, missing)
-    const lacking = missing.find(({ version }, at) => version > (copied[at]?.version ?? 0))
-    if (lacking !== undefined) throw new Error(`${kind} differ after reconciliation: ${lacking.id}`)
-    const newerInTarget = old.filter(({ version }, at) => version < versionOf(at)).length
-    return { reconciled: missing.length, newerInTarget }
-  }
-
-  /** Whether a document that the new generation lacks waits until it is known whether the topics still hold its entity. */
-  #isTaken(kind: DocumentKind, { id, version }: Version, known: number): boolean {
-    return known === 0 && this.#options.forgotten.takes(kind, id, version)
+    for (const each of kindsOf[entityTypeOf(kind)]) await this.copy(each, others.map(idOf))
+    tally.documents += old.length
+    tally.reconciled += missing.length
+    tally.newerInTarget += old.filter(({ version }, at) => version < versionOf(at)).length
   }
 
   /** Versions in the new index, in the order of the documents. */
   async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
-    const { raw, to, signal } = this.#options
-    return await readVersions(raw, to.indices[kind], kind, documents.map(idOf), signal)
+    const members = isList(kind) ? [...timeFields, 'digest'] : []
+    const ids = documents.map(idOf)
+    const found = await multiGet(this.#tools.raw, this.to.indices[kind], ids, members, this.#request)
+    return ids.map((id, at) => {
+      const { version = 0, source = '' } = found[at] ?? {}
+      const list = (source === '' ? {} : JSON.parse(source)) as Pick<Version, 'changedAt' | 'digest'> & {
+        readonly tombstone?: { readonly deletedAt?: Instant }
+      }
+      return { id, version, changedAt: list.changedAt ?? list.tombstone?.deletedAt, digest: list.digest }
+    })
   }
 
-  /** Copies documents from the old generation; one that is not there, or has a higher version in the new one, is left out. */
-  async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<void> {
-    for (let at = 0; at < ids.length; at += sourcesPerRequest) {
-      const some = ids.slice(at, at + sourcesPerRequest)
-      await this.#write(this.#copies, await this.#sources(this.#options.from.indices[kind], kind, some))
+  /** Copies documents from the old generation, unless they are not there or have a higher version in the new one; returns how many are there. */
+  async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<number> {
+    let copied = 0
+    for await (const documents of this.#sources(this.from.indices[kind], kind, ids)) {
+      await this.#write(documents)
+      copied += documents.length
     }
+    return copied
   }
 
   /** Writes those of the documents that the new generation lacks; returns how many. */
@@ -163,7 +197,7 @@ export class Reconciliation {
       const ofKind = documents.filter((each) => each.kind === kind)
       const known = await this.#versions(kind, ofKind)
       const missing = ofKind.filter((_, at) => known[at]?.version === 0)
-      await this.#write(this.#copies, missing)
+      await this.#write(missing)
       added += missing.length
     }
     return added
@@ -174,48 +208,46 @@ export class Reconciliation {
     await this.#keepTimes(kind, times, await this.#versions(kind, times))
   }
 
-  /** Gives entities of the new generation the list and detail documents of the old one. */
-  async #replaceContents(kind: DocumentKind, lists: readonly Version[]): Promise<void> {
-    const { from } = this.#options
-    for (const each of kindsOf[entityTypeOf(kind)])
-      await this.#write(this.#replacements, await this.#sources(from.indices[each], each, lists.map(idOf)))
-  }
-
   /** Gives documents of the new index, which are `known`, the later times of others with the same version. */
   async #keepTimes(kind: DocumentKind, others: readonly Version[], known: readonly Version[]): Promise<void> {
     const later = others.filter(
       ({ version, changedAt = '' }, at) => version === known[at]?.version && changedAt > (known[at]?.changedAt ?? ''),
     )
-    for (let at = 0; at < later.length; at += sourcesPerRequest) {
-      const times = new Map(later.slice(at, at + sourcesPerRequest).map(({ id, changedAt }) => [id, changedAt]))
-      const sources = await this.#sources(this.#options.to.indices[kind], kind, [...times.keys()])
-      const changed = sources.flatMap((each) => {
-        const changedAt = times.get(each.id)
-        return changedAt === undefined ? [] : [{ ...each, source: withChangedAt(each.source, changedAt) }]
+    const times = new Map(later.map(({ id, changedAt }) => [id, changedAt]))
+    for await (const documents of this.#sources(this.to.indices[kind], kind, later.map(idOf)))
+      await this.#write(
+        documents.map((each) => {
+          const changedAt = times.get(each.id)
+          return changedAt === undefined ? each : { ...each, source: withChangedAt(each.source, changedAt) }
+        }),
+      )
+  }
+
+  /** Reads whole documents, some at a time; one that is not there is left out. */
+  async *#sources(
+    index: PhysicalIndex,
+    kind: DocumentKind,
+    ids: readonly DocumentId[],
+  ): AsyncGenerator<DocumentWrite[]> {
+    for (let at = 0; at < ids.length; at += sourcesPerRequest) {
+      const some = ids.slice(at, at + sourcesPerRequest)
+      const found = await multiGet(this.#tools.raw, index, some, undefined, this.#request)
+      yield found.flatMap((each): DocumentWrite[] => {
+        if (each === undefined) return []
+        const { id, version, source } = each
+        // A line of a bulk request has no line breaks. Tabs stay: they delimit summaries.
+        const line = Buffer.from(source.replace(/[\n\r]/g, ''))
+        return [{ kind, id, teamId: teamIdOf(id), version: version as Revision, source: line }]
       })
-      await this.#write(this.#replacements, changed)
     }
   }
 
-  /** Reads whole documents; one that is not there is left out. */
-  async #sources(index: PhysicalIndex, kind: DocumentKind, ids: readonly DocumentId[]): Promise<DocumentWrite[]> {
-    const { raw, signal } = this.#options
-    const found = await multiGet(raw, index, ids, undefined, { signal, requestTimeout: requestTimeoutMs })
-    return found.flatMap((each): DocumentWrite[] => {
-      if (each === undefined) return []
-      const { id, version } = each
-      // A line of a bulk request has no line breaks. Tabs stay: they delimit summaries.
-      const source = Buffer.from(each.source.replace(/[\n\r]/g, ''))
-      return [{ kind, id, teamId: teamIdOf(id), version: version as Revision, source }]
-    })
-  }
-
-  async #write(writer: BulkWriter, documents: readonly DocumentWrite[]): Promise<void> {
+  async #write(documents: readonly DocumentWrite[]): Promise<void> {
     const stored = documents.map(
       (each) =>
         new Promise<Outcome>((done) => {
           const name = (): string => `${each.kind} ${each.id}`
-          writer.submit({ documents: [each], version: each.version, isCompared: false, name, done })
+          this.#writer.submit({ documents: [each], version: each.version, isCompared: false, name, done })
         }),
     )
     const outcomes = await Promise.race([Promise.all(stored), this.#stopped.promise])

@@ -4,25 +4,14 @@ import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import {
   isWatermarkHeld,
-  type PartitionWatermarks,
   publishWatermark,
   readWatermarkGeneration,
   setWatermarkGeneration,
-  type WatermarkResult,
 } from '../../src/core/stores/watermark.ts'
 import type { CommittedOffset } from '../startOffsets.ts'
 import type { RoundResult } from '../watermarkPublisher.ts'
-import { serveGeneration, unblockWrites } from './aliases.ts'
-import { chooseGeneration, type Decision, decideOpening, decideRound, isToBeWritten, readersOf } from './decide.ts'
-import {
-  createGeneration,
-  expectOwnSettings,
-  findGenerations,
-  type Generation,
-  type KnownGeneration,
-  type RequestOptions,
-  readTag,
-} from './generations.ts'
+import { chooseGeneration } from './chooseGeneration.ts'
+import { type Generation, Generations, readTag } from './generations.ts'
 
 export type Stores = {
   readonly config: Config
@@ -36,57 +25,52 @@ type GroupCommits = { readonly own: readonly CommittedOffset[]; readonly rebuilt
 const timeoutMs = 30_000
 
 /**
- * The generation of indices that this indexer writes and publishes the watermark of. What it observes of the generation, `decide.ts` turns into
- * what it does. One that was lost (deleted, or restored from an older snapshot) is built again from Kafka: the watermark is withdrawn, and
- * the generation serves once it holds every record that was appended before the build began.
+ * The generation that this indexer writes, and publishes the watermark of. One that was lost (deleted, or restored from an older snapshot) is
+ * built again from Kafka: the watermark is withdrawn, and the generation serves once it holds every record appended before the build began.
  */
 export class ServedGeneration {
   readonly generation: Generation
   readonly #stores: Stores
-  readonly #options: RequestOptions
-  readonly #clock: () => number
+  readonly #generations: Generations
   /** The generation whose watermarks counted when this one was opened. */
   readonly #adoptedBefore: GenerationTag | undefined
   readonly #left = new AbortController()
   /** Nobody reads it, because it may lack what the watermark promised. */
-  #isBuilding = false
+  #isBuilding: boolean
   /** The start of the build, while the generation does not hold everything below an earlier watermark. */
   #floorMs: number | undefined
   #watermarkMs: number | undefined
 
-  private constructor(
-    stores: Stores,
-    generation: Generation,
-    adoptedBefore: GenerationTag | undefined,
-    clock: () => number,
-    options: RequestOptions,
-  ) {
+  private constructor(stores: Stores, generations: Generations, own: Own, floorMs: number | undefined) {
     this.#stores = stores
-    this.generation = generation
-    this.#adoptedBefore = adoptedBefore
-    this.#clock = clock
-    this.#options = options
+    this.#generations = generations
+    this.generation = own.generation
+    this.#adoptedBefore = own.adopted
+    this.#floorMs = floorMs
+    this.#isBuilding = floorMs !== undefined && !own.generation.isServing
   }
 
   /**
-   * Finds the generation to write, or creates one. Rejects when its mappings are of another release, or while a rebuild is about to switch;
-   * safe to call from several processes at once.
+   * Finds the generation to write, or creates one. Rejects when its mappings are of another release, or while a rebuild is about to switch.
+   * Safe to call from several processes at once.
    */
-  static async open(
-    stores: Stores,
-    commits: GroupCommits,
-    clock: () => number,
-    signal: AbortSignal,
-  ): Promise<ServedGeneration> {
-    const options = { signal, requestTimeout: timeoutMs }
+  static async open(stores: Stores, commits: GroupCommits, clock: () => number, signal: AbortSignal) {
+    const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
     for (;;) {
-      const { generation, adopted, holdsPromised } = await findOwn(stores, commits, options)
-      const served = new ServedGeneration(stores, generation, adopted, clock, options)
-      const isHeld = await served.#isClosedUnderHold(generation)
-      const decision = decideOpening({ ...generation, isHeld, holdsPromised })
-      await served.#do(decision)
-      // A rebuild that was only late may have switched instead.
-      if (decision !== 'unblock') return served
+      const own = await findOwn(stores, generations, commits)
+      const { number, hasCurrentMappings, isWritable, isServing } = own.generation
+      if (!hasCurrentMappings)
+        throw new Error(
+          `generation ${number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
+        )
+      if (isWritable) {
+        const served = new ServedGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
+        await (isServing || !own.holdsPromised ? served.#adopt() : served.#serve())
+        return served
+      }
+      if (await isWatermarkHeld(stores.redis)) throw new Error('a rebuild is about to switch')
+      // The rebuild that closed it has died. One that was only late may have switched instead.
+      await generations.unblockWrites(own.generation)
     }
   }
 
@@ -105,131 +89,87 @@ export class ServedGeneration {
     return this.#isBuilding ? `generation ${this.generation.number} is being built from Kafka` : undefined
   }
 
-  /** Looks whether it is still the generation to write: its indices exist and are writable, and no other generation serves. */
+  /** Whether it is still the generation to write: its indices exist and are writable, and no other generation serves. */
   async isCurrent(): Promise<boolean> {
-    const { config, elasticsearch } = this.#stores
+    const { redis } = this.#stores
     const isBuilding = this.#isBuilding
-    const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, this.#options)
-    const own = found.find(({ complete }) => complete?.tag === this.generation.tag)?.complete
-    const readers = readersOf(found, this.generation)
-    const isHeld = own !== undefined && (await this.#isClosedUnderHold(own))
-    if (!isToBeWritten({ readers, isWritable: own?.isWritable ?? false, isHeld, isBuilding })) this.#left.abort()
+    const found = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
+    const own = found.find(({ tag }) => tag === this.generation.tag)
+    // Where nobody reads what is not being built, the read aliases were removed: opening the generation again restores them.
+    const isRead = own?.isServing === true || (isBuilding && !found.some(({ isServing }) => isServing))
+    // The hold of a rebuild that has died expires: opening the generation again gives its writes back.
+    const isOpen = own?.isWritable === true || (own !== undefined && (await isWatermarkHeld(redis)))
+    if (!isRead || !isOpen) this.#left.abort()
     // Another indexer may have made it serve.
-    if (readers === 'its own') this.#isBuilding = false
+    if (own?.isServing) this.#isBuilding = false
     return !this.left.aborted
   }
 
   /**
-   * Publishes partition watermarks of this generation, after checking that it is current: those of a retired one are not true. `highestMs`
-   * is the greatest watermark that this process knows of; `isWithheld`: a deletion may have been missed.
+   * Publishes partition watermarks of this generation, after checking that it is current: those of a retired one are not true. Without append
+   * times there is no `round` and no watermark to wait for: readers read what there is.
    */
-  async publish(
-    owner: string,
-    everyPartition: readonly string[],
-    watermarks: PartitionWatermarks,
-    highestMs: number | undefined,
-    isWithheld: boolean,
-  ): Promise<RoundResult> {
+  async publish(round: Omit<Parameters<typeof publishWatermark>[1], 'generation'> | undefined): Promise<RoundResult> {
     const { redis } = this.#stores
     if (!(await this.isCurrent())) return 'retired'
-    const result = await publishWatermark(redis, {
-      generation: this.generation.tag,
-      owner,
-      everyPartition,
-      partitionWatermarks: watermarks,
-      highestMs,
-      isWithheld,
-    })
-    if (result.kind === 'published' || result.kind === 'withheld') {
+    const result = round && (await publishWatermark(redis, { generation: this.generation.tag, ...round }))
+    if (result?.kind === 'published' || result?.kind === 'withheld') {
       this.#watermarkMs = result.kind === 'published' ? result.watermarkMs : undefined
       this.#floorMs = undefined
     }
-    return await this.#endRound(result.kind)
-  }
-
-  /** Without append times there is no watermark to wait for: readers read what there is. */
-  async serveWithoutWatermark(): Promise<RoundResult> {
-    return (await this.isCurrent()) ? await this.#endRound('no append times') : 'retired'
-  }
-
-  async #endRound(answer: WatermarkResult['kind'] | 'no append times'): Promise<RoundResult> {
     // A look at the same time may have shown meanwhile that it is not the one to write.
-    const decision = this.left.aborted ? 'leave' : decideRound(answer, this.#isBuilding)
-    await this.#do(decision)
-    return decision === 'leave' ? 'retired' : decision === 'rejoin' ? 'displaced' : 'continue'
-  }
-
-  /** A rebuild closes the old generation just before it switches. The hold on the watermark of a rebuild that died expires soon. */
-  async #isClosedUnderHold({ isWritable }: Pick<Generation, 'isWritable'>): Promise<boolean> {
-    const { redis } = this.#stores
-    return !isWritable && (await isWatermarkHeld(redis))
-  }
-
-  async #do(decision: Decision): Promise<void> {
-    const { config, elasticsearch, redis } = this.#stores
-    const { generation } = this
-    const adopt = (): Promise<void> =>
-      setWatermarkGeneration(redis, generation.tag, this.#floorMs, this.#adoptedBefore ?? '')
-    switch (decision) {
-      case 'wait for a rebuild':
-        throw new Error(
-          `generation ${generation.number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
-        )
-      case 'wait for the switch':
-        throw new Error('a rebuild is about to switch')
-      case 'unblock':
-        return await unblockWrites(elasticsearch, config.INDEX_PREFIX, generation, this.#options)
-      case 'withdraw':
-        this.#isBuilding = !generation.isServing
-        this.#floorMs = this.#clock()
-        return await adopt()
-      case 'serve':
-        await serveGeneration(elasticsearch, config.INDEX_PREFIX, generation, this.#options)
-        this.#isBuilding = false
-        return await adopt()
-      case 'adopt':
-        return await adopt()
-      case 'leave':
+    if (this.left.aborted) return 'retired'
+    switch (result?.kind) {
+      case undefined:
+      case 'published':
+      case 'withheld':
+        if (this.#isBuilding) await this.#serve()
+        return 'continue'
+      case 'incomplete':
+      case 'behind':
+      case 'held':
+        return 'continue'
+      case 'forgotten':
+        await this.#adopt()
+        return 'continue'
+      case 'displaced':
+        return 'displaced'
+      case 'superseded':
         this.#left.abort()
-        return
-      // Done by the publisher.
-      case 'rejoin':
-      case 'continue':
-        return
+        return 'retired'
     }
+  }
+
+  /** Points the read aliases to the generation, and adopts it. */
+  async #serve(): Promise<void> {
+    await this.#generations.serve(this.generation)
+    this.#isBuilding = false
+    await this.#adopt()
+  }
+
+  /** Lets its watermarks count in Redis; none is published until everything is searchable that was appended before the floor. */
+  async #adopt(): Promise<void> {
+    const { redis } = this.#stores
+    await setWatermarkGeneration(redis, this.generation.tag, this.#floorMs, this.#adoptedBefore ?? '')
   }
 }
 
-/** The generation to write, which is created if there is none, and whether it holds everything below the last watermark. */
-async function findOwn(
-  { config, elasticsearch, redis }: Stores,
-  commits: GroupCommits,
-  options: RequestOptions,
-): Promise<{
-  readonly generation: Generation
-  /** The generation whose watermarks count now. */
-  readonly adopted: GenerationTag | undefined
-  readonly holdsPromised: boolean
-}> {
+type Own = Awaited<ReturnType<typeof findOwn>>
+
+/** The generation to write, whether it holds everything below the last watermark, and whose watermarks count now (`adopted`). */
+async function findOwn({ redis }: Stores, generations: Generations, commits: GroupCommits) {
   // Read first: a rebuild that switches later changes it, so that an indexer which was frozen meanwhile cannot adopt what served before.
   const adopted = await readWatermarkGeneration(redis)
-  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, options)
+  const found = await generations.find()
   const written = commits.own.map(({ generation }) => generation)
-  const newest = newestOf([adopted, ...written])
+  const known = [adopted, ...written].flatMap((tag) => readTag(tag) ?? [])
+  const newest = known.toSorted((a, b) => b.number - a.number)[0]
   const { number, complete } = chooseGeneration(found, newest)
-  const generation = complete ?? (await createGeneration(elasticsearch, config, number, options))
-  await expectOwnSettings(elasticsearch, generation, options)
+  const generation = complete ?? (await generations.create(number))
+  await generations.expectOwnSettings(generation)
   const rebuilt = commits.rebuilt.map((commit) => commit.generation)
   // A rebuild that has not switched yet may lack what indexers have read since.
   const isKnown = [adopted, ...written, ...(generation.isServing ? rebuilt : [])].includes(generation.tag)
   const isFirst = newest === undefined && !found.some((each) => each.complete?.hasServed)
   return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && isKnown) }
-}
-
-function newestOf(tags: readonly (string | undefined)[]): KnownGeneration | undefined {
-  const known = tags.flatMap((tag) => readTag(tag) ?? [])
-  return known.reduce<KnownGeneration | undefined>(
-    (newest, each) => (newest === undefined || each.number > newest.number ? each : newest),
-    undefined,
-  )
 }

@@ -7,7 +7,7 @@ import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { AccountKeyStore, holderOf, type KeyHolder } from '../../src/core/stores/accountKeyStore.ts'
 import { type AccountKeySurvey, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { Difference, DifferenceKind, Differences } from './differences.ts'
-import { NotJudged, type Verification } from './verification.ts'
+import type { Verification } from './verification.ts'
 
 /** A change reaches both Kafka and Redis within seconds; what still differs after so many comparisons was not under way. */
 const comparisons = 5
@@ -24,7 +24,7 @@ export async function verifyAccountKeys(verification: Verification, differences:
     const again = await compareOnce(verification)
     lasting = new Map([...again.differences].filter(([name]) => lasting.has(name)))
   }
-  if ((await expectComplete(verification)) !== runId) throw new NotJudged('Redis was restarted meanwhile')
+  if ((await expectComplete(verification)) !== runId) throw new Error('Redis was restarted meanwhile')
   for (const difference of lasting.values()) differences.add(difference)
   return first.keys
 }
@@ -32,30 +32,26 @@ export async function verifyAccountKeys(verification: Verification, differences:
 /** Returns the run of Redis, in which the account-key store is complete. */
 async function expectComplete({ redis }: Verification): Promise<string | undefined> {
   if (!(await new AccountKeyStore(redis).isComplete()))
-    throw new NotJudged('the account-key store is not complete: an indexer replays the keys')
+    throw new Error('the account-key store is not complete: an indexer replays the keys')
   return redis.runId()
 }
 
-async function compareOnce(
-  verification: Verification,
-): Promise<{ readonly keys: number; readonly differences: Map<string, Difference> }> {
-  const { config, source, redis, team, pace, signal } = verification
+async function compareOnce({ config, source, redis, team, rest, signal }: Verification) {
   const fold = new AccountKeyFold()
   await source.readTopic({
-    topic: config.TOPIC_ACCOUNT_KEYS,
-    signal,
+    ...{ topic: config.TOPIC_ACCOUNT_KEYS, signal },
     onRecord: async (record) => {
       fold.apply(record)
-      await pace.rest()
+      await rest()
     },
   })
-  const isJudged = ({ teamId, newest }: FoldedKey): boolean =>
-    newest[0].key !== null && (team === undefined || teamId === team)
   const survey = await surveyAccountKeys(redis)
-  return { keys: fold.keys().filter(isJudged).length, differences: compareAccountKeys(fold, survey, team) }
+  const live = fold.keys().filter(({ newest: [{ key }] }) => key !== null)
+  const keys = live.filter(({ teamId }) => team === undefined || teamId === team).length
+  return { keys, differences: compareAccountKeys(fold, survey, team) }
 }
 
-export type FoldedKey = {
+type FoldedKey = {
   readonly teamId: TeamId
   readonly keyId: EntityId
   /** The newest states: several when two writers made one revision at once. */
@@ -78,11 +74,9 @@ export class AccountKeyFold {
     const state = { revision, key }
     const known = this.#keys.get(id)
     const order = known === undefined ? 1 : orderOf(state, known.newest[0])
-    if (order > 0) this.#keys.set(id, { teamId, keyId, newest: [state] })
-    else if (order === 0 && known !== undefined) {
-      const isKnown = known.newest.some((each) => accountKeyValue(each) === accountKeyValue(state))
-      if (!isKnown) this.#keys.set(id, { teamId, keyId, newest: [...known.newest, state] })
-    }
+    if (known === undefined || order > 0) this.#keys.set(id, { teamId, keyId, newest: [state] })
+    else if (order === 0 && !isAmong(state, known.newest))
+      this.#keys.set(id, { teamId, keyId, newest: [...known.newest, state] })
   }
 
   /** Every key, deleted ones included. */
@@ -110,6 +104,15 @@ function orderOf(a: AccountKeyState, b: AccountKeyState): number {
   return a.revision - b.revision || Number(a.key.state === 'revoked') - Number(b.key.state === 'revoked')
 }
 
+const isAmong = (state: AccountKeyState, states: readonly AccountKeyState[]): boolean =>
+  states.some((each) => accountKeyValue(each) === accountKeyValue(state))
+
+/** Names a key by its team and id. */
+type KeyName = Pick<FoldedKey, 'teamId' | 'keyId'>
+const idOf = ({ teamId, keyId }: KeyName): DocumentId => documentId(teamId, keyId)
+
+type Add = (kind: DifferenceKind, key: KeyName, detail: string) => void
+
 /** Compares the account-key store with the fold of the topic; with a team only that team's keys. By a name that is the same next time. */
 export function compareAccountKeys(
   fold: AccountKeyFold,
@@ -117,31 +120,26 @@ export function compareAccountKeys(
   team: TeamId | undefined,
 ): Map<string, Difference> {
   const differences = new Map<string, Difference>()
-  const add = (kind: DifferenceKind, teamId: TeamId, keyId: EntityId, detail: string): void => {
-    if (team !== undefined && teamId !== team) return
-    const difference: Difference = { kind, team: teamId, id: keyId, where: 'account-keys', detail }
-    const name = `${kind} ${documentId(teamId, keyId)}`
-    if (!differences.has(name)) differences.set(name, difference)
+  const add: Add = (kind, key, detail) => {
+    const name = `${kind} ${idOf(key)}`
+    if ((team === undefined || key.teamId === team) && !differences.has(name))
+      differences.set(name, { kind, id: idOf(key), where: 'account-keys', detail })
   }
   compareClaims(fold, stored, add)
   compareStates(fold, stored, add)
   return differences
 }
 
-type Add = (kind: DifferenceKind, teamId: TeamId, keyId: EntityId, detail: string) => void
-
 function compareClaims(fold: AccountKeyFold, { claims }: AccountKeySurvey, add: Add): void {
   const expected = fold.claims()
   for (const [digest, found] of claims) compareOpened(opens(found), opens(expected.get(digest)) ?? [], add)
   for (const [digest, claimants] of expected) {
     const holders = claimants.flatMap(([holder]) => holder ?? [])
-    const names = holders.map(({ teamId, keyId }) => documentId(teamId, keyId)).join(', ')
-    for (const holder of holders) {
-      const { teamId, keyId } = holder
-      if (holders.length > 1) add('key-contested', teamId, keyId, `opens nothing: ${names} claim one digest`)
+    for (const holder of holders)
+      if (holders.length > 1)
+        add('key-contested', holder, `opens nothing: ${holders.map(idOf).join(', ')} claim one digest`)
       else if (opens(claims.get(digest)) === undefined)
-        add('key-missing', teamId, keyId, `${describe(holder)} in the topic, no look-up in Redis finds it`)
-    }
+        add('key-missing', holder, `${describe(holder)} in the topic, no look-up in Redis finds it`)
   }
 }
 
@@ -152,52 +150,44 @@ function compareOpened(found: KeyHolder | undefined, allowed: readonly KeyHolder
   if (found === undefined || allowed.some((each) => isDeepStrictEqual(each, found))) return
   const known = allowed[0] === undefined ? 'nobody may use its digest' : `the topic says ${describe(allowed[0])}`
   const kind = isAccepted(found, allowed) ? 'key-accepted' : 'key-differs'
-  add(kind, found.teamId, found.keyId, `${describe(found)} in Redis, ${known}`)
+  add(kind, found, `${describe(found)} in Redis, ${known}`)
 }
 
 /** Whether Redis accepts a key that the topic does not, or for longer. */
 const isAccepted = (found: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
   found.state === 'active' &&
-  !allowed.some(
-    ({ teamId, keyId, state, expiresAtMs }) =>
-      teamId === found.teamId &&
-      keyId === found.keyId &&
-      state === 'active' &&
-      (expiresAtMs ?? Number.POSITIVE_INFINITY) >= (found.expiresAtMs ?? Number.POSITIVE_INFINITY),
-  )
+  !allowed.some((each) => each.state === 'active' && idOf(each) === idOf(found) && expiryOf(each) >= expiryOf(found))
+const expiryOf = ({ expiresAtMs }: KeyHolder): number => expiresAtMs ?? Number.POSITIVE_INFINITY
 
-const describe = ({ teamId, keyId, state, expiresAtMs }: KeyHolder): string =>
-  `${state}${expiresAtMs === null ? '' : ` until ${new Date(expiresAtMs).toISOString()}`} as ${documentId(teamId, keyId)}`
+const describe = (holder: KeyHolder): string =>
+  `${holder.state}${holder.expiresAtMs === null ? '' : ` until ${new Date(holder.expiresAtMs).toISOString()}`} as ${idOf(holder)}`
 
 function compareStates(fold: AccountKeyFold, { keys }: AccountKeySurvey, add: Add): void {
-  const found = new Map(keys.map(({ teamId, keyId, state }) => [documentId(teamId, keyId), state]))
-  for (const { teamId, keyId, newest } of fold.keys()) {
-    const problem = problemOf(found.get(documentId(teamId, keyId)), newest)
-    if (problem !== undefined) add(problem[0], teamId, keyId, problem[1])
+  const found = new Map(keys.map((each) => [idOf(each), each.state]))
+  for (const key of fold.keys()) {
+    const problem = problemOf(found.get(idOf(key)), key.newest)
+    if (problem !== undefined) add(problem[0], key, problem[1])
+    found.delete(idOf(key))
   }
-  const known = new Set(fold.keys().map(({ teamId, keyId }) => documentId(teamId, keyId)))
   // Redis remembers a deletion whose record Kafka has forgotten.
-  for (const { teamId, keyId, state } of keys)
-    if (state.key !== null && !known.has(documentId(teamId, keyId)))
-      add('key-differs', teamId, keyId, `revision ${state.revision} in Redis, none in the topic`)
+  for (const each of keys)
+    if (each.state.key !== null && found.has(idOf(each)))
+      add('key-differs', each, `revision ${each.state.revision} in Redis, none in the topic`)
 }
 
 function problemOf(
   stored: AccountKeyState | undefined,
   newest: FoldedKey['newest'],
 ): readonly [DifferenceKind, string] | undefined {
-  const [known] = newest
-  if (known.key === null)
+  const [{ key, revision }] = newest
+  if (key === null)
     return stored?.key === null
       ? undefined
       : ['key-deletion', 'deleted in the topic, not remembered as deleted in Redis']
   if (stored === undefined) return ['key-missing', 'live in the topic, not in Redis']
   if (stored.key === null) return ['key-missing', 'live in the topic, deleted in Redis']
-  const isKnown = newest.some((each) => accountKeyValue(each) === accountKeyValue(stored))
-  return isKnown ? undefined : ['key-differs', describeStates(stored, known)]
+  if (isAmong(stored, newest)) return undefined
+  const isOther = stored.revision === revision
+  const detail = isOther ? 'differs from its record' : `in Redis, ${revision} in the topic`
+  return ['key-differs', `revision ${stored.revision} ${detail}`]
 }
-
-const describeStates = (stored: AccountKeyState, known: AccountKeyState): string =>
-  stored.revision === known.revision
-    ? `revision ${stored.revision} differs from its record`
-    : `revision ${stored.revision} in Redis, ${known.revision} in the topic`

@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { type DocumentId, deletedRevision, type Offset, type Revision } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import type { EntityType } from '../../src/core/model/teamList.ts'
-import { type DocumentKind, entityTypeOf, isList } from '../../src/core/stores/indices.ts'
-import type { ComparedDocument } from './storedDocuments.ts'
+import { type DocumentKind, documentKinds, entityTypeOf, isList } from '../../src/core/stores/indices.ts'
+import type { Difference, Problem } from './differences.ts'
 
 /** What a record demands of the documents of its entity. */
 export type ComparedRecord = {
@@ -12,12 +12,25 @@ export type ComparedRecord = {
   readonly version: Revision
   readonly partition: number
   readonly offset: Offset
-  /** The lowest `changedAt` that its documents may have (see `ChangeBounds`). */
+  /** The lowest `changedAt` (epoch ms) that its documents may have (see `changedAtLeast`). */
   readonly changedAtLeastMs: number
-  /** An indexer has committed it: the indices must hold it, or something newer. */
-  readonly isCommitted: boolean
-  /** Null for a dead letter. */
-  readonly digests: { readonly list: Uint8Array; readonly detail: Uint8Array } | null
+  /** 1 if an indexer has committed it: the indices must hold it, or something newer. */
+  readonly isCommitted: number
+  /** Digests of its documents; null for a dead letter. */
+  readonly list: Uint8Array | null
+  readonly detail: Uint8Array | null
+}
+
+/** A document of an index. */
+export type ComparedDocument = {
+  readonly kind: DocumentKind
+  readonly id: DocumentId
+  readonly version: number
+  /** Of the source without its time of change. */
+  readonly digest: Uint8Array
+  /** The `changedAt` of a list document, the instant of deletion of a tombstone; null for a live detail document. */
+  readonly changedAtMs: number | null
+  readonly isTombstone: number
 }
 
 /**
@@ -25,17 +38,6 @@ export type ComparedRecord = {
  * still served from.
  */
 export const deadLetterVersion = 0 as Revision
-
-/** What is wrong with a document. */
-export type Problem = 'missing' | 'unexpected' | 'older' | 'newer' | 'content' | 'time'
-
-/** A document that differs from its records, as far as was read. */
-export type Suspect = {
-  readonly kind: DocumentKind
-  readonly id: DocumentId
-  readonly problem: Problem
-  readonly detail: string
-}
 
 /**
  * In a file that has no name: the operating system removes it with the process, however that ends. Nothing in it is ever read again, so it
@@ -55,25 +57,21 @@ const schema = `
     kind TEXT, id TEXT, version REAL, changedAtMs REAL, isTombstone INTEGER, digest BLOB,
     PRIMARY KEY (kind, id)
   ) WITHOUT ROWID;
-  CREATE TABLE suspects (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
 `
 
 /** So many documents are judged without a pause. */
 const pageSize = 200
 
-/** Ids of all documents that are there or should be, and of those that were suspect, page by page. */
-const ids = {
-  all: `SELECT id FROM documents WHERE kind = :kind AND id > :after
-        UNION SELECT id FROM records WHERE type = :type AND id > :after`,
-  suspects: 'SELECT id FROM suspects WHERE kind = :kind AND id > :after',
-}
-
 /**
- * Judges each document by its records: those with the highest committed revision, and everything that was appended after the commits. An
- * index may be ahead of the commits, and in any state between.
+ * Judges each document that is there or should be by its records: those with the highest committed revision, and everything that was appended
+ * after the commits. An index may be ahead of the commits, and in any state between.
  */
-const judgement = (among: keyof typeof ids, part: 'list' | 'detail'): string => `
-  WITH page AS (${ids[among]} ORDER BY id LIMIT ${pageSize}),
+const judgement = (part: 'list' | 'detail'): string => `
+  WITH page AS (
+    SELECT id FROM documents WHERE kind = :kind AND id > :after
+    UNION SELECT id FROM records WHERE type = :type AND id > :after
+    ORDER BY id LIMIT ${pageSize}
+  ),
   judged AS (
     SELECT page.id, document.version, document.digest, document.changedAtMs, document.isTombstone,
       coalesce(max(record.version), 0) AS newest,
@@ -117,57 +115,52 @@ type Row = {
   readonly problem: Problem | null
 }
 
-/** Documents of one page that were judged. */
-type Page = { readonly documents: number; readonly suspects: readonly Suspect[] }
-
 /** Digests of all records and all documents, on disk, and what differs between them. */
 export class Comparison {
-  readonly #database = new DatabaseSync('')
-  readonly #statements
+  readonly #database = openDatabase()
+  readonly #addRecord = this.#database.prepare(
+    `INSERT OR REPLACE INTO records (type, id, partition, offset, version, changedAtLeastMs, isCommitted, list, detail)
+      VALUES (:type, :id, :partition, :offset, :version, :changedAtLeastMs, :isCommitted, :list, :detail)`,
+  )
+  readonly #setDocument = this.#database.prepare(
+    `INSERT OR REPLACE INTO documents (kind, id, version, changedAtMs, isTombstone, digest)
+      VALUES (:kind, :id, :version, :changedAtMs, :isTombstone, :digest)`,
+  )
+  readonly #removeDocument = this.#database.prepare('DELETE FROM documents WHERE kind = ? AND id = ?')
+  readonly #markDeadLetter = this.#database.prepare(
+    `UPDATE records SET version = ${deadLetterVersion} WHERE type = ? AND id = ? AND partition = ? AND offset = ?`,
+  )
 
-  constructor() {
-    this.#database.exec(schema)
-    this.#statements = {
-      addRecord: this.#database.prepare('INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
-      setDocument: this.#database.prepare('INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?)'),
-      removeDocument: this.#database.prepare('DELETE FROM documents WHERE kind = ? AND id = ?'),
-      addSuspect: this.#database.prepare('INSERT OR IGNORE INTO suspects VALUES (?, ?)'),
-      markDeadLetter: this.#database.prepare(
-        `UPDATE records SET version = ${deadLetterVersion} WHERE type = ? AND id = ? AND partition = ? AND offset = ?`,
-      ),
-    }
+  addRecord(record: ComparedRecord): void {
+    this.#addRecord.run(record)
   }
 
-  addRecord({ type, id, partition, offset, version, changedAtLeastMs, isCommitted, digests }: ComparedRecord): void {
-    const { list = null, detail = null } = digests ?? {}
-    const demand = [version, changedAtLeastMs, Number(isCommitted), list, detail]
-    this.#statements.addRecord.run(type, id, partition, offset, ...demand)
-  }
-
-  /** Sets what an index holds of a document. */
-  setDocument({ kind, id, version, changedAtMs, isTombstone, digest }: ComparedDocument): void {
-    this.#statements.setDocument.run(kind, id, version, changedAtMs, Number(isTombstone), digest)
+  setDocument(document: ComparedDocument): void {
+    this.#setDocument.run(document)
   }
 
   removeDocument(kind: DocumentKind, id: DocumentId): void {
-    this.#statements.removeDocument.run(kind, id)
+    this.#removeDocument.run(kind, id)
   }
 
   /** Makes a record a dead letter, if it is one of these. */
   markDeadLetter(type: EntityType, id: string, partition: string, offset: string): void {
-    this.#statements.markDeadLetter.run(type, id, partition, offset)
+    this.#markDeadLetter.run(type, id, partition, offset)
   }
 
-  /** Judges documents of a kind, page by page, by what is known now: all of them, or those again that were suspect before. */
-  *judge(kind: DocumentKind, among: keyof typeof ids): Generator<Page> {
-    const type = entityTypeOf(kind)
-    const statement = this.#database.prepare(judgement(among, isList(kind) ? 'list' : 'detail'))
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const rows = statement.all({ kind, type, after }) as Row[]
-      const suspects = rows.flatMap((row) => suspectOf(kind, row))
-      for (const { id } of suspects) this.#statements.addSuspect.run(kind, id)
-      yield { documents: rows.filter(({ version }) => version !== null).length, suspects }
-      after = rows.length < pageSize ? undefined : rows.at(-1)?.id
+  count(what: 'documents' | 'records'): number {
+    return Number(this.#database.prepare(`SELECT count(*) AS count FROM ${what}`).get()?.['count'])
+  }
+
+  /** Compares all documents with their records, page by page. */
+  *differences(): Generator<{ kind: DocumentKind; found: readonly Difference[] }> {
+    for (const kind of documentKinds) {
+      const statement = this.#database.prepare(judgement(isList(kind) ? 'list' : 'detail'))
+      for (let after: string | undefined = ''; after !== undefined; ) {
+        const rows = statement.all({ kind, type: entityTypeOf(kind), after }) as Row[]
+        yield { kind, found: rows.flatMap((row) => differenceOf(kind, row)) }
+        after = rows.length < pageSize ? undefined : rows.at(-1)?.id
+      }
     }
   }
 
@@ -176,8 +169,16 @@ export class Comparison {
   }
 }
 
-function suspectOf(kind: DocumentKind, row: Row): Suspect[] {
-  return row.problem === null ? [] : [{ kind, id: row.id, problem: row.problem, detail: detailOf(row, row.problem) }]
+function openDatabase(): DatabaseSync {
+  const database = new DatabaseSync('')
+  database.exec(schema)
+  return database
+}
+
+function differenceOf(kind: DocumentKind, row: Row): Difference[] {
+  const { id, problem } = row
+  if (problem === null) return []
+  return [{ kind: isList(kind) ? problem : `${problem}-detail`, id, where: kind, detail: detailOf(row, problem) }]
 }
 
 function detailOf({ version, newest, required, changedAtMs, changedAtLeastMs }: Row, problem: Problem): string {

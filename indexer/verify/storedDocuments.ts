@@ -4,30 +4,16 @@ import type { DocumentId, TeamId } from '../../src/core/model/ids.ts'
 import { type DocumentWrite, isTombstone, withNamesOnce } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { multiGet, type StoredDocument, scan } from '../../src/core/stores/readDocuments.ts'
-import type { Verification } from './verification.ts'
+import type { ComparedDocument } from './comparison.ts'
+import { requestTimeoutMs, type Verification } from './verification.ts'
 
-/** What is compared of a source. */
-export type Content = {
-  /** Half a SHA-256 of the source without its time of change. */
-  readonly digest: Uint8Array
-  /** The `changedAt` of a list document, the instant of deletion of a tombstone; null for a live detail document. */
-  readonly changedAtMs: number | null
-  readonly isTombstone: boolean
-}
-
-/** What is compared of a document of an index. */
-export type ComparedDocument = Content & Pick<StoredDocument, 'id' | 'version'> & { readonly kind: DocumentKind }
-
-const requestTimeoutMs = 60_000
 const maxPartDocuments = 250
 /** Each may be a megabyte or more. */
 const documentsPerRequest = 20
 
-type Access = Pick<Verification, 'raw' | 'signal'>
-
 /** Reads every document of an index at one moment; with a team only those that are routed to it. */
 export async function* scanDocuments(
-  { raw, team, signal }: Access & Pick<Verification, 'team'>,
+  { raw, team, signal }: Pick<Verification, 'raw' | 'team' | 'signal'>,
   kind: DocumentKind,
   index: PhysicalIndex,
 ): AsyncGenerator<ComparedDocument[]> {
@@ -42,7 +28,7 @@ export const ofTeam = (team: TeamId | undefined) =>
 
 /** The present state of documents of one kind, also of those that no search shows yet; those that are not there are left out. */
 export async function getDocuments(
-  { raw, signal }: Access,
+  { raw, signal }: Pick<Verification, 'raw' | 'signal'>,
   kind: DocumentKind,
   index: PhysicalIndex,
   ids: readonly DocumentId[],
@@ -51,7 +37,7 @@ export async function getDocuments(
   for (let at = 0; at < ids.length; at += documentsPerRequest) {
     const some = ids.slice(at, at + documentsPerRequest)
     const found = await multiGet(raw, index, some, undefined, { signal, requestTimeout: requestTimeoutMs })
-    for (const each of found) if (each !== undefined) documents.push(comparedOf(kind, each))
+    documents.push(...found.flatMap((each) => (each === undefined ? [] : comparedOf(kind, each))))
   }
   return documents
 }
@@ -62,29 +48,30 @@ const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDocument)
 
 const digestBytes = 16
 const instantLength = '2026-11-21T10:00:00.000Z'.length
-/** Members of our own, which come before the first one whose text is from a record. */
-const timeMembers = { list: Buffer.from('"changedAt":"'), tombstone: Buffer.from('"deletedAt":"') }
 
 /**
- * Digests a source as it is stored. The time of change is taken out: it may differ between two indices that are both right
+ * Digests a source as it is stored (half a SHA-256). The time of change is taken out: it may differ between two indices that are both right
  * (see `ChangeTimes`), and is compared with the append time instead.
  */
-export function contentOf(kind: DocumentKind, source: Buffer): Content {
+export function contentOf(
+  kind: DocumentKind,
+  source: Buffer,
+): Pick<ComparedDocument, 'digest' | 'changedAtMs' | 'isTombstone'> {
   const isDeleted = isTombstone(source)
-  const member = isDeleted ? timeMembers.tombstone : timeMembers.list
-  const isTimed = isDeleted || isList(kind)
-  const found = isTimed ? source.indexOf(member) : -1
+  // A member of our own, which comes before the first one whose text is from a record.
+  const member = isDeleted ? '"deletedAt":"' : '"changedAt":"'
+  const found = isDeleted || isList(kind) ? source.indexOf(member) : -1
   const start = found + member.length
-  const changedAtMs = found === -1 ? Number.NaN : Date.parse(source.toString('latin1', start, start + instantLength))
-  if (Number.isNaN(changedAtMs)) return { digest: digestOf(source), changedAtMs: null, isTombstone: isDeleted }
-  const rest = Buffer.concat([source.subarray(0, start), source.subarray(start + instantLength)])
-  return { digest: digestOf(rest), changedAtMs, isTombstone: isDeleted }
+  const end = start + instantLength
+  const changedAtMs = found === -1 ? Number.NaN : Date.parse(source.toString('latin1', start, end))
+  const isTimed = !Number.isNaN(changedAtMs)
+  const compared = isTimed ? Buffer.concat([source.subarray(0, start), source.subarray(end)]) : source
+  const digest = hash('sha256', compared, 'buffer').subarray(0, digestBytes)
+  return { digest, changedAtMs: isTimed ? changedAtMs : null, isTombstone: Number(isDeleted) }
 }
 
 /** The content of a document as Elasticsearch stores it: it rejects repeated names, and the bulk writer sends each name once then. */
-export function storedContentOf(document: DocumentWrite): Content {
+export function storedContentOf(document: DocumentWrite): ReturnType<typeof contentOf> {
   const isRejected = hasRepeatedNames(document.source.toString())
   return contentOf(document.kind, isRejected ? withNamesOnce(document).source : document.source)
 }
-
-const digestOf = (bytes: Buffer): Uint8Array => hash('sha256', bytes, 'buffer').subarray(0, digestBytes)

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { identifierRule, isIdentifier, type TeamId } from '../../src/core/model/ids.ts'
 import { summaryOf } from '../../src/core/process/log.ts'
 import { runEngineCommand } from '../engineCommand.ts'
-import { Pace } from './verification.ts'
+import { restsAsLong } from './verification.ts'
 import { verify } from './verify.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
@@ -13,18 +13,19 @@ export const command = new Command()
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
   .action(async ({ team }: { team?: TeamId }) => {
-    // Its own exit code would say that there are differences.
+    // Node's own exit code would say that there are differences.
     process.on('uncaughtException', (error) => {
       process.stderr.write(`verify: not judged: ${summaryOf(error)}\n`)
       process.exit(exitCodes.notJudged)
     })
     // Whatever serves goes first.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
-    const failed = { prefix: 'verify: not judged: ', code: exitCodes.notJudged, stopped: 'stopped' }
-    await runEngineCommand('verify', failed, async (tools) => {
-      const { isEqual, lines } = await verify({ ...tools, team, pace: new Pace(tools.signal) })
-      const output = lines.map((line) => `${line}\n`).join('')
-      return { output, code: isEqual ? exitCodes.equal : exitCodes.different }
+    const texts = { failed: 'verify: not judged: ', stopped: 'stopped' }
+    await runEngineCommand('verify', { ...texts, failedCode: exitCodes.notJudged }, async (tools) => {
+      const { isEqual, lines } = await verify({ ...tools, team, rest: restsAsLong(tools.signal) })
+      tools.report.end()
+      process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+      process.exitCode = isEqual ? exitCodes.equal : exitCodes.different
     })
   })
 

@@ -8,10 +8,10 @@ import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startSteadyWriter } from '../model/live.ts'
 import { type Run, runCommand } from '../support/command.ts'
-import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
+import { createCompactedTopics, shortRetentionMs } from '../support/compaction.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { documentTopics, untilCommitted, withAdmin } from '../support/faults.ts'
+import { documentTopics, untilCommitted } from '../support/faults.ts'
 import { startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
@@ -240,32 +240,6 @@ test('what compaction removes meanwhile is no difference, nor is a record that w
   for (let run = 0; run < 2; run++) await expectEqual()
 })
 
-test('what the topic has forgotten is told apart: deletions are no difference, live documents are', async () => {
-  const [, submissions = ''] = documentTopics(pipeline)
-  await createCompactedTopics(pipeline, documentTopics(pipeline), 1, shortRetentionMs)
-  await pipeline.startIndexer()
-  await pipeline.produce('submissions', [submission('s-deleted'), submission('s-late')])
-  await pipeline.produce('submissions', [
-    { key: `${team}/s-deleted`, value: null },
-    { key: `${team}/s-late`, value: submission('s-late').value.replace('"revision":5', '"revision":3') },
-  ])
-  await untilCommitted(pipeline)
-  await untilCompacted(pipeline, 'submissions', submissions, async (admin) => {
-    const [first] = await admin.fetchTopicOffsetsByTimestamp(submissions, 0)
-    return Number(first?.offset) >= 3
-  })
-  await untilCommitted(pipeline)
-  const run = await verify()
-  expect([linesOf(run), run.code]).toEqual([
-    [
-      'newer planted s-late (submissions) revision 5 in the index, revision 3 in the topic',
-      'newer-detail planted s-late (submission-details) revision 5 in the index, revision 3 in the topic',
-    ],
-    0,
-  ])
-  expect(run.stdout).toMatch(/^equal; .*; noted: 1 newer, 1 newer-detail$/m)
-})
-
 test('what cannot be judged ends with 2 and says why', async () => {
   const none = await verify()
   expect([none.stdout, none.code]).toEqual(['', 2])
@@ -288,16 +262,6 @@ test('what cannot be judged ends with 2 and says why', async () => {
   await redis.set(complete, 'another-run')
   expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('not complete') })
   await redis.set(complete, runId)
-
-  await withAdmin(pipeline.kafka, (admin) =>
-    admin.createPartitions({ topicPartitions: [{ topic: pipeline.names['TOPIC_FORMS'] ?? '', count: 9 }] }),
-  )
-  // An empty partition holds nothing that could be missing.
-  await expectEqual()
-  await pipeline.produce('forms', [
-    { partition: 8, key: `${team}/f-1`, value: JSON.stringify({ revision, form: formEntity({ id: 'f-1' }) }) },
-  ])
-  expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('no indexer has committed') })
 
   await elasticsearch.indices.deleteAlias({ index: `${prefix}-forms-v*`, name: `${prefix}-forms` })
   expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('no complete generation') })

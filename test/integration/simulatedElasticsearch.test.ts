@@ -1,16 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { bulkQuestions, encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
 import type { CommandTools } from '../../indexer/engineCommand.ts'
-import { blockWrites, SwitchRefused, serveGeneration, unblockWrites } from '../../indexer/generations/aliases.ts'
-import {
-  countReaders,
-  createGeneration,
-  deleteGeneration,
-  findGenerations,
-  type Generation,
-  type RequestOptions,
-} from '../../indexer/generations/generations.ts'
-import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
+import { type Generation, Generations, type RequestOptions } from '../../indexer/generations/generations.ts'
 import { pruneLeftOver } from '../../indexer/generations/rebuild.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
@@ -36,6 +27,7 @@ const instant = '2026-11-20T12:00:00.000Z' as Instant
 const later = '2026-11-21T12:00:00.000Z' as Instant
 const { signal } = new AbortController()
 const options: RequestOptions = { signal, requestTimeout: 30_000 }
+const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
 
 describe.each([
   { engine: 'the real Elasticsearch', connect: connectReal },
@@ -43,6 +35,7 @@ describe.each([
 ])('$engine', ({ connect }) => {
   let clients: Clients
   let prefix: string
+  let generations: Generations
   let first: Generation
   let reader: IndexReader
   let team: TeamId
@@ -52,14 +45,14 @@ describe.each([
   beforeAll(async () => {
     clients = connect()
     prefix = `test-${randomUUID().slice(0, 8)}`
+    generations = new Generations(clients.elasticsearch, { INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }, options)
     first = await create(1)
-    await serveGeneration(clients.elasticsearch, prefix, first, options)
+    await generations.serve(first)
     second = await create(2)
     reader = createIndexReader(openSearchClient(clients.bytes, prefix), 5)
   })
   afterAll(async () => {
-    for (const each of await findGenerations(clients.elasticsearch, prefix, options))
-      await deleteGeneration(clients.elasticsearch, each, options)
+    for (const each of await generations.find()) await generations.delete(each)
     await closeClients(clients)
   })
   // Each test has a team of its own.
@@ -67,8 +60,7 @@ describe.each([
     team = `team-${randomUUID()}` as TeamId
   })
 
-  const create = (number: number): Promise<Generation> =>
-    createGeneration(clients.elasticsearch, { INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }, number, options)
+  const create = (number: number): Promise<Generation> => generations.create(number)
   const write = (documents: readonly DocumentWrite[], type?: VersionType, to = first) =>
     sendBulk(clients.elasticsearch, encodeBulk(to.indices, documents, type), documents, { timeoutMs: 30_000, signal })
   const kinds = async (documents: readonly DocumentWrite[], type?: VersionType): Promise<readonly string[]> =>
@@ -81,7 +73,7 @@ describe.each([
   const page = (number: number, limit: number, filter: readonly Clause[] = []) =>
     searchPage(reader, list(), [filter], { page: number, limit }, false, signal)
   const states = async (): Promise<readonly unknown[]> =>
-    (await findGenerations(clients.elasticsearch, prefix, options)).map(({ number, complete }) => [
+    (await generations.find()).map(({ number, complete }) => [
       number,
       complete?.isServing,
       complete?.isWritable,
@@ -100,14 +92,13 @@ describe.each([
       [1, true, true, true],
       [2, false, true, false],
     ])
-    await blockWrites(clients.elasticsearch, first, 'holder', options)
+    await generations.blockWrites(first, 'holder')
     expect(await states()).toEqual([
       [1, true, false, true],
       [2, false, true, false],
     ])
-    const findAll = () => findGenerations(clients.elasticsearch, prefix, options)
-    const old = (await findAll())[0]?.complete ?? first
-    await unblockWrites(clients.elasticsearch, prefix, old, options)
+    const old = (await generations.find())[0]?.complete ?? first
+    await generations.unblockWrites(old)
     expect((await states())[0]).toEqual([1, true, true, true])
   })
 
@@ -150,7 +141,7 @@ describe.each([
       kind: 'pause',
       reason: expect.stringContaining('index_not_found_exception'),
     })
-    await unblockWrites(clients.elasticsearch, prefix, { ...first, isServing: true }, options)
+    await generations.unblockWrites({ ...first, isServing: true })
     expect(await kinds(submission('g'))).toEqual(['written', 'written'])
   })
 
@@ -166,7 +157,7 @@ describe.each([
     expect(await count()).toBe(before)
     await clients.elasticsearch.indices.addBlock({ index: first.indices.submissions, block: 'write' })
     expect(await ask()).toEqual([true, true, false, true])
-    await unblockWrites(clients.elasticsearch, prefix, { ...first, isServing: true }, options)
+    await generations.unblockWrites({ ...first, isServing: true })
   })
 
   test('what is written is found after a refresh, byte for byte', async () => {
@@ -195,7 +186,7 @@ describe.each([
     await write(submissionWrites(deletionOf(team, 's-07'), later))
     await refresh()
     const snapshot = await openListSnapshot(reader, list(), 30_000, signal)
-    expect(await countReaders(clients.elasticsearch, first, options)).toBe(1)
+    expect(await generations.countReaders(first)).toBe(1)
     await write(submission('s-99'))
     await refresh()
     const range = { clause: { range: { createdAt: { gte: '2000-01-01T00:00:00.000Z' as Instant } } }, skip: 0 }
@@ -224,12 +215,8 @@ describe.each([
   })
 
   test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {
-    const reconciliation = new Reconciliation({
-      ...{ elasticsearch: clients.elasticsearch, raw: clients.bytes, from: first, to: second, signal },
-      forgotten: new ForgottenEntities(new Map()),
-      onProgress: () => undefined,
-      onBlocked: () => undefined,
-    })
+    const tools = { elasticsearch: clients.elasticsearch, raw: clients.bytes, report, signal }
+    const reconciliation = new Reconciliation(tools, first, second)
     await reconciliation.pass()
     await write([...submission('a', 2), ...submission('b'), ...submission('c', 1, later), ...submission('d')])
     await write(formWrites(formRecord(team, 'f', 1), instant))
@@ -343,15 +330,13 @@ describe.each([
   })
 
   test('a switch is refused once another has undone its block, and changes nothing; what retired is pruned', async () => {
-    const switchAs = (holder: string) =>
-      serveGeneration(clients.elasticsearch, prefix, second, options, { generation: first, holder })
-    await blockWrites(clients.elasticsearch, first, 'first', options)
-    const findAll = () => findGenerations(clients.elasticsearch, prefix, options)
-    const old = (await findAll())[0]?.complete ?? first
-    await unblockWrites(clients.elasticsearch, prefix, old, options)
-    await expect(switchAs('first')).rejects.toThrow(SwitchRefused)
-    await blockWrites(clients.elasticsearch, first, 'second', options)
-    await expect(switchAs('first')).rejects.toThrow(SwitchRefused)
+    const switchAs = (holder: string) => generations.serve(second, { generation: first, holder })
+    await generations.blockWrites(first, 'first')
+    const old = (await generations.find())[0]?.complete ?? first
+    await generations.unblockWrites(old)
+    await expect(switchAs('first')).rejects.toThrow('the switch came too late')
+    await generations.blockWrites(first, 'second')
+    await expect(switchAs('first')).rejects.toThrow('the switch came too late')
     expect((await states())[0]).toEqual([1, true, false, true])
     await switchAs('second')
     expect(await states()).toEqual([
@@ -359,10 +344,9 @@ describe.each([
       [2, true, true, true],
     ])
     // An indexer that has read the state of before changes nothing.
-    const switched = await findAll()
-    await unblockWrites(clients.elasticsearch, prefix, { ...old, isServing: true }, options)
-    expect(await findAll()).toEqual(switched)
-    const report = { step: () => undefined, progress: () => undefined }
+    const switched = await generations.find()
+    await generations.unblockWrites({ ...old, isServing: true })
+    expect(await generations.find()).toEqual(switched)
     const asked = { ...clients, raw: clients.bytes, config: { INDEX_PREFIX: prefix }, signal, report }
     const rebuild = asked as unknown as CommandTools
     await pruneLeftOver(rebuild, second)

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
-import { serveGeneration } from '../../indexer/generations/aliases.ts'
-import { createGeneration, type Generation } from '../../indexer/generations/generations.ts'
+import { type Generation, Generations } from '../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { readDetail } from '../../src/api/search/details.ts'
 import { exportList } from '../../src/api/search/exports.ts'
@@ -37,8 +36,9 @@ beforeAll(async () => {
   replicas = await Promise.all(
     [connectReal(), connectSimulated()].map(async (clients) => {
       const config = { INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }
-      const generation = await createGeneration(clients.elasticsearch, config, 1, request)
-      await serveGeneration(clients.elasticsearch, prefix, generation, request)
+      const generations = new Generations(clients.elasticsearch, config, request)
+      const generation = await generations.create(1)
+      await generations.serve(generation)
       return { clients, generation, reader: createIndexReader(openSearchClient(clients.bytes, prefix), 8) }
     }),
   )

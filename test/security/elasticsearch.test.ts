@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
-import * as aliases from '../../indexer/generations/aliases.ts'
-import * as generations from '../../indexer/generations/generations.ts'
-import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
+import { Generations, type RequestOptions } from '../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/observe.ts'
 import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
@@ -71,8 +69,8 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   killPrograms()
-  const found = await generations.findGenerations(keeperClient(), prefix, options())
-  for (const each of found) await generations.deleteGeneration(keeperClient(), each, options())
+  const generations = generationsOf(keeperClient())
+  for (const each of await generations.find()) await generations.delete(each)
 })
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()))
@@ -111,10 +109,13 @@ const form: DocumentWrite = {
 }
 
 const timeoutMs = 60_000
-const options = (): generations.RequestOptions => ({
+const options = (): RequestOptions => ({
   signal: AbortSignal.timeout(timeoutMs),
   requestTimeout: timeoutMs,
 })
+
+const generationsOf = (client: Client): Generations =>
+  new Generations(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, options())
 
 /** Rejects with what a check of `/readyz` says. */
 async function expectPassing(check: Check): Promise<void> {
@@ -126,8 +127,9 @@ async function expectPassing(check: Check): Promise<void> {
 async function indexAndRebuild(name: string): Promise<void> {
   const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchBytes)]
   const { signal } = options()
-  const from = await generations.createGeneration(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, 1, options())
-  const to = await generations.createGeneration(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, 2, options())
+  const generations = generationsOf(client)
+  const from = await generations.create(1)
+  const to = await generations.create(2)
   const bulk = encodeBulk(from.indices, [form])
   const [outcome] = await sendBulk(client, bulk, [form], { timeoutMs, signal })
   if (outcome?.kind !== 'written') throw new Error(JSON.stringify(outcome))
@@ -135,20 +137,19 @@ async function indexAndRebuild(name: string): Promise<void> {
   await client.cluster.health({ index: Object.values(from.indices), timeout: '1s' }, options())
   await expectPassing(elasticsearchAnswers(client, prefix))
   await expectPassing(isolatedNodesAnswerNothing(client))
-  await aliases.serveGeneration(client, prefix, from, options())
-  const forgotten = new ForgottenEntities(new Map())
-  const unheard = { onProgress: () => undefined, onBlocked: () => undefined }
-  const reconciliation = new Reconciliation({ elasticsearch: client, raw, from, to, signal, forgotten, ...unheard })
+  await generations.serve(from)
+  const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
+  const reconciliation = new Reconciliation({ elasticsearch: client, raw, report, signal }, from, to)
   expect((await reconciliation.pass()).forms).toMatchObject({ documents: 1, reconciled: 1 })
-  await aliases.blockWrites(client, from, 'rebuild', options())
-  await aliases.unblockWrites(client, prefix, { ...from, isServing: true }, options())
+  await generations.blockWrites(from, 'rebuild')
+  await generations.unblockWrites({ ...from, isServing: true })
   await client.count({ index: Object.values(to.indices) }, options())
   await surveyIndices(client, prefix, signal)
-  await aliases.blockWrites(client, from, 'rebuild', options())
-  await aliases.serveGeneration(client, prefix, to, options(), { generation: from, holder: 'rebuild' })
-  expect(await generations.countReaders(client, from, options())).toBe(0)
-  const [retired] = await generations.findGenerations(client, prefix, options())
-  if (retired !== undefined) await generations.deleteGeneration(client, retired, options())
+  await generations.blockWrites(from, 'rebuild')
+  await generations.serve(to, { generation: from, holder: 'rebuild' })
+  expect(await generations.countReaders(from)).toBe(0)
+  const [retired] = await generations.find()
+  if (retired !== undefined) await generations.delete(retired)
 }
 
 /** Everything that the API asks of Elasticsearch. */
@@ -181,8 +182,7 @@ async function search(name: string): Promise<void> {
 async function readEverything(name: string): Promise<void> {
   const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchBytes)]
   const { signal } = options()
-  const found = await generations.findGenerations(client, prefix, options())
-  const serving = found.find(({ complete }) => complete?.isServing)?.complete
+  const serving = await generationsOf(client).serving()
   if (serving === undefined) throw new Error('nothing serves')
   for (const [kind, index] of Object.entries(serving.indices) as [DocumentKind, PhysicalIndex][]) {
     await client.count({ index, query: { term: { _routing: team } } }, options())
@@ -192,9 +192,8 @@ async function readEverything(name: string): Promise<void> {
 }
 
 async function serveFirstGeneration(): Promise<void> {
-  const config = { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }
-  const serving = await generations.createGeneration(keeperClient(), config, 1, options())
-  await aliases.serveGeneration(keeperClient(), prefix, serving, options())
+  const generations = generationsOf(keeperClient())
+  await generations.serve(await generations.create(1))
 }
 
 describe('the roles of Elasticsearch', () => {

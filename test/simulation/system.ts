@@ -91,6 +91,7 @@ export class System {
           running.hasSwitched ||= text.endsWith('until its readers are done')
         },
         progress: () => undefined,
+        end: () => undefined,
       }
       const run = async (): Promise<void> => {
         await untilConnected(connection, signal)

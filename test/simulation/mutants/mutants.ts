@@ -119,9 +119,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'switch-without-marker',
     themes: ['switch'],
-    file: 'indexer/generations/aliases.ts',
-    from: 'actions: [...markers, ...aliases]',
-    to: 'actions: aliases',
+    file: 'indexer/generations/generations.ts',
+    from: '[...markers, ...moved]',
+    to: 'moved',
   },
   {
     name: 'hold-not-renewed-nor-checked',

@@ -1,7 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../../indexer/bulk/bulkApi.ts'
-import { serveGeneration } from '../../../indexer/generations/aliases.ts'
-import { createGeneration, type Generation } from '../../../indexer/generations/generations.ts'
+import { type Generation, Generations } from '../../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../../indexer/refresh.ts'
 import { createIndexReader, type IndexReader } from '../../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../../src/api/search/listSnapshot.ts'
@@ -48,8 +47,9 @@ beforeEach(async () => {
   })
   clients = simulatedClients(simulated, localNetwork)
   reader = createIndexReader(openSearchClient(clients.bytes, prefix), 100)
-  generation = await createGeneration(clients.elasticsearch, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, 1, request)
-  await serveGeneration(clients.elasticsearch, prefix, generation, request)
+  const generations = new Generations(clients.elasticsearch, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, request)
+  generation = await generations.create(1)
+  await generations.serve(generation)
 })
 
 const submission = (id: string): DocumentWrite[] => submissionWrites(submissionRecord(team, id, 1), instant)

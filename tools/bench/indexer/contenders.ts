@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createGeneration } from '../../../indexer/generations/generations.ts'
+import { Generations } from '../../../indexer/generations/generations.ts'
 import { aliasOf } from '../../../src/core/stores/indices.ts'
 import type { Contender } from '../comparison.ts'
 import { type Program, startProgram } from '../program.ts'
@@ -42,7 +42,7 @@ export async function runCeiling(
   await writeFile(list, chosen.map(({ path }) => path).join('\n'))
   const shards = { INDEX_PREFIX: ceilingPrefix, INDEX_SHARDS: config.INDEX_SHARDS }
   return await withoutIndicesAfter(stage, ceilingPrefix, async () => {
-    const { indices } = await createGeneration(client, shards, ceilingGeneration, { signal, requestTimeout })
+    const { indices } = await new Generations(client, shards, { signal, requestTimeout }).create(ceilingGeneration)
     const targets = [indices.submissions, indices['submission-details']]
     const args = [urls.ELASTICSEARCH_URL, targets.join(','), String(requestsAtOnce), list]
     const start = (): Promise<Program> => startProgram(stage, 'ceiling', 'indexer/push.ts', args)

@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
-import { createGeneration } from '../../../../indexer/generations/generations.ts'
+import { Generations } from '../../../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../../../indexer/refresh.ts'
 import type { DocumentId, TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
@@ -17,7 +17,7 @@ const instant = '2026-11-20T12:00:00.000Z' as Instant
 test('every document is walked once, in parts, and nothing that is written meanwhile', async () => {
   const clients = connectSimulated()
   const built = { INDEX_PREFIX: 'scanned', INDEX_SHARDS: 3 }
-  const { indices } = await createGeneration(clients.elasticsearch, built, 1, options)
+  const { indices } = await new Generations(clients.elasticsearch, built, options).create(1)
   const team = (at: number): TeamId => `team-${at % 7}` as TeamId
   const write = async (from: number, to: number): Promise<DocumentId[]> => {
     const documents = Array.from({ length: to - from }, (_, at) => from + at).flatMap((at) =>

@@ -1,7 +1,6 @@
 import type { CommandTools } from '../../../../indexer/engineCommand.ts'
 import { raiseUnseen } from '../../../../indexer/generations/readAgain.ts'
-import type { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
-import type { Version } from '../../../../indexer/generations/versions.ts'
+import type { Reconciliation, Version } from '../../../../indexer/generations/reconcile.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
@@ -23,7 +22,7 @@ const at = (offset: number): Offset => BigInt(offset) as Offset
 test('each record that no indexer has committed is raised, those of the last part too', async () => {
   const raised: string[] = []
   const reads = async ({ onRecord, ranges }: ReadOptions): Promise<void> => {
-    expect([...(ranges ?? [])]).toEqual([[0, { from: 0n, to: BigInt(count) }]])
+    expect([...(ranges ?? [])]).toMatchObject([[0, { from: 0n, to: BigInt(count) }]])
     for (let each = 0; each < count; each++) {
       const value = Buffer.from(JSON.stringify({ revision: 1, form: formEntity({ id: `f${each}` }) }))
       const record = { topic, partition: 0, offset: at(each), appendedAtMs: watermarkMs - 5_000 }

@@ -1,8 +1,13 @@
-import { blockWrites, serveGeneration } from '../../../../indexer/generations/aliases.ts'
-import { createGeneration, findGenerations, type Generation } from '../../../../indexer/generations/generations.ts'
+import { type Generation, Generations } from '../../../../indexer/generations/generations.ts'
 import { ServedGeneration, type Stores } from '../../../../indexer/generations/servedGeneration.ts'
 import type { CommittedOffset } from '../../../../indexer/startOffsets.ts'
-import { aliasOf, documentKinds } from '../../../../src/core/stores/indices.ts'
+import {
+  aliasOf,
+  documentKinds,
+  physicalName,
+  readDefinition,
+  writeAliasOf,
+} from '../../../../src/core/stores/indices.ts'
 import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'
 import {
   type Clients,
@@ -15,7 +20,6 @@ import { testConfig } from '../../../support/config.ts'
 const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
 const prefix = config.INDEX_PREFIX
 const { signal } = new AbortController()
-const options = { signal, requestTimeout: 1_000 }
 const startMs = 5_000
 
 /** Answers each round of publishing with `answer`. */
@@ -42,10 +46,12 @@ class Redis {
 
 let simulated: SimulatedElasticsearch
 let elasticsearch: Clients['elasticsearch']
+let generations: Generations
 let redis: Redis
 beforeEach(() => {
   simulated = new SimulatedElasticsearch(localHost())
   elasticsearch = simulatedClients(simulated, localNetwork).elasticsearch
+  generations = new Generations(elasticsearch, config, { signal, requestTimeout: 1_000 })
   redis = new Redis()
 })
 
@@ -57,14 +63,15 @@ const open = (commits: Partial<Commits> = {}): Promise<ServedGeneration> => {
 const commitsOf = ({ tag }: Generation): Commits['own'] => [{ generation: tag }] as unknown as CommittedOffset[]
 const publish = (served: ServedGeneration, answer: string) => {
   redis.answer = answer
-  return served.publish('owner', ['forms/0'], new Map([['forms/0', 1]]), undefined, false)
+  const round = { owner: 'owner', everyPartition: ['forms/0'], partitionWatermarks: new Map([['forms/0', 1]]) }
+  return served.publish({ ...round, highestMs: undefined, isWithheld: false })
 }
-const found = async () => (await findGenerations(elasticsearch, prefix, options)).map(({ complete }) => complete)
+const found = async () => (await generations.find()).map(({ complete }) => complete)
 const serving = async (): Promise<number | undefined> => (await found()).find((each) => each?.isServing)?.number
 const isWritable = async (): Promise<boolean> => (await found()).every((each) => each?.isWritable)
-const create = (number: number): Promise<Generation> => createGeneration(elasticsearch, config, number, options)
-const serve = (generation: Generation): Promise<void> => serveGeneration(elasticsearch, prefix, generation, options)
-const close = (generation: Generation): Promise<void> => blockWrites(elasticsearch, generation, 'holder', options)
+const create = (number: number): Promise<Generation> => generations.create(number)
+const serve = (generation: Generation): Promise<void> => generations.serve(generation)
+const close = (generation: Generation): Promise<void> => generations.blockWrites(generation, 'holder')
 
 function removeReadAliases(): void {
   for (const kind of documentKinds) simulated.deleteAlias(aliasOf(prefix, kind))
@@ -114,13 +121,44 @@ test('an indexer that writes keeps a closed generation while the hold stands, an
   expect([await served.isCurrent(), await publish(served, '9')]).toEqual([false, 'retired'])
 })
 
-test('a generation that is built again serves only once its watermark is published', async () => {
-  const served = await building()
-  expect([served.generation.number, await serving(), redis.floorMs]).toEqual([3, undefined, startMs])
-  for (const answer of ['incomplete', 'behind', 'held']) expect(await publish(served, answer)).toBe('continue')
-  expect([served.notServingReason(), await serving()]).toEqual(['generation 3 is being built from Kafka', undefined])
-  expect(await publish(served, '6000')).toBe('continue')
-  expect([served.notServingReason(), await serving(), served.watermarkMs]).toEqual([undefined, 3, 6_000])
+test.each(['6000', 'withheld', 'no append times'])(
+  'a generation that is built again serves only once its watermark is published, or there is none: %s',
+  async (answer) => {
+    const served = await building()
+    expect([served.generation.number, await serving(), redis.floorMs]).toEqual([3, undefined, startMs])
+    for (const each of ['incomplete', 'behind', 'held']) expect(await publish(served, each)).toBe('continue')
+    expect([served.notServingReason(), await serving()]).toEqual(['generation 3 is being built from Kafka', undefined])
+    const round = answer === 'no append times' ? served.publish(undefined) : publish(served, answer)
+    expect(await round).toBe('continue')
+    expect([served.notServingReason(), await serving()]).toEqual([undefined, 3])
+    expect(served.watermarkMs).toBe(answer === '6000' ? 6_000 : undefined)
+  },
+)
+
+test('a generation of another release is neither written nor changed', async () => {
+  for (const kind of documentKinds) {
+    const index = physicalName(prefix, kind, 99, 1)
+    const aliases = { [writeAliasOf(index)]: { is_write_index: true } }
+    const { settings, mappings } = await readDefinition(kind)
+    await elasticsearch.indices.create({ index, settings: { ...settings, number_of_shards: 1 }, mappings, aliases })
+  }
+  await generations.serve({ number: 1 })
+  await expect(open()).rejects.toThrow('generation 1 has mappings of another release')
+  expect([redis.generation, await serving()]).toEqual([null, 1])
+})
+
+test('an indexer leaves a generation that is lost, also while it is being built, and one that is closed by a rebuild that died', async () => {
+  const lost = await open()
+  const built = await building()
+  expect([await lost.isCurrent(), await built.isCurrent()]).toEqual([false, true])
+  await close(built.generation)
+  redis.isHeld = true
+  expect(await built.isCurrent()).toBe(true)
+  redis.isHeld = false
+  expect(await built.isCurrent()).toBe(false)
+  const again = await open()
+  simulated.deleteIndices(`${prefix}-*`)
+  expect(await again.isCurrent()).toBe(false)
 })
 
 test('a generation that is being built serves when one of its indexers has published its watermark, and not before', async () => {

@@ -32,7 +32,7 @@ const storeOf = (fold: AccountKeyFold): AccountKeySurvey => ({
   claims: new Map([...fold.claims()].map(([digest, claims]) => [digest, claims.flatMap(([holder]) => holder ?? [])])),
 })
 const kindsOf = (fold: AccountKeyFold, stored: AccountKeySurvey, of: TeamId | undefined = undefined): string[] =>
-  [...compareAccountKeys(fold, stored, of).values()].map(({ kind, id }) => `${kind} ${id}`).sort()
+  [...compareAccountKeys(fold, stored, of).values()].map(({ kind, id }) => `${kind} ${id.split('/')[1]}`).sort()
 
 test('the highest revision counts, then the revocation, and a deletion above all, in any order', () => {
   const records = [

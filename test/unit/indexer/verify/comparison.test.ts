@@ -1,12 +1,11 @@
 import {
+  type ComparedDocument,
   type ComparedRecord,
   Comparison,
   deadLetterVersion,
-  type Problem,
 } from '../../../../indexer/verify/comparison.ts'
-import type { ComparedDocument } from '../../../../indexer/verify/storedDocuments.ts'
+import type { DifferenceKind } from '../../../../indexer/verify/differences.ts'
 import { type DocumentId, deletedRevision, type Offset, type Revision } from '../../../../src/core/model/ids.ts'
-import type { DocumentKind } from '../../../../src/core/stores/indices.ts'
 
 const id = 'acme/s1' as DocumentId
 const digest = (text: string): Uint8Array => Buffer.from(text.padEnd(16))
@@ -16,19 +15,19 @@ const record = (version: number, changes: Partial<ComparedRecord> & { text?: str
   const { text = `v${version}`, ...others } = changes
   return {
     ...{ type: 'submissions', id, version: version as Revision, partition: 0, offset: nextOffset++ as Offset },
-    ...{ changedAtLeastMs: 1_000, isCommitted: true },
-    digests: { list: digest(`list ${text}`), detail: digest(`detail ${text}`) },
+    ...{ changedAtLeastMs: 1_000, isCommitted: 1 },
+    ...{ list: digest(`list ${text}`), detail: digest(`detail ${text}`) },
     ...others,
   }
 }
-const deadLetter = (): ComparedRecord => record(deadLetterVersion, { digests: null })
-const later = { isCommitted: false }
+const deadLetter = (): ComparedRecord => record(deadLetterVersion, { list: null, detail: null })
+const later = { isCommitted: 0 }
 const deletion = deletedRevision
 
 type Changes = { text?: string; changedAtMs?: number }
 const list = (version: number, { text = `v${version}`, changedAtMs = 1_000 }: Changes = {}): ComparedDocument => ({
   ...{ kind: 'submissions', id, version: version as Revision, digest: digest(`list ${text}`), changedAtMs },
-  isTombstone: version === deletion,
+  isTombstone: Number(version === deletion),
 })
 
 let comparison: Comparison
@@ -37,19 +36,17 @@ beforeEach(() => {
 })
 afterEach(() => comparison.close())
 
-const problems = (kind: DocumentKind, among: 'all' | 'suspects' = 'all'): [string, Problem][] =>
-  [...comparison.judge(kind, among)].flatMap(({ suspects }) =>
-    suspects.map(({ id: of, problem }): [string, Problem] => [of, problem]),
-  )
+/** What differs, in the order of kinds and ids. */
+const differences = (of = comparison) => [...of.differences()].flatMap(({ found }) => found)
+const problems = (): string[] => differences().map(({ where, kind }) => `${where} ${kind}`)
 
 /** What is wrong with a list document whose entity has these records, in the order of their offsets. */
-function problemOf(document: ComparedDocument | undefined, ...records: ComparedRecord[]): Problem | undefined {
+function problemOf(document: ComparedDocument | undefined, ...records: ComparedRecord[]): DifferenceKind | undefined {
   const only = new Comparison()
   try {
     if (document !== undefined) only.setDocument(document)
     for (const each of records) only.addRecord(each)
-    const [suspect] = [...only.judge('submissions', 'all')].flatMap(({ suspects }) => suspects)
-    return suspect?.problem
+    return differences(only).find(({ where }) => where === 'submissions')?.kind
   } finally {
     only.close()
   }
@@ -128,13 +125,9 @@ test('forms and submissions of one id, and list and detail documents, are judged
   for (const kind of ['forms', 'form-details', 'submissions', 'submission-details'] as const)
     comparison.setDocument({ ...list(kind.startsWith('form') ? 5 : 3, { text: 'other' }), kind })
   comparison.setDocument({ ...list(3), kind: 'submission-details', digest: digest('detail v3') })
-  expect(problems('forms')).toEqual([[id, 'content']])
-  expect(problems('form-details')).toEqual([[id, 'content']])
-  expect(problems('submissions')).toEqual([[id, 'content']])
-  expect(problems('submission-details')).toEqual([])
+  expect(problems()).toEqual(['forms content', 'form-details content-detail', 'submissions content'])
   comparison.markDeadLetter('forms', id, '0', '7')
-  expect(problems('forms', 'suspects')).toEqual([])
-  expect(problems('submissions', 'suspects')).toEqual([[id, 'content']])
+  expect(problems()).toEqual(['submissions content'])
 })
 
 test('every document is judged once, however many there are, and of the suspects what is known last', () => {
@@ -146,26 +139,15 @@ test('every document is judged once, however many there are, and of the suspects
     if (at % 3 !== 0) comparison.addRecord(record(1, { id: name(at) }))
     if (at % 3 !== 1) comparison.setDocument({ ...list(1), id: name(at) })
   }
-  const pages = [...comparison.judge('submissions', 'all')]
-  expect(pages.reduce((sum, { documents }) => sum + documents, 0)).toBe(667)
-  const found = new Map(pages.flatMap(({ suspects }) => suspects).map((each) => [each.id, each.problem]))
-  expect(found.size).toBe(667)
-  for (const [of, problem] of found) expect([of, problem]).toEqual([of, expectedProblem(of)])
-  for (const of of found.keys()) {
-    if (expectedProblem(of) === 'missing') comparison.setDocument({ ...list(1), id: of })
+  expect([comparison.count('documents'), comparison.count('records')]).toEqual([667, 666])
+  const found = differences().filter(({ where }) => where === 'submissions')
+  expect(new Set(found.map((each) => each.id)).size).toBe(667)
+  expect(found).toHaveLength(667)
+  for (const { id: of, kind } of found) expect([of, kind]).toEqual([of, expectedProblem(of)])
+  for (const { id: of, kind } of found) {
+    if (kind === 'missing') comparison.setDocument({ ...list(1), id: of })
     else comparison.removeDocument('submissions', of)
   }
-  expect(problems('submissions', 'suspects')).toEqual([])
+  expect(differences().filter(({ where }) => where === 'submissions')).toEqual([])
 })
-const expectedProblem = (id: string): Problem => (Number(id.split('/')[1]) % 3 === 1 ? 'missing' : 'unexpected')
-
-test('a record that Elasticsearch has rejected is a dead letter: what is older is right, unless another record says no', () => {
-  comparison.addRecord(record(1))
-  comparison.addRecord(record(2))
-  comparison.setDocument(list(1))
-  expect(problems('submissions')).toEqual([[id, 'older']])
-  comparison.markDeadLetter('submissions', id, '0', String(nextOffset - 1n))
-  expect(problems('submissions', 'suspects')).toEqual([])
-  comparison.removeDocument('submissions', id)
-  expect(problems('submissions', 'suspects')).toEqual([[id, 'missing']])
-})
+const expectedProblem = (id: string): DifferenceKind => (Number(id.split('/')[1]) % 3 === 1 ? 'missing' : 'unexpected')

@@ -1,31 +1,26 @@
-import { type Difference, Differences } from '../../../../indexer/verify/differences.ts'
-import type { TeamId } from '../../../../src/core/model/ids.ts'
+import { type DifferenceKind, Differences } from '../../../../indexer/verify/differences.ts'
+import type { DocumentId } from '../../../../src/core/model/ids.ts'
 
-const difference = (kind: Difference['kind'], id: string): Difference => ({
-  ...{ kind, id, team: 'acme' as TeamId, where: 'forms' },
-  detail: 'revision 3 in the topic',
-})
+const differenceOf = (kind: DifferenceKind, id: string) =>
+  ({ kind, id: `acme/${id}` as DocumentId, where: 'forms', detail: 'revision 3 in the topic' }) as const
 
-test('differences are named one a line, the most serious kind first, with their counts', () => {
-  const differences = new Differences(10)
-  differences.add(difference('content', 'f-2'))
-  differences.add(difference('missing', 'f-1'))
-  differences.add({ ...difference('key-accepted', 'k-1'), where: 'account-keys', detail: 'active' })
-  expect(differences.lines()).toEqual([
+test('differences are named one a line, the most serious kind first, up to 1,000 of a kind; all are counted', () => {
+  const differences = new Differences()
+  expect(differences.report()).toEqual({ isEqual: true, lines: [], summary: 'equal', noted: '' })
+  differences.add(differenceOf('newer', 'f-3'))
+  expect(differences.report()).toMatchObject({ isEqual: true, summary: 'equal', noted: '1 newer' })
+  differences.add(differenceOf('content', 'f-2'))
+  for (let number = 0; number < 1_500; number++) differences.add(differenceOf('missing', `f-${number}`))
+  differences.add({ ...differenceOf('key-accepted', 'k-1'), where: 'account-keys', detail: 'active' })
+  const { lines, ...counted } = differences.report()
+  expect([...lines.slice(0, 2), ...lines.slice(1_000)]).toEqual([
     'key-accepted acme k-1 (account-keys) active',
-    'missing acme f-1 (forms) revision 3 in the topic',
+    'missing acme f-0 (forms) revision 3 in the topic',
+    'missing acme f-999 (forms) revision 3 in the topic',
+    'missing: 500 more',
+    'newer acme f-3 (forms) revision 3 in the topic',
     'content acme f-2 (forms) revision 3 in the topic',
   ])
-  expect([differences.isEmpty, differences.summary()]).toEqual([
-    false,
-    '3 differences (1 key-accepted, 1 missing, 1 content)',
-  ])
-})
-
-test('of each kind no more are kept than may be named; all are counted', () => {
-  const differences = new Differences(2)
-  for (let number = 0; number < 1_000; number++) differences.add(difference('missing', `f-${number}`))
-  expect(differences.lines()).toHaveLength(3)
-  expect(differences.lines().at(-1)).toBe('missing: 998 more')
-  expect(differences.summary()).toBe('1000 differences (1000 missing)')
+  const summary = '1502 differences (1 key-accepted, 1500 missing, 1 content)'
+  expect(counted).toEqual({ isEqual: false, summary, noted: '1 newer' })
 })

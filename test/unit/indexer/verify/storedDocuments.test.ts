@@ -32,7 +32,7 @@ test('a list document and a tombstone are compared without their time, which is 
       expect(second?.digest).toEqual(first?.digest)
       const hasTime = value === null || at === 0
       expect([first?.changedAtMs, second?.changedAtMs]).toEqual(hasTime ? [earlyMs, lateMs] : [null, null])
-      expect(first?.isTombstone).toBe(value === null)
+      expect(first?.isTombstone).toBe(Number(value === null))
     }
 })
 

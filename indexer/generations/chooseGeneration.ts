@@ -1,0 +1,46 @@
+import type { FoundGeneration, Generation, KnownGeneration } from './generations.ts'
+
+/**
+ * Indexers number the generations that they create with odd numbers, rebuilds with even ones. So a rebuild that has not noticed yet that its
+ * indices were deleted never writes into others of the same names that indexers build: its times are no later than append times.
+ */
+const isOfRebuild = (number: number): boolean => number % 2 === 0
+
+/** The lowest number above all of these that a rebuild, or an indexer, gives to a generation that it creates. */
+export function numberAbove(numbers: readonly number[], forRebuild: boolean): number {
+  const next = 1 + Math.max(0, ...numbers)
+  return isOfRebuild(next) === forRebuild ? next : next + 1
+}
+
+/**
+ * Chooses the generation to write: the one that serves; else the newest one that was written so far (its aliases were removed); else an
+ * unfinished one of an indexer; else a new number above every known one, so that committed offsets of a lost generation never count for another.
+ * `complete` is undefined while indices are missing.
+ */
+export function chooseGeneration(
+  found: readonly FoundGeneration[],
+  newest: KnownGeneration | undefined,
+): { readonly number: number; readonly complete: Generation | undefined } {
+  const newestNumber = newest?.number ?? 0
+  return (
+    found.findLast(({ complete }) => complete?.isServing) ??
+    found.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
+    found.findLast(
+      ({ number, hasCurrentMappings, complete }) =>
+        number > newestNumber && hasCurrentMappings && (!isOfRebuild(number) || complete?.hasServed),
+    ) ?? {
+      number: numberAbove([newestNumber, ...found.map(({ number }) => number)], false),
+      complete: undefined,
+    }
+  )
+}
+
+/** What a rebuild does with a generation that it finds when it begins, beside the one that serves. */
+export function decideLeftOver(
+  { number, complete, hasCurrentMappings }: Pick<FoundGeneration, 'number' | 'complete' | 'hasCurrentMappings'>,
+  serving: KnownGeneration,
+): 'keep' | 'fill' | 'reconcile and remove' | 'remove' {
+  if (complete?.isServing === true || number === serving.number) return 'keep'
+  if (number > serving.number) return hasCurrentMappings && isOfRebuild(number) ? 'fill' : 'remove'
+  return complete?.hasServed === true ? 'reconcile and remove' : 'remove'
+}

@@ -1,0 +1,157 @@
+import { partitionName, type SourceRecord, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
+import { documentId, type Offset } from '../../src/core/model/ids.ts'
+import { readKey } from '../../src/core/model/record.ts'
+import { entityTypeOf } from '../../src/core/stores/indices.ts'
+import { convertRecord } from '../convertRecord.ts'
+import { type Generation, Generations } from '../generations/generations.ts'
+import { fetchStartOffsets, rebuildGroup } from '../startOffsets.ts'
+import { documentTopics } from '../topics.ts'
+import { type ComparedRecord, type Comparison, deadLetterVersion } from './comparison.ts'
+import { storedContentOf } from './storedDocuments.ts'
+import { requestTimeoutMs, type Verification } from './verification.ts'
+
+/** Every record from `low` to below `committed` is in the generation that serves; `high` is the offset after the last record. */
+type Partition = TopicPartition & {
+  readonly low: Offset
+  readonly committed: Offset
+  readonly high: Offset
+  /** The offset after the last record that was read, and the latest append time. */
+  next: bigint
+  latestMs: number
+  /** The latest append time in front of the first missing offset. */
+  gapMs: number | undefined
+}
+
+/** The document topics, with what indexers have committed of them for the generation that serves. */
+export class CommittedTopics {
+  readonly generation: Generation
+  readonly #verification: Verification
+  /** By partition name. */
+  readonly #partitions: ReadonlyMap<string, Partition>
+
+  private constructor(verification: Verification, generation: Generation, partitions: readonly Partition[]) {
+    this.#verification = verification
+    this.generation = generation
+    this.#partitions = new Map(partitions.map((each) => [partitionName(each), each]))
+  }
+
+  /** Notes which generation serves, and what is committed for it. */
+  static async note(verification: Verification): Promise<CommittedTopics> {
+    const { config, source, elasticsearch, signal } = verification
+    const request = { signal, requestTimeout: requestTimeoutMs }
+    const generation = await new Generations(elasticsearch, config, request).serving()
+    if (generation === undefined) throw new Error('no complete generation of indices serves')
+    const topics = documentTopics(config)
+    const starts = await fetchStartOffsets(source, [...(await source.offsetRanges(topics)).values()], {
+      topics,
+      groupId: config.CONSUMER_GROUP,
+      rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
+      generationOf: () => generation,
+      clock: Date.now,
+    })
+    // After the commits, so that no commit is above the noted end of its partition.
+    const ranges = await source.offsetRanges(topics)
+    const partitions = [...ranges].map(([name, { topic, partition, low, high }]): Partition => {
+      const start = starts.get(name)
+      if (start === undefined || (!start.isCommitted && start.position <= low && low < high))
+        throw new Error(`no indexer has committed ${name} for generation ${generation.number} yet`)
+      return {
+        ...{ topic, partition, low: low as Offset, committed: start.position, high: high as Offset },
+        ...{ next: low, latestMs: Number.NEGATIVE_INFINITY, gapMs: undefined },
+      }
+    })
+    return new CommittedTopics(verification, generation, partitions)
+  }
+
+  /** Throws unless at least as much is committed as was noted: for the same generation, of the same partitions. */
+  async expectUnchanged(): Promise<void> {
+    const now = await CommittedTopics.note(this.#verification)
+    if (now.generation.tag !== this.generation.tag)
+      throw new Error(`generation ${now.generation.number} serves meanwhile, not ${this.generation.number}`)
+    for (const [name, { low, committed, high }] of this.#partitions) {
+      const each = now.#partitions.get(name)
+      // The first offset of a topic only grows.
+      if (each === undefined || each.low < low || each.high < high || each.committed < committed)
+        throw new Error(`${name} was created anew, or its commits were set back, meanwhile`)
+    }
+    for (const name of now.#partitions.keys())
+      if (!this.#partitions.has(name)) throw new Error(`${name} was added meanwhile`)
+  }
+
+  /** How many records no indexer had committed when the comparison began. */
+  get uncommitted(): number {
+    return [...this.#partitions.values()].reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
+  }
+
+  /** Adds every committed record to a comparison. */
+  async readCommitted(comparison: Comparison): Promise<void> {
+    await this.#readOn('records read', ({ committed }) => committed, comparison)
+  }
+
+  /** Adds what was appended since the last reading. */
+  async readAppended(what: string, comparison: Comparison): Promise<void> {
+    const { config, source } = this.#verification
+    const ranges = await source.offsetRanges(documentTopics(config))
+    await this.#readOn(what, (each) => ranges.get(partitionName(each))?.high ?? each.high, comparison)
+  }
+
+  async #readOn(what: string, endOf: (partition: Partition) => bigint, comparison: Comparison): Promise<void> {
+    const { config, source, report, rest, signal } = this.#verification
+    const unread = [...this.#partitions.values()].filter((each) => each.next < endOf(each))
+    const total = unread.reduce((sum, each) => sum + Number(endOf(each) - each.next), 0)
+    let done = 0
+    for (const topic of documentTopics(config)) {
+      const ofTopic = unread.filter((each) => each.topic === topic)
+      const ranges = new Map(ofTopic.map((each) => [each.partition, { from: each.next, to: endOf(each) }]))
+      if (ranges.size === 0) continue
+      await source.readTopic({
+        ...{ topic, ranges, signal },
+        onRecord: async (record) => {
+          const partition = this.#partitions.get(partitionName(record))
+          if (partition === undefined) return
+          // What compaction has removed counts as read.
+          done += Number(record.offset + 1n - partition.next)
+          const read = this.#comparedOf(record, partition)
+          if (read !== undefined) comparison.addRecord(read)
+          report.progress(what, Math.min(done, total), total)
+          await rest()
+        },
+      })
+    }
+    report.progress(what, total, total)
+  }
+
+  /** Undefined where a record names no entity, or one of another team. */
+  #comparedOf(record: SourceRecord, from: Partition): ComparedRecord | undefined {
+    const { team, config } = this.#verification
+    const { partition, offset, appendedAtMs } = record
+    const changedAtLeastMs = changedAtLeast(from, record)
+    if (team !== undefined && record.key?.toString('latin1').startsWith(`${team}/`) !== true) return undefined
+    const read = { partition, offset, changedAtLeastMs, isCommitted: Number(offset < from.committed) }
+    const projection = convertRecord(record, appendedAtMs, config)
+    if (projection.kind === 'documents') {
+      const { documents, version } = projection
+      const [list, detail] = documents
+      if (list === undefined || detail === undefined) return undefined
+      const digests = { list: storedContentOf(list).digest, detail: storedContentOf(detail).digest }
+      return { type: entityTypeOf(list.kind), id: list.id, version, ...digests, ...read }
+    }
+    const key = readKey(record.key)
+    if (!key.ok) return undefined
+    const type = record.topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
+    const id = documentId(key.value.teamId, key.value.entityId)
+    return { type, id, version: deadLetterVersion, list: null, detail: null, ...read }
+  }
+}
+
+/**
+ * The lowest `changedAt` that documents of the next record of a partition may have: its append time, unless compaction may have removed an
+ * equal record that was appended before it. Offsets are missing then, and what was there was not appended before the record in front of
+ * the first gap.
+ */
+function changedAtLeast(partition: Partition, { offset, appendedAtMs }: SourceRecord): number {
+  if (offset > partition.next) partition.gapMs ??= partition.latestMs
+  partition.next = offset + 1n
+  partition.latestMs = Math.max(partition.latestMs, appendedAtMs)
+  return Math.min(appendedAtMs, partition.gapMs ?? appendedAtMs)
+}
