@@ -1,3 +1,4 @@
+import { onOneLine } from '../../src/core/json/rawJson.ts'
 import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { type DocumentWrite, withChangedAt } from '../../src/core/stores/documents.ts'
@@ -236,7 +237,7 @@ export class Reconciliation {
         if (each === undefined) return []
         const { id, version, source } = each
         // A line of a bulk request has no line breaks. Tabs stay: they delimit summaries.
-        const line = Buffer.from(source.replace(/[\n\r]/g, ''))
+        const line = Buffer.from(onOneLine(source))
         return [{ kind, id, teamId: teamIdOf(id), version: version as Revision, source: line }]
       })
     }
