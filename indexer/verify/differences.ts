@@ -27,18 +27,18 @@ export type Difference = {
 
 /** Counts differences of every kind, and names the first ones of each. */
 export class Differences {
-  readonly #found = new Map<DifferenceKind, { count: number; readonly lines: string[] }>()
+  readonly #found = new Map<DifferenceKind, { count: number; readonly named: Difference[] }>()
 
-  add({ kind, id, where, detail }: Difference): void {
-    const found = this.#found.get(kind) ?? { count: 0, lines: [] }
-    this.#found.set(kind, found)
-    if (found.count < maxNamed) found.lines.push(`${kind} ${id.replace('/', ' ')} (${where}) ${detail}`)
+  add(difference: Difference): void {
+    const found = this.#found.get(difference.kind) ?? { count: 0, named: [] }
+    this.#found.set(difference.kind, found)
+    if (found.count < maxNamed) found.named.push(difference)
     found.count++
   }
 
   /**
    * A line for each difference that is named, and one for the rest of each kind. `summary`: `4 differences (3 missing, 1 content)`, or
-   * `equal`; `noted`: `2 newer`, or nothing.
+   * `equal`; `noted`: `2 newer`, or nothing. `counts` and `differences` are for programs.
    */
   report() {
     const found = kinds.flatMap((kind) => {
@@ -50,9 +50,12 @@ export class Differences {
     const total = counted.reduce((sum, { count }) => sum + count, 0)
     return {
       isEqual: total === 0,
-      lines: found.flatMap(({ kind, count, lines }) =>
-        count > lines.length ? [...lines, `${kind}: ${count - lines.length} more`] : lines,
-      ),
+      lines: found.flatMap(({ kind, count, named }) => [
+        ...named.map(({ id, where, detail }) => `${kind} ${id.replace('/', ' ')} (${where}) ${detail}`),
+        ...(count > named.length ? [`${kind}: ${count - named.length} more`] : []),
+      ]),
+      counts: Object.fromEntries(found.map(({ kind, count }) => [kind, count])),
+      differences: found.flatMap(({ named }) => named.map(({ id, ...rest }) => ({ ...rest, key: id }))),
       summary: total === 0 ? 'equal' : `${total} differences (${list(counted)})`,
       noted: list(found.filter(({ kind }) => notes.has(kind))),
     }

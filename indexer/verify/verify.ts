@@ -9,7 +9,8 @@ import { getDocuments, ofTeam, scanDocuments } from './storedDocuments.ts'
 import { requestTimeoutMs, type Verification } from './verification.ts'
 
 /**
- * Compares every document and every account key with the topics. Returns a line for each difference and note, then the result. Throws
+ * Compares every document and every account key with the topics. Returns a line for each difference and note and one for the result, and the same as an
+ * object. Throws
  * when nobody can tell: what the comparison rests on is missing, or has changed meanwhile.
  */
 export async function verify(verification: Verification) {
@@ -18,13 +19,14 @@ export async function verify(verification: Verification) {
   const { documents, records, uncommitted } = await verifyDocuments(verification, differences)
   if (verification.team !== undefined && documents + records + accountKeys === 0)
     throw new Error(`neither the topics nor the replica hold anything of the team ${verification.team}`)
-  const { isEqual, lines, summary, noted } = differences.report()
-  const result = [
+  const { isEqual, lines, summary, noted, ...found } = differences.report()
+  const last = [
     `${summary}; compared ${documents} documents and ${accountKeys} account keys`,
     ...(noted === '' ? [] : [`noted: ${noted}`]),
     ...(uncommitted === 0 ? [] : [`${uncommitted} records were not committed yet`]),
   ]
-  return { isEqual, lines: [...lines, result.join('; ')] }
+  const result = { equal: isEqual, documents, accountKeys, uncommitted, ...found }
+  return { lines: [...lines, last.join('; ')], result }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { constants, setPriority } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
 import { identifierRule, isIdentifier, type TeamId } from '../../src/core/model/ids.ts'
-import { summaryOf } from '../../src/core/process/log.ts'
+import { jsonLine, summaryOf } from '../../src/core/process/log.ts'
 import { runEngineCommand } from '../engineCommand.ts'
 import { restsAsLong } from './verification.ts'
 import { verify } from './verify.ts'
@@ -10,9 +10,10 @@ const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 
 export const command = new Command()
   .option('--team <id>', 'compares only what belongs to this team', readTeam)
+  .option('--json', 'print one JSON object')
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
-  .action(async ({ team }: { team?: TeamId }) => {
+  .action(async ({ team, json }: { team?: TeamId; json?: true }) => {
     // Node's own exit code would say that there are differences.
     process.on('uncaughtException', (error) => {
       process.stderr.write(`verify: not judged: ${summaryOf(error)}\n`)
@@ -22,10 +23,10 @@ export const command = new Command()
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const texts = { failed: 'verify: not judged: ', stopped: 'stopped' }
     await runEngineCommand('verify', { ...texts, failedCode: exitCodes.notJudged }, async (tools) => {
-      const { isEqual, lines } = await verify({ ...tools, team, rest: restsAsLong(tools.signal) })
+      const { lines, result } = await verify({ ...tools, team, rest: restsAsLong(tools.signal) })
       tools.report.end()
-      process.stdout.write(lines.map((line) => `${line}\n`).join(''))
-      process.exitCode = isEqual ? exitCodes.equal : exitCodes.different
+      process.stdout.write(json ? jsonLine(result) : lines.map((line) => `${line}\n`).join(''))
+      process.exitCode = result.equal ? exitCodes.equal : exitCodes.different
     })
   })
 

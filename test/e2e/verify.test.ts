@@ -197,6 +197,16 @@ test('each kind of difference is found, by name, and nothing else', async () => 
   expect(found.code).toBe(1)
   const ofTeam = await verify('--team', team)
   expect(linesOf(ofTeam)).toEqual(linesOf(found))
+  const asJson = await verify('--team', team, '--json')
+  const numbers = { documents: expect.any(Number), accountKeys: expect.any(Number), uncommitted: expect.any(Number) }
+  const missing = { kind: 'missing', key: `${team}/f-1`, where: 'forms', detail: 'revision 5 in the topic' }
+  expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([
+    1,
+    {
+      ...{ equal: false, ...numbers, counts: expect.objectContaining({ 'key-accepted': 2, missing: 3, newer: 1 }) },
+      differences: expect.arrayContaining([missing]),
+    },
+  ])
   await expectEqual('--team', history.teams[0] ?? '')
 })
 
