@@ -12,7 +12,7 @@ import {
 import type { Problem, Result } from '../src/core/model/result.ts'
 import { type EntityType, type TeamList, teamList } from '../src/core/model/teamList.ts'
 import type { Config } from '../src/core/process/config.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../src/core/stores/documents.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../src/core/stores/renderDocuments.ts'
 
 type Converted =
   | {

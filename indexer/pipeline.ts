@@ -16,7 +16,7 @@ import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.t
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
-import { refreshEveryCopy } from './refresh.ts'
+import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, type StartOffset } from './startOffsets.ts'
 import { documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'

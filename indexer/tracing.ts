@@ -1,6 +1,6 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
-import type { DocumentWrite } from '../src/core/stores/documents.ts'
+import type { DocumentWrite } from '../src/core/stores/renderDocuments.ts'
 import type { Outcome } from './bulk/job.ts'
 
 type Documents = readonly DocumentWrite[]

@@ -9,7 +9,7 @@ import {
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
 import type { CommandTools } from '../engineCommand.ts'
-import { refreshEveryCopy } from '../refresh.ts'
+import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
 import type { FoundGeneration, Generation } from './generations.ts'

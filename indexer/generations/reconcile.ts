@@ -1,7 +1,6 @@
 import { onOneLine } from '../../src/core/json/rawJson.ts'
 import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { type DocumentWrite, withChangedAt } from '../../src/core/stores/documents.ts'
 import {
   type DocumentKind,
   documentKinds,
@@ -11,11 +10,12 @@ import {
   type PhysicalIndex,
 } from '../../src/core/stores/indices.ts'
 import { multiGet, scan } from '../../src/core/stores/readDocuments.ts'
+import { type DocumentWrite, withChangedAt } from '../../src/core/stores/renderDocuments.ts'
 import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
 import type { CommandTools } from '../engineCommand.ts'
-import { refreshEveryCopy } from '../refresh.ts'
+import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Generation, RequestOptions } from './generations.ts'
 
 /** What is compared of a document; only list documents have more than id and version. */

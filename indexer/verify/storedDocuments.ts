@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { hasRepeatedNames } from '../../src/core/json/rawJson.ts'
 import type { DocumentId, TeamId } from '../../src/core/model/ids.ts'
-import { type DocumentWrite, isTombstone, withNamesOnce } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { multiGet, type StoredDocument, scan } from '../../src/core/stores/readDocuments.ts'
+import { type DocumentWrite, isTombstone, withNamesOnce } from '../../src/core/stores/renderDocuments.ts'
 import type { ComparedDocument } from './comparison.ts'
 import { requestTimeoutMs, type Verification } from './verification.ts'
 

@@ -6,16 +6,14 @@ import {
   AccountKeysIncomplete,
   type KeyHolder,
   type Lookup,
-  type RequestWindow,
 } from '../core/stores/accountKeyStore.ts'
 import { minuteOf, recordKeyUse } from '../core/stores/keyLastUse.ts'
 import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import { createTeamAdmission } from './admission.ts'
 import type { ApiContext, ApiMiddleware, RouteContext } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
+import { enforceRateLimit, windowSeconds } from './rateLimit.ts'
 
-/** The rate limit's window, which all API processes share in Redis. Refused requests do not extend it. */
-const windowSeconds = 60
 /** Keys whose last use a process remembers. */
 const maxKeys = 10_000
 
@@ -81,18 +79,6 @@ export const isHeldBy = ({ teamId, keyId }: KeyHolder, found: KeyHolder | null, 
 
 const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
-
-/** Sets the rate limit headers, and throws `rate_limited` if the request exceeds the limit. */
-function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
-  const resetSeconds = Math.max(1, Math.ceil(leftMs / 1000))
-  ctx.set('RateLimit-Policy', `"key";q=${limit};w=${windowSeconds}`)
-  ctx.set('RateLimit', `"key";r=${Math.max(0, limit - requests)};t=${resetSeconds}`)
-  if (requests > limit)
-    throw apiError('rate_limited', `too many requests with this key; retry in ${resetSeconds} s`, {
-      headers: { 'Retry-After': String(resetSeconds) },
-      rejection: 'rate_limited',
-    })
-}
 
 /** Records each key's use at most once a minute. No request waits for the record, or fails without it. */
 export function createUseRecorder(redis: RedisConnection, nowMs: () => number): (holder: KeyHolder) => void {

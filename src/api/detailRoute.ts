@@ -2,9 +2,9 @@ import type { z } from 'zod'
 import type { EntityType } from '../core/model/teamList.ts'
 import type { Route } from './context.ts'
 import { apiError } from './errors.ts'
+import { validatorsOf } from './etag.ts'
 import { respond } from './respond.ts'
 import { readDetail, weighDetail } from './search/details.ts'
-import { validatorsOf } from './validators.ts'
 
 /** The route of a single entity, which `render` makes of the stored JSON. */
 export const detailRoute =

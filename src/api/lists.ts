@@ -3,8 +3,9 @@ import { servedFormSummary } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { servedSubmissionSummary } from '../core/model/submission.ts'
 import type { EntityType } from '../core/model/teamList.ts'
-import { largeBytes } from '../core/stores/documents.ts'
+import { largeBytes } from '../core/stores/renderDocuments.ts'
 import type { ExportParts, Route, RouteContext, RouteDeps } from './context.ts'
+import { holdsWindow, type Validators, validatorsOf } from './etag.ts'
 import {
   csv,
   csvContentType,
@@ -18,12 +19,11 @@ import {
 import { exportParameters, type ListParameters, listParameters, pageParameters } from './parameters.ts'
 import { type Making, respond } from './respond.ts'
 import { type Filters, windowClauses } from './search/clauses.ts'
-import { type ExportContent, exportList, exportPage } from './search/exports.ts'
+import { type ExportContent, exportList, exportPage } from './search/exportRows.ts'
 import { hasLarge, hasMatches } from './search/indexReader.ts'
-import { maxPageBytes, pageLinks, renderPage, renderPageParts } from './search/page.ts'
+import { maxPageBytes, pageLinks, renderPage, renderPageParts } from './search/pageEnvelope.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { searchPage } from './search/searchPage.ts'
-import { holdsWindow, type Validators, validatorsOf } from './validators.ts'
 
 /** The path of each list below the URL of the API, and the members of its items, which become columns of CSV. */
 const lists = {

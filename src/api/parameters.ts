@@ -2,7 +2,7 @@ import { Counter, type Registry } from 'prom-client'
 import { z } from 'zod'
 import type { Branded } from '../core/model/ids.ts'
 import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
-import { routeOf } from '../core/process/requests.ts'
+import { routeOf } from '../core/process/requestLog.ts'
 import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
 

@@ -1,7 +1,7 @@
 import { Router } from '@koa/router'
 import type { z } from 'zod'
 import { maxUrlBytes } from '../core/process/clientErrors.ts'
-import { routeOf } from '../core/process/requests.ts'
+import { routeOf } from '../core/process/requestLog.ts'
 import type { ApiMiddleware, Route, RouteDeps, RouteState } from './context.ts'
 import { type ApiError, allowedMethods, apiError } from './errors.ts'
 import { getForm, getFormParameters, listForms, listFormsParameters } from './forms.ts'

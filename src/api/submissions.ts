@@ -5,12 +5,12 @@ import { reportStatuses } from '../core/model/submission.ts'
 import type { Route } from './context.ts'
 import { detailRoute } from './detailRoute.ts'
 import { apiError } from './errors.ts'
+import { validatorsOf } from './etag.ts'
 import { listRoute } from './lists.ts'
 import { changedParameters, createdParameters, listParameters, oneOf, text, timeZone, utc } from './parameters.ts'
 import { respond } from './respond.ts'
 import { type Filters, termClauses, windowClauses } from './search/clauses.ts'
 import { countByTime, countByValue, type TimeUnit, timeUnits } from './search/counts.ts'
-import { validatorsOf } from './validators.ts'
 
 /** The parameters that select submissions. */
 const selectionParameters = {

@@ -6,7 +6,7 @@ import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts
 import { parameterReader } from '../../src/api/parameters.ts'
 import { WaitingRoom } from '../../src/api/waiting.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'
-import { requestMetrics } from '../../src/core/process/requests.ts'
+import { requestMetrics } from '../../src/core/process/requestLog.ts'
 import { measureCalls } from '../../src/core/stores/openStores.ts'
 import { rejectionReasons } from '../../src/settings/errors.ts'
 

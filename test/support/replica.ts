@@ -5,7 +5,6 @@ import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
 import type { TeamList } from '../../src/core/model/teamList.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {
   aliasOf,
@@ -16,6 +15,7 @@ import {
 } from '../../src/core/stores/indices.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/renderDocuments.ts'
 import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'

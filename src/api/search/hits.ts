@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
 import type { List } from '../../core/model/teamList.ts'
-import { type EntityPart, idInPosition, largeBytes, summaryDelimiter } from '../../core/stores/documents.ts'
+import { type EntityPart, idInPosition, largeBytes, summaryDelimiter } from '../../core/stores/renderDocuments.ts'
 import { bytesOf } from './clauses.ts'
 import { askShard, ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 

@@ -4,7 +4,7 @@ import { findPage } from './findPage.ts'
 import { mostBytesOf, type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
 import type { IndexReader, ListAt } from './indexReader.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
-import { LargePage, maxPageBytes, type PageRequest, type RowsFound } from './page.ts'
+import { LargePage, maxPageBytes, type PageRequest, type RowsFound } from './pageEnvelope.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
 
 /**

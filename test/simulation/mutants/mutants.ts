@@ -219,7 +219,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'tombstone-with-an-ordinary-version',
     themes: ['crashes'],
-    file: 'src/core/stores/documents.ts',
+    file: 'src/core/stores/renderDocuments.ts',
     from: 'write(kind, change, deletedRevision, source)',
     to: 'write(kind, change, 10 as Revision, source)',
   },

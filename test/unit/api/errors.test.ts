@@ -8,7 +8,7 @@ import { Registry } from 'prom-client'
 import type { ApiState } from '../../../src/api/context.ts'
 import { answerClientError, errors } from '../../../src/api/errors.ts'
 import { createLog } from '../../../src/core/process/log.ts'
-import { observeRequests, requestMetrics } from '../../../src/core/process/requests.ts'
+import { observeRequests, requestMetrics } from '../../../src/core/process/requestLog.ts'
 
 test.each([
   ['timeout', 408, 'request_timeout'],

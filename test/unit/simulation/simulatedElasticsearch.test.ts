@@ -1,15 +1,15 @@
 import { errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../../indexer/bulk/bulkApi.ts'
 import { type Generation, Generations } from '../../../indexer/generations/generations.ts'
-import { refreshEveryCopy } from '../../../indexer/refresh.ts'
+import { refreshEveryCopy } from '../../../indexer/refreshEveryCopy.ts'
 import { createIndexReader, type IndexReader } from '../../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../../src/api/search/listSnapshot.ts'
 import { openSearchClient } from '../../../src/api/search/searchClient.ts'
 import { searchPage } from '../../../src/api/search/searchPage.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
-import { type DocumentWrite, submissionWrites } from '../../../src/core/stores/documents.ts'
 import { aliasOf } from '../../../src/core/stores/indices.ts'
+import { type DocumentWrite, submissionWrites } from '../../../src/core/stores/renderDocuments.ts'
 import {
   type Clients,
   SimulatedElasticsearch,

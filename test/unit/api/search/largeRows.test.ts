@@ -3,8 +3,8 @@ import { createIndexReader, hasLarge } from '../../../../src/api/search/indexRea
 import type { RunQuery } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { EntityType } from '../../../../src/core/model/teamList.ts'
-import { largeBytes } from '../../../../src/core/stores/documents.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+import { largeBytes } from '../../../../src/core/stores/renderDocuments.ts'
 
 const teamId = 'acme' as TeamId
 const at = (version: string | null, type: EntityType = 'submissions') => ({

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { type PageRequest, renderPage } from '../../../../src/api/search/page.ts'
+import { type PageRequest, renderPage } from '../../../../src/api/search/pageEnvelope.ts'
 
 const render = ({ items, totalDocs, ...request }: PageRequest & { totalDocs: number; items: string[] }): string =>
   renderPage(request, { total: totalDocs, rows: items.map((item) => Buffer.from(item)) }).toString()

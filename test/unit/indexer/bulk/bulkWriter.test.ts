@@ -5,7 +5,7 @@ import { type ItemOutcome, MalformedBulkResponse } from '../../../../indexer/bul
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
 import type { Revision } from '../../../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
+import type { DocumentWrite } from '../../../../src/core/stores/renderDocuments.ts'
 import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
 import { eventually } from '../../../support/eventually.ts'
 

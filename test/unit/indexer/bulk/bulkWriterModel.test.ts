@@ -4,7 +4,7 @@ import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
 import type { Revision } from '../../../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
+import type { DocumentWrite } from '../../../../src/core/stores/renderDocuments.ts'
 import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
 
 const kinds = ['forms', 'form-details'] as const

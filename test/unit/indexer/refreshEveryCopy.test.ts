@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
-import { refreshEveryCopy } from '../../../indexer/refresh.ts'
+import { refreshEveryCopy } from '../../../indexer/refreshEveryCopy.ts'
 
 type Refresh = { readonly successful: number; readonly total?: number; readonly failed?: number }
 

@@ -6,7 +6,7 @@ import {
   submissionWrites,
   summaryDelimiter,
   withNamesOnce,
-} from '../../../../src/core/stores/documents.ts'
+} from '../../../../src/core/stores/renderDocuments.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
 
 const appendedAt = '2026-05-01T00:00:00.000Z' as Instant

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { readParts, readWholeEntities } from '../../../../src/api/search/exports.ts'
+import { readParts, readWholeEntities } from '../../../../src/api/search/exportRows.ts'
 import type { RowKey } from '../../../../src/api/search/hits.ts'
 import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import type { EntityId, TeamId } from '../../../../src/core/model/ids.ts'
-import { largeBytes } from '../../../../src/core/stores/documents.ts'
+import { largeBytes } from '../../../../src/core/stores/renderDocuments.ts'
 
 const mebibyte = 1024 * 1024
 const keysOf = (ids: readonly string[], bytes: readonly (number | undefined)[] = []): RowKey[] =>

@@ -1,4 +1,4 @@
-import { AccountKeyFold, compareAccountKeys } from '../../../../indexer/verify/accountKeys.ts'
+import { AccountKeyFold, compareAccountKeys } from '../../../../indexer/verify/compareAccountKeys.ts'
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { digestOf } from '../../../../src/core/model/accountKey.ts'
 import type { EntityId, Offset, Revision, TeamId } from '../../../../src/core/model/ids.ts'
