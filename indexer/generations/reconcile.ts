@@ -35,6 +35,8 @@ type Tally = { documents: number; reconciled: number; newerInTarget: number }
 /** The time of a list document's change: members of its source and fields of its index. */
 const timeFields = ['changedAt', 'tombstone.deletedAt']
 
+type ShardEnd = { readonly shard: string; readonly last: number }
+
 type Tools = Pick<CommandTools, 'elasticsearch' | 'raw' | 'report' | 'signal'>
 
 const requestTimeoutMs = 60_000
@@ -97,13 +99,15 @@ export class Reconciliation {
     onCompared: (documents: number) => void = () => undefined,
   ): Promise<Readonly<Record<DocumentKind, Tally>>> {
     const index = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
-    // Any copy may answer the searches below, and what they miss no later pass compares.
+    // Read before the refresh: what is written during it no search below would find, and no later pass would look for.
+    const ends = await Promise.all(documentKinds.map((kind) => this.#endsOf(kind)))
+    // Any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, index, this.#request)
     const tallies: [DocumentKind, Tally][] = []
-    for (const kind of documentKinds) {
+    for (const [at, kind] of documentKinds.entries()) {
       const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
       tallies.push([kind, tally])
-      for await (const old of this.#writtenSince(kind)) {
+      for await (const old of this.#writtenUpTo(kind, ends[at] ?? [])) {
         await this.#compare(kind, old, isForgotten, tally)
         onCompared(old.length)
       }
@@ -111,14 +115,22 @@ export class Reconciliation {
     return Object.fromEntries(tallies) as Record<DocumentKind, Tally>
   }
 
-  async *#writtenSince(kind: DocumentKind): AsyncGenerator<Version[]> {
+  /** The sequence number of each shard up to which every write has been applied; those above may still be under way. */
+  async #endsOf(kind: DocumentKind): Promise<readonly ShardEnd[]> {
     const index = this.from.indices[kind]
     const stats = await this.#tools.elasticsearch.indices.stats({ index, level: 'shards' }, this.#request)
     const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
     if (shards.length === 0) throw new Error(`${index} has no shard statistics`)
-    for (const [shard, copies] of shards) {
-      const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.max_seq_no
+    return shards.map(([shard, copies]) => {
+      const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.local_checkpoint
       if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
+      return { shard, last }
+    })
+  }
+
+  async *#writtenUpTo(kind: DocumentKind, ends: readonly ShardEnd[]): AsyncGenerator<Version[]> {
+    const index = this.from.indices[kind]
+    for (const { shard, last } of ends) {
       const above = this.#compared.get(`${index}/${shard}`) ?? -1
       if (last > above) yield* this.#written(kind, shard, above, last)
       this.#compared.set(`${index}/${shard}`, last)

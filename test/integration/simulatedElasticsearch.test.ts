@@ -239,6 +239,39 @@ describe.each([
     expect(copied[2]).toEqual(kept[2])
   })
 
+  test('what is written while a pass refreshes is compared by the next one', async () => {
+    const { elasticsearch, bytes: raw } = clients
+    const during = async (answer: Promise<unknown>): Promise<unknown> => {
+      const refreshed = await answer
+      await write(submission('late'))
+      return refreshed
+    }
+    let isFirst = true
+    const indices = new Proxy(elasticsearch.indices, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name)
+        if (typeof method !== 'function') return method
+        return (...args: unknown[]) => {
+          const answer = Reflect.apply(method, target, args) as Promise<unknown>
+          if (name !== 'refresh' || !isFirst) return answer
+          isFirst = false
+          return during(answer)
+        }
+      },
+    })
+    const writing = new Proxy(elasticsearch, {
+      get: (target, name) => (name === 'indices' ? indices : Reflect.get(target, name)),
+    })
+    const reconciliation = new Reconciliation({ elasticsearch: writing, raw, report, signal }, first, second)
+    await reconciliation.pass()
+    await reconciliation.pass()
+    await refresh(second)
+    const found = await getDocuments({ raw, signal }, 'submissions', second.indices.submissions, [
+      `${team}/late` as DocumentId,
+    ])
+    expect(found.map(({ version }) => version)).toEqual([1])
+  })
+
   test('an index is counted, and read whole for a verification', async () => {
     const before = await documentsIn('submissions')
     await write([...submission('a'), ...submission('b')])
