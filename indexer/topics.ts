@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { KafkaSource, NewTopic } from '../src/core/kafka/source.ts'
+import type { EntityType } from '../src/core/model/teamList.ts'
 import type { Config } from '../src/core/process/config.ts'
 
 const dayMs = 86_400_000
@@ -23,6 +24,10 @@ const auditSettings = { 'cleanup.policy': 'delete', 'retention.ms': 400 * dayMs 
 
 /** The topics whose records become documents; the watermark covers them. */
 export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS]
+
+/** What the records of a document topic are. */
+export const entityTypeIn = (topic: string, config: Pick<Config, 'TOPIC_FORMS'>): EntityType =>
+  topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
 
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 

@@ -11,7 +11,7 @@ import type { DocumentWrite } from '../../src/core/stores/renderDocuments.ts'
 import { convertRecord } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { fetchCommittedOffsets } from '../startOffsets.ts'
-import { documentTopics, type TopicRules } from '../topics.ts'
+import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Reconciliation, Version } from './reconcile.ts'
 
 /** Their ids are kept in memory. So many are no missed deletions: a topic has lost its records. */
@@ -29,11 +29,10 @@ export class ForgottenEntities {
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
   constructor(tools: CommandTools, { forgetful }: Pick<TopicRules, 'forgetful'>) {
-    const { TOPIC_FORMS, TOPIC_SUBMISSIONS } = tools.config
+    const { config } = tools
     this.#tools = tools
-    const types = { [TOPIC_FORMS]: 'forms', [TOPIC_SUBMISSIONS]: 'submissions' } as const
-    this.#absent = Object.entries(types).flatMap(([topic, type]) =>
-      topic in forgetful ? [] : [{ topic, type, ids: new Set<DocumentId>() }],
+    this.#absent = documentTopics(config).flatMap((topic) =>
+      topic in forgetful ? [] : [{ topic, type: entityTypeIn(topic, config), ids: new Set<DocumentId>() }],
     )
   }
 
@@ -128,7 +127,7 @@ export async function raiseUnseen(
   for (const topic of documentTopics(config)) {
     const ranges = new Map(unseen.flatMap((each) => (each.topic === topic ? [[each.partition, each]] : [])))
     if (ranges.size === 0) continue
-    const kind: DocumentKind = topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
+    const kind = entityTypeIn(topic, config)
     let pending: Version[] = []
     const raise = async (): Promise<void> => {
       await reconciliation.raiseTimes(kind, pending)

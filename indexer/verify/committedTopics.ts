@@ -5,7 +5,7 @@ import { entityTypeOf } from '../../src/core/stores/indices.ts'
 import { convertRecord } from '../convertRecord.ts'
 import { type Generation, Generations } from '../generations/generations.ts'
 import { fetchStartOffsets, rebuildGroup } from '../startOffsets.ts'
-import { documentTopics } from '../topics.ts'
+import { documentTopics, entityTypeIn } from '../topics.ts'
 import { type ComparedRecord, type Comparison, deadLetterVersion } from './comparison.ts'
 import { storedContentOf } from './storedDocuments.ts'
 import { requestTimeoutMs, type Verification } from './verification.ts'
@@ -138,7 +138,7 @@ export class CommittedTopics {
     }
     const key = readKey(record.key)
     if (!key.ok) return undefined
-    const type = record.topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
+    const type = entityTypeIn(record.topic, config)
     const id = documentId(key.value.teamId, key.value.entityId)
     return { type, id, version: deadLetterVersion, list: null, detail: null, ...read }
   }

@@ -1,6 +1,6 @@
 import { type DocumentKind, documentKinds, type Indices, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
-import { documentTopics } from '../topics.ts'
+import { documentTopics, entityTypeIn } from '../topics.ts'
 import { CommittedTopics } from './committedTopics.ts'
 import { verifyAccountKeys } from './compareAccountKeys.ts'
 import { Comparison } from './comparison.ts'
@@ -9,9 +9,8 @@ import { getDocuments, ofTeam, scanDocuments } from './storedDocuments.ts'
 import { requestTimeoutMs, type Verification } from './verification.ts'
 
 /**
- * Compares every document and every account key with the topics. Returns a line for each difference and note and one for the result, and the same as an
- * object. Throws
- * when nobody can tell: what the comparison rests on is missing, or has changed meanwhile.
+ * Compares every document and every account key with the topics. Returns a line for each difference and note and one for the result, and
+ * the same as an object. Throws when nobody can tell: what the comparison rests on is missing, or has changed meanwhile.
  */
 export async function verify(verification: Verification) {
   const differences = new Differences()
@@ -113,9 +112,8 @@ async function markDeadLetters({ config, source, rest, signal }: Verification, c
     ...{ topic: config.TOPIC_DEAD_LETTERS, signal },
     onRecord: async (record) => {
       const { topic, partition, offset, key } = readDeadLetter(record)
-      const type = topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
       if (key !== null && documentTopics(config).includes(topic))
-        comparison.markDeadLetter(type, key.toString('latin1'), partition, offset)
+        comparison.markDeadLetter(entityTypeIn(topic, config), key.toString('latin1'), partition, offset)
       await rest()
     },
   })
