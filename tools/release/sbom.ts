@@ -10,7 +10,7 @@ type Locked = {
 }
 export type LockFile = { readonly packages: Readonly<Record<string, Locked>> }
 type Component = { readonly purl?: string; readonly components?: readonly Component[] }
-export type Sbom = { readonly components?: readonly Component[] }
+type Sbom = { readonly components?: readonly Component[] }
 
 const deadlineMs = 120_000
 const program = 'node_modules/@cyclonedx/cyclonedx-npm/bin/cyclonedx-npm-cli.js'
@@ -34,7 +34,7 @@ export async function writeSbom(root: string, path: string, signal: AbortSignal)
 }
 
 /** What ships, by the lock file, and the bill does not list. */
-export function missingPackages(lock: LockFile, sbom: Sbom): string[] {
+function missingPackages(lock: LockFile, sbom: Sbom): string[] {
   const listed = new Set(packagesOf(sbom.components))
   return shippedPackages(lock).filter((name) => !listed.has(name))
 }

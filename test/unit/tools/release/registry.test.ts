@@ -58,23 +58,8 @@ test('a registry that demands a token gets an anonymous one', async () => {
   expect(asked[1]?.url).toBe('/token?service=registry.test&scope=repository%3Aapache%2Fkafka%3Apull')
 })
 
-test.each<[string, Answer, string]>([
-  ['an unknown image', { status: 404, body: '{}' }, 'the registry answered 404'],
-  ['a sign-in', { status: 401, headers: { 'www-authenticate': 'Basic realm="x"' }, body: '' }, 'demands a sign-in'],
-  [
-    'a manifest other than the registry says',
-    { status: 200, headers: { 'docker-content-digest': `sha256:${'0'.repeat(64)}` }, body: manifest },
-    `but its manifest has ${digest}`,
-  ],
-  ['an endless manifest', { status: 200, body: 'x'.repeat(5 * 1024 * 1024) }, 'more than 4194304 bytes'],
-])('%s is an error that names the image', async (_, answer, reason) => {
-  answerTo = () => answer
-  await expect(resolveDigest(kafka, url, never)).rejects.toThrow(`apache/kafka:4.3.1 could not be resolved: `)
-  await expect(resolveDigest(kafka, url, never)).rejects.toThrow(reason)
-})
-
-test('an unreachable registry is an error that says so', async () => {
-  await expect(resolveDigest(kafka, 'http://127.0.0.1:9', never)).rejects.toThrow(
-    /^apache\/kafka:4\.3\.1 could not be resolved: fetch failed \(.+\)$/,
-  )
+test('a manifest other than the registry says is an error that names the image', async () => {
+  answerTo = () => ({ status: 200, headers: { 'docker-content-digest': `sha256:${'0'.repeat(64)}` }, body: manifest })
+  const resolved = resolveDigest(kafka, url, never)
+  await expect(resolved).rejects.toThrow(/^apache\/kafka:4\.3\.1 could not be resolved: .*but its manifest has sha256:/)
 })
