@@ -1,7 +1,7 @@
 import { mutants } from './mutants/mutants.ts'
 import { simulate, simulationTimeoutMs } from './simulate.ts'
 
-test.concurrent.each(mutants.map(({ name }) => name))(
+test.concurrent.each(Object.keys(mutants))(
   'the fault %s is found within 500 histories',
   async (name) => {
     const { code, stdout } = await simulate('--mutant', name, '--seeds', '500', '--processes', '1')

@@ -4,8 +4,8 @@ import { type Mutant, mutants } from './mutants.ts'
 let isPlanted = false
 
 /** Throws unless the file of the mutant was loaded since: a file that was loaded before is the product's own. */
-export function expectPlanted({ name, file }: Mutant): void {
-  if (!isPlanted) throw new Error(`mutant ${name}: ${file} was loaded before the mutant was planted`)
+export function expectPlanted({ file }: Mutant): void {
+  if (!isPlanted) throw new Error(`${file} was loaded before its mutant was planted`)
 }
 
 const root = new URL('../../../', import.meta.url)
@@ -15,9 +15,8 @@ const root = new URL('../../../', import.meta.url)
  * when the piece is not there exactly once: then the source has changed, and the mutant has to follow. Returns the mutant.
  */
 export function plantMutant(name: string): Mutant {
-  const mutant = mutants.find((each) => each.name === name)
-  if (mutant === undefined)
-    throw new Error(`there is no mutant ${name}: ${mutants.map((each) => each.name).join(', ')}`)
+  const mutant = mutants[name]
+  if (mutant === undefined) throw new Error(`there is no mutant ${name}: ${Object.keys(mutants).join(', ')}`)
   const { file, from, to } = mutant
   registerHooks({
     load: (url, context, next) => {
