@@ -6,7 +6,7 @@ import type { KafkaSource } from '../src/core/kafka/source.ts'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, recordValueOf } from '../src/core/model/accountKey.ts'
 import { type RecordKey, readAccountKeyRecord } from '../src/core/model/record.ts'
-import type { Problem } from '../src/core/model/result.ts'
+import type { Problem } from '../src/core/model/schema.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import {

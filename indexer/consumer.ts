@@ -1,11 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import {
-  type FetchedBatch,
-  type GroupMember,
-  heartbeatIntervalMs,
-  type PartitionCommit,
-} from '../src/core/kafka/consumerGroup.ts'
+import type { FetchedBatch, GroupMember, PartitionCommit } from '../src/core/kafka/consumerGroup.ts'
 import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
@@ -20,6 +15,7 @@ import type { StartOffset } from './startOffsets.ts'
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
+const claimRetryMs = 1_500
 /** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
 const recordsPerTurn = 100
 
@@ -160,7 +156,7 @@ export class SourceConsumer {
     const states = partitions.map((each) =>
       assignPartition(each, starts.get(partitionName(each)), claimed, () => keptMs(each.topic)),
     )
-    member.fetchFrom(states)
+    member.readFrom(states)
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     this.#crashes = 0
     this.#blockedReason = undefined
@@ -189,16 +185,17 @@ export class SourceConsumer {
   }
 
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {
-    const { records, undecodable } = batch
+    const { records, undecodable, position } = batch
     const state = this.#assigned.get(partitionName(batch))
     if (state === undefined) return false
     // KafkaJS resets an offset that is out of range; then the start offset must be determined again.
-    if (batch.fetchedFrom !== state.nextOffset)
-      throw new Error(`${partitionName(batch)} was read from ${batch.fetchedFrom} instead of ${state.nextOffset}`)
+    if (position !== state.nextOffset)
+      throw new Error(`${partitionName(batch)} was read from ${position} instead of ${state.nextOffset}`)
     if (!(await this.#stillClaims(state, batch))) return false
     let taken = 0
     for (const record of records) {
-      if (!(await this.#hasRoom(batch))) return false
+      while (!this.#options.budget.hasRoom() && batch.isReading()) await batch.wait(roomPollMs)
+      if (!batch.isReading()) return false
       this.#take(record, state)
       if (++taken % recordsPerTurn === 0) await nextTurn()
     }
@@ -216,31 +213,13 @@ export class SourceConsumer {
     const isOther = await this.#untilAnswered(
       () => this.#options.isDisplaced(state.owner, state),
       `cannot look up the claim of ${name}`,
-      () => this.#isReading(batch) && this.#assigned.get(name) === state,
-      async () => {
-        await this.#rest(heartbeatIntervalMs)
-        await batch.heartbeat()
-      },
+      () => batch.isReading() && this.#assigned.get(name) === state,
+      () => batch.wait(claimRetryMs),
     )
     if (isOther === undefined || this.#assigned.get(name) !== state) return false
     this.#blockedReason = undefined
     if (isOther) this.rejoin()
     return !isOther
-  }
-
-  #isReading(batch: FetchedBatch): boolean {
-    return batch.isRunning() && !this.#stop.signal.aborted
-  }
-
-  /** Waits until there is room for a record; false when reading stops. */
-  async #hasRoom(batch: FetchedBatch): Promise<boolean> {
-    const { budget } = this.#options
-    while (!budget.hasRoom() && this.#isReading(batch)) {
-      await this.#rest(roomPollMs)
-      // KafkaJS sends one when the last was long enough ago.
-      await batch.heartbeat()
-    }
-    return this.#isReading(batch)
   }
 
   #take(record: SourceRecord, state: AssignedPartition): void {

@@ -1,6 +1,6 @@
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
-import { deletedRevision, type Revision } from '../src/core/model/ids.ts'
+import { deletedRevision, type EntityType, type Revision, type TeamList, teamList } from '../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../src/core/model/instant.ts'
 import {
   type Change,
@@ -9,8 +9,7 @@ import {
   readFormRecord,
   readSubmissionRecord,
 } from '../src/core/model/record.ts'
-import type { Problem, Result } from '../src/core/model/result.ts'
-import { type EntityType, type TeamList, teamList } from '../src/core/model/teamList.ts'
+import type { Problem, Result } from '../src/core/model/schema.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../src/core/stores/renderDocuments.ts'
 

@@ -1,5 +1,5 @@
 import { partitionName } from '../src/core/kafka/sourceRecord.ts'
-import type { TeamList } from '../src/core/model/teamList.ts'
+import type { TeamList } from '../src/core/model/ids.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../src/core/stores/pendingMarks.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { KafkaSource, NewTopic } from '../src/core/kafka/source.ts'
-import type { EntityType } from '../src/core/model/teamList.ts'
+import type { EntityType } from '../src/core/model/ids.ts'
 import type { Config } from '../src/core/process/config.ts'
 
 const dayMs = 86_400_000

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { KafkaSink } from '../../src/core/kafka/sink.ts'
 import type { RecordHeaders, SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
-import type { Problem } from '../../src/core/model/result.ts'
+import type { Problem } from '../../src/core/model/schema.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import type { Retries } from '../backoff.ts'
 import type { StartOffset } from '../startOffsets.ts'

@@ -1,7 +1,12 @@
 import { DatabaseSync } from 'node:sqlite'
-import { type DocumentId, deletedRevision, type Offset, type Revision } from '../../src/core/model/ids.ts'
+import {
+  type DocumentId,
+  deletedRevision,
+  type EntityType,
+  type Offset,
+  type Revision,
+} from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
-import type { EntityType } from '../../src/core/model/teamList.ts'
 import { type DocumentKind, documentKinds, entityTypeOf, isList } from '../../src/core/stores/indices.ts'
 import type { Difference, Problem } from './differences.ts'
 

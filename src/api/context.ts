@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { z } from 'zod'
-import type { EntityType } from '../core/model/teamList.ts'
+import type { EntityType } from '../core/model/ids.ts'
 import type { Stopwatch } from '../core/process/requestLog.ts'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { EntityType } from '../core/model/teamList.ts'
+import type { EntityType } from '../core/model/ids.ts'
 import type { Route } from './context.ts'
 import { apiError } from './errors.ts'
 import { validatorsOf } from './etag.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
+import type { EntityType } from '../core/model/ids.ts'
 import type { Instant } from '../core/model/instant.ts'
-import type { EntityType } from '../core/model/teamList.ts'
 import { namesEtag } from '../core/process/staticFile.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { RouteContext } from './context.ts'

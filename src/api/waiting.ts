@@ -1,6 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { TeamId } from '../core/model/ids.ts'
-import { type EntityType, type TeamList, teamList } from '../core/model/teamList.ts'
+import { type EntityType, type TeamId, type TeamList, teamList } from '../core/model/ids.ts'
 import { stallMs } from '../core/process/httpServer.ts'
 import { Stopwatch } from '../core/process/requestLog.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'

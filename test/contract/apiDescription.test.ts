@@ -1,5 +1,4 @@
-import type { TeamId } from '../../src/core/model/ids.ts'
-import { teamList } from '../../src/core/model/teamList.ts'
+import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'

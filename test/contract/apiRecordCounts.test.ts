@@ -1,6 +1,5 @@
-import type { TeamId } from '../../src/core/model/ids.ts'
+import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { teamList } from '../../src/core/model/teamList.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
 

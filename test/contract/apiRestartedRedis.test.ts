@@ -1,7 +1,6 @@
 import { join } from 'node:path'
-import type { TeamId } from '../../src/core/model/ids.ts'
+import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { teamList } from '../../src/core/model/teamList.ts'
 import type { Engine } from '../../tools/engines/engines.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { appendOnlyState, copyState } from '../support/appendOnlyState.ts'

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { TeamId } from '../../src/core/model/ids.ts'
-import { type TeamList, teamList } from '../../src/core/model/teamList.ts'
+import { type TeamId, type TeamList, teamList } from '../../src/core/model/ids.ts'
 import { markPending, type PendingMark, pendingMarkLifeMs, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'

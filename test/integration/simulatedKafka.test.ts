@@ -185,9 +185,9 @@ describe.each([
     const starts: bigint[] = []
     let lastEnd = -1n
     const reader: GroupReader = on.startReader({
-      onAssigned: async ([first]) => first && reader.member.fetchFrom([{ ...first, nextOffset: 5n }]),
-      onBatch: async ({ fetchedFrom, records }) => {
-        starts.push(fetchedFrom)
+      onAssigned: async ([first]) => first && reader.member.readFrom([{ ...first, nextOffset: 5n }]),
+      onBatch: async ({ position, records }) => {
+        starts.push(position)
         let asked = 0
         for (const record of records) {
           if (asked++ === 3) return false
@@ -215,7 +215,7 @@ describe.each([
     const ends = await on.ranges()
     const at = (partition: number) => ({ topic: on.topic, partition })
     const fromEnd = (partition: number) => [{ ...at(partition), nextOffset: ends[partition]?.high ?? 0n }]
-    const { member, records }: GroupReader = on.startReader({ onAssigned: async () => member.fetchFrom(fromEnd(0)) })
+    const { member, records }: GroupReader = on.startReader({ onAssigned: async () => member.readFrom(fromEnd(0)) })
     await on.append(['a'], second)
     await on.append(['b'], first)
     await eventually(() => records.length > 0)
@@ -224,7 +224,7 @@ describe.each([
     expect(texts(records)).toEqual(['b', 'c'])
 
     member.pause([at(0)])
-    member.fetchFrom(fromEnd(1))
+    member.readFrom(fromEnd(1))
     await on.append(['d'], first)
     await eventually(() => records.length > 2)
     await on.append(['e'], second)
@@ -242,9 +242,9 @@ describe.each([
     await kafka.deleteBelow(on.topic, 0, 1n)
     const starts: bigint[] = []
     const reader: GroupReader = on.startReader({
-      onAssigned: async ([first]) => first && reader.member.fetchFrom([{ ...first, nextOffset: 99n }]),
+      onAssigned: async ([first]) => first && reader.member.readFrom([{ ...first, nextOffset: 99n }]),
       onBatch: async (batch) => {
-        starts.push(batch.fetchedFrom)
+        starts.push(batch.position)
         return takeAll(batch, reader.records)
       },
     })
@@ -352,7 +352,7 @@ describe('the real and the simulated Kafka', () => {
       expect(texts(second.records)).toEqual(['b'])
       const late = [{ ...at, position: toOffset('2'), metadata: 'late' }]
       await expect(first.member.commit(late)).rejects.toThrow('not aware of this member')
-      await expect(stuck[0]?.heartbeat()).rejects.toThrow('not aware of this member')
+      await expect(stuck[0]?.wait(1)).rejects.toThrow('not aware of this member')
       expect(await source.committedOffsets(groupId, [topic])).toMatchObject([{ metadata: 'in time' }])
       end.resolve(false)
     })

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
-import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
-import { entityTypes, type TeamList, teamList } from '../../src/core/model/teamList.ts'
+import { type EntityId, entityTypes, type TeamId, type TeamList, teamList } from '../../src/core/model/ids.ts'
 import {
   AccountKeyStore,
   AccountKeysIncomplete,

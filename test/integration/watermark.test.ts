@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { randomToken, type TeamId } from '../../src/core/model/ids.ts'
-import { entityTypes, teamList } from '../../src/core/model/teamList.ts'
+import { entityTypes, randomToken, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readListVersions } from '../../src/core/stores/listVersions.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'

@@ -38,7 +38,7 @@ export function startGroupReader(
     onAssigned: async (partitions) => {
       assigned = partitions
       if (options.onAssigned !== undefined) await options.onAssigned(partitions)
-      else member.fetchFrom(await nextOffsets(source, groupId, partitions))
+      else member.readFrom(await nextOffsets(source, groupId, partitions))
     },
     onBatch: options.onBatch ?? (async (batch) => takeAll(batch, records)),
     onBatchEnd: options.onBatchEnd ?? (() => undefined),

@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
-import { deletedRevision, type EntityId, type Revision, randomToken, type TeamId } from '../../src/core/model/ids.ts'
+import {
+  deletedRevision,
+  type EntityId,
+  type Revision,
+  randomToken,
+  type TeamId,
+  type TeamList,
+} from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
-import type { TeamList } from '../../src/core/model/teamList.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {

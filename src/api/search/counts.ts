@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { TeamId } from '../../core/model/ids.ts'
-import { accepted, type Result, refused } from '../../core/model/result.ts'
+import { accepted, type Result, refused } from '../../core/model/schema.ts'
 import type { TimeZone } from '../parameters.ts'
 import { type Clause, countOnly, ofTeam, type TimeSpan } from './clauses.ts'
 import { aggregationsIn, type SearchAnswer, type SearchBody, searchTeam, totalOf } from './hits.ts'

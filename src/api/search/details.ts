@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
-import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
-import type { List } from '../../core/model/teamList.ts'
+import { type DocumentId, documentId, type EntityId, isIdentifier, type List } from '../../core/model/ids.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { isTombstone, largeBytes } from '../../core/stores/renderDocuments.ts'
 import { keysOnly, largeOf, newestFirst } from './clauses.ts'

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EntityId } from '../../core/model/ids.ts'
-import type { List } from '../../core/model/teamList.ts'
+import type { EntityId, List } from '../../core/model/ids.ts'
 import { largeBytes } from '../../core/stores/renderDocuments.ts'
 import type { Clause, Filters } from './clauses.ts'
 import { type Detail, readDetails, weighDetails } from './details.ts'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
-import type { List } from '../../core/model/teamList.ts'
+import { type DocumentId, type EntityId, entityIdOf, type List } from '../../core/model/ids.ts'
 import { type EntityPart, idInPosition, largeBytes, summaryDelimiter } from '../../core/stores/renderDocuments.ts'
 import { bytesOf } from './clauses.ts'
 import { askShard, ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'

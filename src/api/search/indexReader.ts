@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type List, type TeamList, teamList } from '../../core/model/teamList.ts'
+import { type List, type TeamList, teamList } from '../../core/model/ids.ts'
 import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
 import type { EntityPart } from '../../core/stores/renderDocuments.ts'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { List } from '../../core/model/teamList.ts'
+import type { List } from '../../core/model/ids.ts'
 import { type Clause, createdWithin, deletedOfTeam, keysOnly, newestFirst, ofTeam, oldestFirst } from './clauses.ts'
 import type { KeyRange, ListCounts } from './findPage.ts'
 import {

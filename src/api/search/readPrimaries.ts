@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { TeamId } from '../../core/model/ids.ts'
+import type { List, TeamId } from '../../core/model/ids.ts'
 import type { Instant } from '../../core/model/instant.ts'
-import type { List } from '../../core/model/teamList.ts'
 import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 
 /** Whether no write to a list is under way, and the watermark. */

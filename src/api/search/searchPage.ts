@@ -1,4 +1,4 @@
-import type { List } from '../../core/model/teamList.ts'
+import type { List } from '../../core/model/ids.ts'
 import { type Clause, countOnly, type Filters, newestFirst, ofTeam } from './clauses.ts'
 import { findPage } from './findPage.ts'
 import { mostBytesOf, type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'

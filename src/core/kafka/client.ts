@@ -1,9 +1,8 @@
 import { getCACertificates } from 'node:tls'
 import kafkajs, { Kafka, logLevel, type SASLOptions } from 'kafkajs'
 import { type Logger, pino } from 'pino'
-import { aborted } from '../process/aborted.ts'
 import type { Config } from '../process/config.ts'
-import { addressIn, type EngineProbe } from '../stores/preflight.ts'
+import { aborted, addressIn, type EngineProbe } from '../stores/preflight.ts'
 import { announceJoining, closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './patches.ts'
 
 replaceFetchDecoder()

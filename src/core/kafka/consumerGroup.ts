@@ -1,13 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Batch, type EachBatchPayload, type Kafka } from 'kafkajs'
 import { type Offset, toOffset } from '../model/ids.ts'
-import { aborted } from '../process/aborted.ts'
 import { type Undecodable, undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
 /** The partitions of a killed member stay without one for this time. */
 const sessionTimeoutMs = 10_000
 /** The longest time between two heartbeats of a member. */
-export const heartbeatIntervalMs = 1_500
+const heartbeatIntervalMs = 1_500
 /** A rebalance waits for a member that does not rejoin for this time. */
 const rebalanceTimeoutMs = 15_000
 /** Partitions that were added to a topic are noticed after this time at most. */
@@ -16,16 +16,16 @@ const fetchWaitMs = 500
 
 /** The records of one partition in one fetch. */
 export type FetchedBatch = TopicPartition & {
-  /** The offset that the fetch asked for. */
-  readonly fetchedFrom: Offset
-  /** In order. A record counts as taken once the next one is asked for; records that are not taken are fetched again. */
+  /** From where the partition was read. */
+  readonly position: Offset
+  /** In order. A record counts as taken once the next one is asked for; records that are not taken come again. */
   readonly records: Iterable<SourceRecord>
   /** Why the record batch behind `records` cannot be decoded. */
   readonly undecodable: Undecodable | undefined
   /** False once the member stops, or crashes. */
-  isRunning(): boolean
-  /** Keeps the partitions while a batch takes long. Rejects when the group rebalances. */
-  heartbeat(): Promise<void>
+  isReading(): boolean
+  /** Holds the records back and keeps the partitions. Ends early when the member stops; rejects when the group rebalances. */
+  wait(forMs: number): Promise<void>
 }
 
 export type GroupOptions = {
@@ -33,7 +33,7 @@ export type GroupOptions = {
   readonly topics: readonly string[]
   /** The assigned partitions are no longer ours. */
   onRevoked(): void
-  /** Called with every new assignment. Nothing of it is fetched before `fetchFrom`. */
+  /** Called with every new assignment. Nothing of it is read before `readFrom`. */
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
   /** Called with one batch at a time; resolves with whether all of its records were taken. */
   onBatch(batch: FetchedBatch): Promise<boolean>
@@ -59,14 +59,14 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
     allowAutoTopicCreation: false,
     retry: { restartOnFailure: async () => false },
   })
-  const crashed = Promise.withResolvers<never>()
-  crashed.promise.catch(() => undefined)
-  consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
+  const ended = Promise.withResolvers<void>()
+  ended.promise.catch(() => undefined)
+  consumer.on(consumer.events.CRASH, ({ payload }) => ended.reject(payload.error))
   consumer.on(consumer.events.REBALANCING, onRevoked)
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     const partitions = partitionsIn(payload.memberAssignment)
     consumer.pause(listed(partitions))
-    onAssigned(partitions).catch(crashed.reject)
+    onAssigned(partitions).catch(ended.reject)
   })
   consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
     // KafkaJS does not call eachBatch for batches that hold only transaction markers or were emptied by compaction.
@@ -78,16 +78,17 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
       try {
         await consumer.connect()
         await consumer.subscribe({ topics: [...topics], fromBeginning: true })
-        const eachBatch = (payload: EachBatchPayload): Promise<void> => takeBatch(options, payload)
+        const eachBatch = (payload: EachBatchPayload): Promise<void> => takeBatch(options, payload, signal)
         await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch })
-        await Promise.race([crashed.promise, aborted(signal).catch(() => undefined)])
+        signal.addEventListener('abort', () => ended.resolve(), { once: true })
+        if (!signal.aborted) await ended.promise
       } catch (error) {
         await consumer.disconnect().catch(() => undefined)
         throw error
       }
     },
-    /** Fetches the assigned partitions from these offsets on. */
-    fetchFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]): void => {
+    /** Reads the assigned partitions from these offsets on. */
+    readFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]): void => {
       for (const { topic, partition, nextOffset } of partitions)
         consumer.seek({ topic, partition, offset: String(nextOffset) })
       consumer.resume(listed(partitions))
@@ -105,7 +106,7 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
   }
 }
 
-async function takeBatch(options: GroupOptions, payload: EachBatchPayload): Promise<void> {
+async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signal: AbortSignal): Promise<void> {
   const { resolveOffset, heartbeat, isRunning } = payload
   const batch = payload.batch as Batch & { readonly fetchedOffset: string }
   const { topic, partition } = batch
@@ -114,11 +115,15 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload): Prom
     const isTaken = await options.onBatch({
       topic,
       partition,
-      fetchedFrom: toOffset(batch.fetchedOffset),
+      position: toOffset(batch.fetchedOffset),
       records: recordsOf(payload),
       undecodable: last && undecodableOf(last),
-      isRunning,
-      heartbeat,
+      isReading: () => isRunning() && !signal.aborted,
+      wait: async (forMs) => {
+        await sleep(forMs, undefined, { signal }).catch(() => undefined)
+        // KafkaJS sends one when the last was long enough ago.
+        await heartbeat()
+      },
     })
     if (!isTaken) return
     options.onBatchEnd({ topic, partition }, toOffset(batch.lastOffset()))

@@ -41,3 +41,15 @@ export const toOffset = (text: string): Offset => BigInt(text) as Offset
 
 /** A random token of 96 bits, as 16 characters of base64url. */
 export const randomToken = (): string => randomBytes(12).toString('base64url')
+
+/** The entities of which a team has lists. */
+export const entityTypes = ['forms', 'submissions'] as const
+export type EntityType = (typeof entityTypes)[number]
+
+/** A list of a team. */
+export type List = { readonly type: EntityType; readonly teamId: TeamId }
+
+/** The name of a list: `<entity type>/<team>`. */
+export type TeamList = `${EntityType}/${TeamId}`
+
+export const teamList = (type: EntityType, teamId: TeamId): TeamList => `${type}/${teamId}`

@@ -15,8 +15,7 @@ import {
   type TeamId,
 } from './ids.ts'
 import { parseInstant } from './instant.ts'
-import { accepted, type Result, refused } from './result.ts'
-import { isObject } from './schema.ts'
+import { accepted, isObject, type Result, refused } from './schema.ts'
 import {
   type ReportStatus,
   reportStatuses,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Problem } from '../model/result.ts'
+import type { Problem } from '../model/schema.ts'
 import {
   combinationProblems,
   defaultTopics,

@@ -1,4 +1,4 @@
-import { aborted } from './aborted.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { summaryOf } from './log.ts'
 
 /** Returns the problem that keeps a part from working now; undefined when there is none. A rejection counts as a problem. */
@@ -48,7 +48,7 @@ function resultsOf(name: string, check: Check, clock: () => number): () => Promi
       running = undefined
     })
     const late = `has not answered for ${deadlineMs / 1_000} s`
-    return await Promise.race([running, aborted(AbortSignal.timeout(deadlineMs)).catch(() => resultOf(late))])
+    return await Promise.race([running, sleep(deadlineMs, undefined, { ref: false }).then(() => resultOf(late))])
   }
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { Problem } from '../model/result.ts'
+import type { Problem } from '../model/schema.ts'
 import type { Config } from './config.ts'
 import type { ListenAddress } from './httpServer.ts'
 

@@ -7,7 +7,7 @@ import {
   type TransportRequestParams,
   UndiciConnection,
 } from '@elastic/transport'
-import type { Problem } from '../model/result.ts'
+import type { Problem } from '../model/schema.ts'
 import type { Config } from '../process/config.ts'
 import { printable } from '../process/log.ts'
 import { addressIn, type EngineProbe } from './preflight.ts'

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Branded } from '../model/ids.ts'
-import type { EntityType } from '../model/teamList.ts'
+import type { Branded, EntityType } from '../model/ids.ts'
 
 /** Each entity has two indices: the list index with search keys and the summary, the detail index with the whole answer. */
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const

@@ -1,6 +1,13 @@
-import { type Branded, randomToken, type TeamId } from '../model/ids.ts'
+import {
+  type Branded,
+  type EntityType,
+  entityTypes,
+  randomToken,
+  type TeamId,
+  type TeamList,
+  teamList,
+} from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
-import { type EntityType, entityTypes, type TeamList, teamList } from '../model/teamList.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 

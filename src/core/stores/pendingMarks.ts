@@ -1,4 +1,4 @@
-import type { TeamList } from '../model/teamList.ts'
+import type { TeamList } from '../model/ids.ts'
 import { type RedisConnection, script } from './redis.ts'
 
 /** That records of one partition may change what readers see of a list, before the list has a new version. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from 'node:tls'
-import type { Problem } from '../model/result.ts'
+import type { Problem } from '../model/schema.ts'
 import type { Config, Engine } from '../process/config.ts'
 
 export type Address = { readonly host: string; readonly port: number }
@@ -47,6 +47,14 @@ export async function probeLater(engine: EngineProbe, signal: AbortSignal): Prom
     if (outcome !== 'unreachable') return outcome === 'accepted' ? undefined : outcome.rejected
   }
 }
+
+/** Rejects with the signal's reason once it aborts. */
+export const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })
 
 /** The host and port of a URL. */
 export function addressIn(url: string, defaultPort: number): Address {

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis, ReplyError } from 'ioredis'
-import type { Problem } from '../model/result.ts'
-import { aborted } from '../process/aborted.ts'
+import type { Problem } from '../model/schema.ts'
 import { hostAndPort } from '../process/config/values.ts'
 import type { Config } from '../process/config.ts'
 import { printable } from '../process/log.ts'
-import { addressIn, type EngineProbe } from './preflight.ts'
+import { aborted, addressIn, type EngineProbe } from './preflight.ts'
 import { type RedisKeys, redisKeys } from './redisKeys.ts'
 
 /** A connection to the Redis of one installation. */

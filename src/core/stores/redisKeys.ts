@@ -1,5 +1,4 @@
-import type { Digest, TeamId } from '../model/ids.ts'
-import type { TeamList } from '../model/teamList.ts'
+import type { Digest, TeamId, TeamList } from '../model/ids.ts'
 
 /**
  * Every key in Redis. Only those that say so have a time to live.

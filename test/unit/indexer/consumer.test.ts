@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { ByteBudget } from '../../../indexer/budget.ts'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
@@ -5,7 +6,7 @@ import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumer
 import type { KafkaSource } from '../../../src/core/kafka/source.ts'
 import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
-import { aborted } from '../../../src/core/process/aborted.ts'
+import { aborted } from '../../../src/core/stores/preflight.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const forms = { topic: 'forms', partition: 0 }
@@ -23,7 +24,11 @@ function setting(
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
   const failing = new Set<'claim' | 'looking a claim up'>()
-  let heartbeats = 0
+  let waits = 0
+  const wait = async (): Promise<void> => {
+    waits++
+    await nextTurn()
+  }
   let claimant = 'we'
   /** Claims that fail when the test says so. */
   const claiming: { fail(): void }[] = []
@@ -36,7 +41,7 @@ function setting(
         await of.onAssigned([forms])
         await aborted(signal).catch(() => undefined)
       },
-      fetchFrom: () => undefined,
+      readFrom: () => undefined,
       pause: () => undefined,
       resume: () => undefined,
       commit: async () => undefined,
@@ -74,8 +79,8 @@ function setting(
   /** Brings the records of these offsets; tells whether all of them were taken. */
   const bring = async (offsets: readonly number[]): Promise<boolean | undefined> => {
     const records = offsets.map(record)
-    const batch = { ...forms, fetchedFrom: at(offsets[0] ?? 0), records, undecodable: undefined }
-    const isTaken = await group?.onBatch({ ...batch, isRunning: () => true, heartbeat: async () => void heartbeats++ })
+    const batch = { ...forms, position: at(offsets[0] ?? 0), records, undecodable: undefined }
+    const isTaken = await group?.onBatch({ ...batch, isReading: () => true, wait })
     if (isTaken) group?.onBatchEnd(forms, at(offsets.at(-1) ?? 0))
     return isTaken
   }
@@ -87,7 +92,7 @@ function setting(
   const assignAgain = async (): Promise<void> => await group?.onAssigned([forms])
   return {
     ...{ consumer, budget, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy },
-    heartbeats: () => heartbeats,
+    waits: () => waits,
   }
 }
 
@@ -164,7 +169,7 @@ test('keeps its partitions while no claim can be looked up, and takes the record
   await joined(bench)
   bench.failing.add('looking a claim up')
   const taken = bench.bring([0])
-  await eventually(() => bench.heartbeats() === 1)
+  await eventually(() => bench.waits() > 0)
   expect(bench.consumer.blockedReason()).toContain('Redis is away')
   expect(bench.processed.size).toBe(0)
   bench.failing.clear()

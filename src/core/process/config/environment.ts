@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import type { Problem } from '../../model/result.ts'
+import type { Problem } from '../../model/schema.ts'
 
 /** The variables of an environment, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>

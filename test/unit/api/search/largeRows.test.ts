@@ -1,8 +1,7 @@
 import { weighDetail } from '../../../../src/api/search/details.ts'
 import { createIndexReader, hasLarge } from '../../../../src/api/search/indexReader.ts'
 import type { RunQuery } from '../../../../src/api/search/searchClient.ts'
-import type { TeamId } from '../../../../src/core/model/ids.ts'
-import type { EntityType } from '../../../../src/core/model/teamList.ts'
+import type { EntityType, TeamId } from '../../../../src/core/model/ids.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
 import { largeBytes } from '../../../../src/core/stores/renderDocuments.ts'
 

@@ -5,7 +5,7 @@ import {
   readFormRecord,
   readSubmissionRecord,
 } from '../../../../src/core/model/record.ts'
-import type { Result } from '../../../../src/core/model/result.ts'
+import type { Result } from '../../../../src/core/model/schema.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
 import { changedAt } from '../../../support/places.ts'
 
