@@ -23,7 +23,7 @@ const filesOf = (paths) => paths.map((path) => `<rootDir>/test/${path}.test.ts`)
  */
 const long = [
   ...['security/elasticsearch', 'security/kafka', 'security/redis', 'integration/engines', 'e2e/demo', 'e2e/verify'],
-  ...['e2e/tracing', 'e2e/docsPage', 'e2e/settings', 'e2e/status'],
+  ...['e2e/tracing', 'e2e/docsPage', 'e2e/frontPage', 'e2e/settings', 'e2e/status'],
 ]
 
 /** @type {import('jest').Config} */

@@ -16,6 +16,7 @@ import { answerClientError, errors, rejectionReasons } from './errors.ts'
 import { createStreams } from './exports.ts'
 import { watchKeys } from './keyWatch.ts'
 import { publicRoutes } from './openapi/docsPage.ts'
+import { frontPage } from './openapi/frontPage.ts'
 import { describeApi } from './openapi/openapi.ts'
 import { parameterReader } from './parameters.ts'
 import { queueQueries } from './queryLimits.ts'
@@ -113,6 +114,7 @@ function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteD
     .use(admitRequests())
     .use(normalizeRequest)
     .use(options)
+    .use(frontPage(deps.baseUrl))
     .use(publicRoutes(describeApi(deps.baseUrl)).routes())
     .use(otherMethods)
     .use<RouteState>(authentication)

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { TeamId } from '../core/model/ids.ts'
-import type { AssetPaths } from '../core/process/html.ts'
-import { hashedFile, readIcon, readStyle, type StaticFile } from '../core/process/staticFile.ts'
+import { preferredOf } from '../core/process/languages.ts'
+import { type PageAssets, pageAssets, readStyle } from '../core/process/staticFile.ts'
 import type { Messages } from './pages/english.ts'
 import { catalogues, layout, type Page } from './pages/layout.ts'
 
@@ -28,16 +28,12 @@ export const chooseLanguage =
     const asked = catalogues.find((each) => each.language === language)
     if (asked !== undefined) setCookie(ctx, languageCookie, asked.language, yearSeconds, isSecure)
     const kept = ctx.cookies.get(languageCookie)
-    ctx.state.say = asked ?? catalogues.find((each) => each.language === kept) ?? preferred(ctx.acceptsLanguages())
+    ctx.state.say =
+      asked ??
+      catalogues.find((each) => each.language === kept) ??
+      preferredOf<Messages>(catalogues, ctx.acceptsLanguages())
     return next()
   }
-
-/** The first language in order of preference that there is. Any Chinese is answered in simplified Chinese, also `zh-TW`. */
-function preferred(tags: readonly string[]): Messages {
-  const primary = (tag: string): string | undefined => tag.split('-')[0]?.toLowerCase()
-  const known = tags.map((tag) => catalogues.find(({ language }) => primary(language) === primary(tag)))
-  return known.find((each) => each !== undefined) ?? catalogues[0]
-}
 
 /**
  * Appends a `Set-Cookie` header; `Secure` for an origin of https:// alone, as http:// is for loopback. Koa's `ctx.cookies` refuses
@@ -48,19 +44,12 @@ export function setCookie(ctx: SettingsContext, name: string, value: string, max
   ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`)
 }
 
-type Assets = { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, StaticFile> }
-
-let assets: Assets | undefined
+let assets: PageAssets | undefined
 
 /** The files that pages load, read once. */
-export function settingsAssets(): Assets {
-  if (assets !== undefined) return assets
+export function settingsAssets(): PageAssets {
   const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
-  const style = hashedFile('/assets', 'css', readStyle(own('settings.css')))
-  const script = hashedFile('/assets', 'js', readFileSync(own('settings.js'), 'utf8'))
-  const icon = hashedFile('/assets', 'svg', readIcon())
-  const files = new Map([style, script, icon].map(({ path, file }) => [path, file]))
-  assets = { paths: { style: style.path, script: script.path, icon: icon.path }, files }
+  assets ??= pageAssets('/assets', readStyle(own('settings.css')), readFileSync(own('settings.js'), 'utf8'))
   return assets
 }
 

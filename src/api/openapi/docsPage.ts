@@ -5,7 +5,7 @@ import { contentSecurityPolicy, html } from '../../core/process/html.ts'
 import { hashedFile, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
 import type { ApiState } from '../context.ts'
 
-const descriptionPath = '/api/v1/openapi.json'
+export const descriptionPath = '/api/v1/openapi.json'
 
 /** The routes that need no key: the OpenAPI description, and the page that shows it. */
 export function publicRoutes(description: unknown): Router<ApiState, object> {

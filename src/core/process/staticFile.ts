@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import type { ParameterizedContext } from 'koa'
+import type { AssetPaths } from './html.ts'
 
 /** A public file in memory. The ETag among its headers is weak, because the compressed file has other bytes. */
 export type StaticFile = {
@@ -44,12 +45,27 @@ export function hashedFile(
 }
 
 /** The style of an area: Oat (https://oat.ink), what all areas share, and the area's own. */
-export const readStyle = (own: URL): string =>
-  [createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css'), new URL('assets/base.css', import.meta.url), own]
+export const readStyle = (...own: URL[]): string =>
+  [
+    createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css'),
+    new URL('assets/base.css', import.meta.url),
+    ...own,
+  ]
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n')
 
 export const readIcon = (): string => readFileSync(new URL('assets/icon.svg', import.meta.url), 'utf8')
+
+export type PageAssets = { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, StaticFile> }
+
+/** The files that every page of an area loads. */
+export function pageAssets(folder: string, styleText: string, scriptText: string): PageAssets {
+  const style = hashedFile(folder, 'css', styleText)
+  const script = hashedFile(folder, 'js', scriptText)
+  const icon = hashedFile(folder, 'svg', readIcon())
+  const files = new Map([style, script, icon].map(({ path, file }) => [path, file]))
+  return { paths: { style: style.path, script: script.path, icon: icon.path }, files }
+}
 
 /**
  * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` in the request changes

@@ -1,5 +1,6 @@
 import type { Instant } from '../../core/model/instant.ts'
 import { type AssetPaths, type Html, html, htmlDocument } from '../../core/process/html.ts'
+import { languageSwitch } from '../../core/process/languages.ts'
 import { chinese } from './chinese.ts'
 import { english, type Messages } from './english.ts'
 
@@ -34,7 +35,7 @@ export const layout = ({ say, assets, session, path }: Frame, { title, content }
     assets,
     head: html`<script src="${assets.script}" defer></script>`,
     brand: { name: say.area, href: '/keys' },
-    barEnd: html`${path === undefined ? '' : languageSwitch(say, path)}
+    barEnd: html`${path === undefined ? '' : languageSwitch(catalogues, say, path)}
 ${
   session === undefined
     ? ''
@@ -46,13 +47,6 @@ ${
 
 /** The session's CSRF token, which every form carries. */
 export const csrfField = (csrf: string): Html => html`<input type="hidden" name="csrf" value="${csrf}">`
-
-const languageSwitch = (say: Messages, path: string): Html =>
-  html`<nav class="hstack" aria-label="${say.languageSwitch}">${catalogues.map(({ language, languageName }) =>
-    language === say.language
-      ? html`<strong aria-current="true" lang="${language}">${languageName}</strong>`
-      : html`<a href="${path}?language=${language}" lang="${language}" hreflang="${language}">${languageName}</a>`,
-  )}</nav>`
 
 type MessageParts = {
   readonly title: string

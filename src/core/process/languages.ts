@@ -1,0 +1,28 @@
+import { type Html, html } from './html.ts'
+
+/** The texts of an area's pages in one language. */
+type Catalogue = {
+  /** A BCP 47 tag. */
+  readonly language: string
+  readonly languageName: string
+  /** What the switch is called. */
+  readonly languageSwitch: string
+}
+
+/** The catalogue of the first language in order of preference that there is, else the first one. Any Chinese is answered in simplified Chinese, also `zh-TW`. */
+export function preferredOf<Texts extends Catalogue>(
+  catalogues: readonly [Texts, ...Texts[]],
+  tags: readonly string[],
+): Texts {
+  const primary = (tag: string): string | undefined => tag.split('-')[0]?.toLowerCase()
+  const known = tags.map((tag) => catalogues.find(({ language }) => primary(language) === primary(tag)))
+  return known.find((each) => each !== undefined) ?? catalogues[0]
+}
+
+/** Names the language of a page, and links to `path` in the others. */
+export const languageSwitch = (catalogues: readonly Catalogue[], say: Catalogue, path: string): Html =>
+  html`<nav class="hstack" aria-label="${say.languageSwitch}">${catalogues.map(({ language, languageName }) =>
+    language === say.language
+      ? html`<strong aria-current="true" lang="${language}">${languageName}</strong>`
+      : html`<a href="${path}?language=${language}" lang="${language}" hreflang="${language}">${languageName}</a>`,
+  )}</nav>`
