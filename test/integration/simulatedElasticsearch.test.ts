@@ -8,16 +8,14 @@ import { refreshEveryCopy } from '../../indexer/refreshEveryCopy.ts'
 import { surveyIndices } from '../../indexer/status/observe.ts'
 import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
 import type { Clause } from '../../src/api/search/clauses.ts'
-import { readDetail } from '../../src/api/search/details.ts'
 import { exportList } from '../../src/api/search/exportRows.ts'
-import { createIndexReader, hasMatches, type IndexReader, probe } from '../../src/api/search/indexReader.ts'
+import { createIndexReader, hasMatches, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchPage } from '../../src/api/search/searchPage.ts'
-import { type DocumentId, deletedRevision, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
+import { type DocumentId, deletedRevision, type TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.ts'
-import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/renderDocuments.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { closeClients, connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
@@ -160,24 +158,20 @@ describe.each([
     await generations.unblockWrites({ ...first, isServing: true })
   })
 
-  test('what is written is found after a refresh, byte for byte', async () => {
-    const [, detail] = submission('a') as [DocumentWrite, DocumentWrite]
+  test('what is written is found after a refresh', async () => {
     await write([...submission('a'), ...submission('b')])
     expect(await page(1, 10)).toEqual({ total: 0, rows: [] })
-    expect(await readDetail(reader, list(), 'a', signal)).toBeUndefined()
-    expect(await collect(readSome(['a', 'c']))).toHaveLength(1)
+    expect(await readSome(['a', 'c'])).toHaveLength(1)
     await refresh()
     expect((await page(1, 10)).total).toBe(2)
-    expect((await readDetail(reader, list(), 'a', signal))?.toString()).toBe(detail.source.toString())
     await write(submissionWrites(deletionOf(team, 'a'), later))
-    expect(await readDetail(reader, list(), 'a', signal)).toBeDefined()
+    expect((await page(1, 10)).total).toBe(2)
     await refresh()
-    expect(await readDetail(reader, list(), 'a', signal)).toBeUndefined()
     expect((await page(1, 10)).total).toBe(1)
   })
-  async function* readSome(ids: readonly string[]) {
+  const readSome = (ids: readonly string[]) => {
     const names = ids.map((id) => `${team}/${id}` as DocumentId)
-    yield await getDocuments({ raw: clients.bytes, signal }, 'submissions', first.indices.submissions, names)
+    return getDocuments({ raw: clients.bytes, signal }, 'submissions', first.indices.submissions, names)
   }
 
   test('a snapshot shows one moment until it is closed; shallow, deep and exported rows are the same', async () => {
@@ -191,12 +185,10 @@ describe.each([
     await refresh()
     const range = { clause: { range: { createdAt: { gte: '2000-01-01T00:00:00.000Z' as Instant } } }, skip: 0 }
     const remaining = ids.filter((id) => id !== 's-07').toReversed()
-    const first10 = await snapshot.keys([], range, 10, signal)
-    const others = await snapshot.keys([], range, 100, signal, first10.last)
-    expect([...first10.found, ...others.found].map((key) => key.id)).toEqual(remaining)
-    expect([first10.total, others.total]).toEqual([29, 29])
-    const rows = await snapshot.rowsOf(others.found, signal)
-    expect(rows.map((row) => (JSON.parse(row.toString()) as { id: string }).id)).toEqual(remaining.slice(10))
+    const { found, total } = await snapshot.keys([], range, 10, signal)
+    expect([found.map((key) => key.id), total]).toEqual([remaining.slice(0, 10), 29])
+    const rows = await snapshot.rowsOf(found, signal)
+    expect(rows.map((row) => (JSON.parse(row.toString()) as { id: string }).id)).toEqual(remaining.slice(0, 10))
     expect(await snapshot.deletions([], 10, signal)).toMatchObject({ found: ['s-07'], total: 1 })
     snapshot.close()
     const pages = await Promise.all([1, 2, 3, 4].map((number) => page(number, 8)))
@@ -205,10 +197,6 @@ describe.each([
     const content = { filters: [[]] as const, view: 'summary' as const, deletions: [] }
     const all = await collect(exportList(reader, list(), content, (send) => send(signal)))
     expect(all.map(String)).toEqual([...paged, '{"id":"s-07","deleted":true}'])
-    const whole = await collect(
-      exportList(reader, list(), { ...content, view: 'full', deletions: undefined }, (send) => send(signal)),
-    )
-    expect(whole.map((each) => (JSON.parse(String(each)) as { id: EntityId }).id)).toEqual(['s-99', ...remaining])
     expect(await hasMatches(reader, list(), { filters: [[]], deletions: undefined }, signal)).toBe(true)
     const none = [{ term: { status: 'failed' } }]
     expect(await hasMatches(reader, list(), { filters: [none], deletions: undefined }, signal)).toBe(false)
@@ -295,13 +283,6 @@ describe.each([
     return survey.find(({ name }) => name === first.indices[kind])?.documents ?? Number.NaN
   }
 
-  test('the readiness checks find no problem', async () => {
-    await probe(reader, signal)
-    expect(await elasticsearchAnswers(clients.elasticsearch, prefix)(signal)).toBeUndefined()
-    expect(await isolatedNodesAnswerNothing(clients.elasticsearch)(signal)).toBeUndefined()
-    expect(await isolatedNodesAnswerNothing(clients.bytes)(signal)).toBeUndefined()
-  })
-
   test('errors have their statuses and types', async () => {
     const missing = `${prefix}-missing`
     const ask = async (method: string, path: string, body?: object): Promise<unknown> => {
@@ -329,13 +310,11 @@ describe.each([
       await ask('GET', `/${missing}/_count`),
       await ask('GET', `/${missing}/_stats`),
       await ask('GET', `/${missing}/_alias`),
-      await ask('GET', `/${missing}/_source/x?routing=t`),
       await ask('PUT', `/${missing}/_block/write`),
       await ask('DELETE', `/${missing}`),
-    ]).toEqual(Array.from({ length: 9 }, () => notFound))
+    ]).toEqual(Array.from({ length: 8 }, () => notFound))
     expect([
       await ask('PUT', `/${index}`, { settings: { refresh_interval: '-1' } }),
-      await ask('GET', `/${index}/_source/t%2Fx?routing=t&realtime=false`),
       await ask('POST', '/_aliases', alias(true, { add: { index, alias: `${missing}-2` } })),
       await ask('POST', '/_aliases', alias(false)),
       await ask('POST', '/_aliases', alias(false, { add: { index, alias: `${missing}-2` } })),
@@ -348,7 +327,6 @@ describe.each([
       await ask('GET', `/_cluster/health/${missing}?timeout=10ms`),
     ]).toEqual([
       [400, 'resource_already_exists_exception', 'resource_already_exists_exception'],
-      [404, 'resource_not_found_exception', 'resource_not_found_exception'],
       [404, 'aliases_not_found_exception', 'aliases_not_found_exception'],
       [404, 'aliases_not_found_exception', 'aliases_not_found_exception'],
       [200],

@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
 import { type Generation, Generations } from '../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../indexer/refreshEveryCopy.ts'
-import { readDetail } from '../../src/api/search/details.ts'
 import { exportList } from '../../src/api/search/exportRows.ts'
 import { createIndexReader, hasLarge, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { renderPage } from '../../src/api/search/pageEnvelope.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchPage } from '../../src/api/search/searchPage.ts'
 import { submissionsFilters } from '../../src/api/submissions.ts'
-import { entityTypes, type TeamId } from '../../src/core/model/ids.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { reportStatuses } from '../../src/core/model/submission.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/renderDocuments.ts'
@@ -117,13 +116,7 @@ function readList(random: Random): Promise<unknown> {
 
 const isDeletion = (line: string): boolean => line.endsWith('"deleted":true}')
 
-const readOne = (random: Random): Promise<unknown> => {
-  const list = { type: random.pick(entityTypes), teamId: random.pick(teams) }
-  const id = random.pick(ids)
-  return both(async ({ reader }) => (await readDetail(reader, list, id, signal))?.toString())
-}
-
-const actions = [write, refresh, readList, readList, readList, readOne]
+const actions = [write, refresh, readList, readList, readList]
 
 test('after any writes, deletions and refreshes, the real and the simulated one answer the same bytes', async () => {
   const seed = Math.floor(Math.random() * 2 ** 31)

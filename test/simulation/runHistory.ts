@@ -124,7 +124,7 @@ class Run {
   async #play(): Promise<void> {
     const system = this.#system
     simulateFetch(system)
-    if (this.#isAbout('failing-document')) this.#engines.simulatedElasticsearch.failAt(failingKey)
+    if (this.#isAbout('failing-document')) this.#engines.simulatedElasticsearch.failsAt = failingKey
     if (this.#isAbout('forgotten-deletions')) this.#createForgetfulTopics()
     for (let each = 0; each < indexerCount; each++) system.startIndexer()
     for (let each = 0; each < apiCount; each++) system.startApi()
@@ -356,10 +356,10 @@ class Run {
         world.schedule(event.forMs, `node ${event.node} is back`, undefined, () => this.#returnNode(event.node))
         break
       case 'refuse-writes':
-        engines.simulatedElasticsearch.refuseWrites(true)
-        world.schedule(event.forMs, 'writes are accepted', undefined, () =>
-          engines.simulatedElasticsearch.refuseWrites(false),
-        )
+        engines.simulatedElasticsearch.refusesWrites = true
+        world.schedule(event.forMs, 'writes are accepted', undefined, () => {
+          engines.simulatedElasticsearch.refusesWrites = false
+        })
         break
       case 'delete-indices':
         engines.simulatedElasticsearch.deleteIndices(`${system.config.INDEX_PREFIX}-*`)
@@ -443,7 +443,7 @@ class Run {
     this.#isHealed = true
     this.#world.endOutages()
     for (const node of nodes) this.#returnNode(node)
-    this.#engines.simulatedElasticsearch.refuseWrites(false)
+    this.#engines.simulatedElasticsearch.refusesWrites = false
     this.#engines.simulatedRedis.setFull(false)
     for (const topic of [...documentTopics, 'account-keys']) this.#engines.simulatedKafka.setTransaction(topic, false)
     if (this.#system.running('indexer').length === 0) this.#system.startIndexer()

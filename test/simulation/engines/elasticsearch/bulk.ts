@@ -1,6 +1,6 @@
 import type { Host } from '../../network.ts'
 import type { Catalog, Index } from './catalog.ts'
-import { indexNotFound, notSimulated, Refusal } from './refusal.ts'
+import { attempt, indexNotFound, notSimulated, Refusal, refused } from './refusal.ts'
 import { isReachable, type Shard, type VersionType } from './shard.ts'
 
 type Action = {
@@ -13,14 +13,16 @@ type Action = {
   readonly if_seq_no?: number
 }
 
-/** What a bulk request does, one document after the other. `refusalOf` refuses a document before it is written. */
-type BulkOptions = { readonly catalog: Catalog; readonly host: Host; refusalOf(id: string): Refusal | undefined }
-
 /**
  * Writes the documents of a bulk request, and returns a result for each. Other requests come between them. Which index an alias means is
- * decided once, before the first of them.
+ * decided once, before the first of them. Documents of the id `failsAt` are refused.
  */
-export async function writeBulk(text: string, { catalog, host, refusalOf }: BulkOptions): Promise<object> {
+export async function writeBulk(
+  text: string,
+  catalog: Catalog,
+  host: Host,
+  failsAt: string | undefined,
+): Promise<object> {
   const lines = text.split('\n')
   const operations = Array.from({ length: Math.floor(lines.length / 2) }, (_, at) => {
     const action = readAction(lines[2 * at] ?? '')
@@ -33,8 +35,10 @@ export async function writeBulk(text: string, { catalog, host, refusalOf }: Bulk
       await host.pause('part of a bulk request')
       untilPause = groupSize(operations.length, host)
     }
-    const item = await writeItem(action, source, index, { catalog, host, refusalOf })
-    items.push({ index: item })
+    const isRefused = action._id === failsAt
+    items.push({
+      index: await writeItem(action, source, isRefused ? refused(500, 'null_pointer_exception') : index, catalog, host),
+    })
   }
   const errors = items.some((item) => JSON.stringify(item).includes('"error"'))
   return { errors, took: 0, items }
@@ -46,11 +50,10 @@ async function writeItem(
   { _id, routing, version, version_type: versionType, if_seq_no: expectedSeqNo }: Action,
   source: string,
   index: Index | Refusal,
-  { catalog, host, refusalOf }: BulkOptions,
+  catalog: Catalog,
+  host: Host,
 ): Promise<object> {
   try {
-    const refused = refusalOf(_id)
-    if (refused !== undefined) throw refused
     if (index instanceof Refusal) throw index
     const shard = index.shardOf(routing)
     if (!canWrite(shard)) {
@@ -83,15 +86,6 @@ function readAction(line: string): Action {
     Object.keys({ ...others, ...more }).length === 0 && typeof routing === 'string' && isVersioned !== isConditional
   if (!isSimulated) throw notSimulated(`the bulk action ${line}`)
   return index as Action
-}
-
-function attempt<T>(find: () => T): T | Refusal {
-  try {
-    return find()
-  } catch (error) {
-    if (error instanceof Refusal) return error
-    throw error
-  }
 }
 
 /** Only for documents that are not there. */

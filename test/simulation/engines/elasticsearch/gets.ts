@@ -7,19 +7,16 @@ type Json = Readonly<Record<string, unknown>>
 /** Reads a document by its id and routing; undefined if it is not there. */
 export type ReadDocument = (index: Index, id: string, routing: string) => StoredDocument | undefined
 
-type GetOptions = { readonly index: Index | Refusal; readonly name: string; readonly routing: string | undefined }
-
 /** Answers an `_mget`: the JSON text of all documents, whose whole sources are as they were written. */
-export function multiGet(body: Json, { index, name, routing }: GetOptions, read: ReadDocument): string {
-  const { docs, ids, ...others } = body
+export function multiGet(body: Json, name: string, index: Index | Refusal, read: ReadDocument): string {
+  const { docs, ...others } = body
   expectOnly([], others, 'an _mget')
-  const wanted = (docs ?? (ids as readonly string[]).map((_id) => ({ _id }))) as readonly Json[]
-  const found = wanted.map(({ _id, routing: own = routing, _source, ...more }) => {
+  const found = (docs as readonly Json[]).map(({ _id, routing, _source, ...more }) => {
     expectOnly([], more, 'a document of an _mget')
-    if (typeof _id !== 'string' || typeof own !== 'string') throw notSimulated('a get without an id or routing')
+    if (typeof _id !== 'string' || typeof routing !== 'string') throw notSimulated('a get without an id or routing')
     try {
       if (index instanceof Refusal) throw index
-      return renderFound(index.name, _id, read(index, _id, own), _source)
+      return renderFound(index.name, _id, read(index, _id, routing), _source)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return JSON.stringify({ _index: name, _id, error: error.error })
@@ -47,13 +44,4 @@ function renderSource({ source, fields }: StoredDocument, wanted: unknown): stri
     if (value !== undefined) parts[name] = member === undefined ? value : { ...(parts[name] as Json), [member]: value }
   }
   return JSON.stringify(parts)
-}
-
-/** The source of a document as it was written. */
-export function sourceOf({ index, name, routing }: GetOptions, id: string, read: ReadDocument): string {
-  if (index instanceof Refusal) throw index
-  if (routing === undefined) throw notSimulated('a get without routing')
-  const document = read(index, id, routing)
-  if (document !== undefined) return document.source
-  throw new Refusal(404, { type: 'resource_not_found_exception', reason: `Document not found [${name}]/[${id}]` })
 }

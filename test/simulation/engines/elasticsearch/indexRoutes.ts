@@ -1,17 +1,13 @@
 import type { Index } from './catalog.ts'
-import type { Cluster } from './cluster.ts'
 import { expectOnly, notSimulated } from './refusal.ts'
 import { type Call, json, only, Reply, type Route } from './route.ts'
 import { isReachable, type Shard } from './shard.ts'
+import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 
 const acknowledged = { acknowledged: true }
 
 /** Requests about indices, and the cluster's; and what writes to them. */
 export const indexRoutes: Readonly<Record<string, Route>> = {
-  'HEAD /{names}': {
-    options: [],
-    run: ({ catalog }, { names }) => catalog.find(names),
-  },
   'GET /{names}': {
     options: ['features', 'expand_wildcards'],
     run: ({ catalog }, { names }) =>
@@ -72,10 +68,6 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
   },
   'GET /{names}/_stats': { options: ['level'], run: statsOf },
   'GET /{names}/_stats/{last}': { options: ['level'], run: statsOf },
-  'GET /_cluster/health': {
-    options: ['master_timeout', 'timeout'],
-    run: (cluster) => cluster.health(cluster.catalog.all()),
-  },
   'GET /_cluster/health/{last}': {
     options: ['timeout'],
     run: (cluster, { last }) => {
@@ -86,10 +78,6 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
         ? new Reply(408, { ...cluster.health(found), status: 'red', timed_out: true })
         : cluster.health(found)
     },
-  },
-  'GET /_cluster/settings': {
-    options: ['master_timeout', 'include_defaults'],
-    run: () => ({ persistent: { cluster: { no_master_block: 'all' } }, transient: {}, defaults: {} }),
   },
   'POST /_bulk': {
     options: ['require_alias'],
@@ -107,7 +95,7 @@ const stateOf = ({ aliases, uuid, createdAtMs, hasWriteBlock }: Index): object =
   },
 })
 
-function statsOf({ catalog, snapshots }: Cluster, { names, last }: Call): object {
+function statsOf({ catalog, snapshots }: SimulatedElasticsearch, { names, last }: Call): object {
   expectOnly(
     ['search', 'docs', 'store'],
     Object.fromEntries(last.split(',').flatMap((each) => (each === '' ? [] : [[each, 1]]))),

@@ -12,18 +12,12 @@ export function compileQuery(query: Json | undefined, mapping: Mapping): Matches
   switch (kind) {
     case 'match_all':
       return () => true
-    case 'match_none':
-      return () => false
     case 'bool':
       return compileBool(body as Json, mapping)
     case 'term':
       return compileTerm(...onlyMember(body as Json, 'a term query'), mapping)
     case 'terms':
       return compileTerms(...onlyMember(body as Json, 'a terms query'), mapping)
-    case 'ids':
-      return compileIds(body as Json)
-    case 'prefix':
-      return compilePrefix(...onlyMember(body as Json, 'a prefix query'), mapping)
     case 'range':
       return compileRange(...onlyMember(body as Json, 'a range query'), mapping)
     default:
@@ -47,18 +41,6 @@ function compileTerms(field: string, values: unknown, mapping: Mapping): Matches
   for (const value of values as readonly unknown[]) expectComparable(mapping.typeOf(field), value)
   const wanted = new Set(values as readonly string[])
   return ({ fields }) => wanted.has(String(fields[field]))
-}
-
-function compileIds({ values, ...others }: Json): Matches {
-  expectOnly([], others, 'an ids query')
-  const wanted = new Set(values as readonly string[])
-  return ({ id }) => wanted.has(id)
-}
-
-function compilePrefix(field: string, value: unknown, mapping: Mapping): Matches {
-  if (mapping.typeOf(field) !== 'keyword') throw notSimulated(`prefix queries by ${field}`)
-  expectComparable('keyword', value)
-  return ({ fields }) => fields[field]?.startsWith(value) ?? false
 }
 
 const comparisons: Readonly<Record<string, <T extends string | number>(value: T, bound: T) => boolean>> = {
@@ -86,23 +68,20 @@ function compileRange(field: string, body: unknown, mapping: Mapping): Matches {
   }
 }
 
-/** Compiles aggregations to a function of the documents that a search found. */
+/** Compiles aggregations, which are date histograms, to a function of the documents that a search found. */
 export function compileAggregations(
   aggregations: Json,
   mapping: Mapping,
 ): (documents: readonly StoredDocument[]) => object {
   const compiled = Object.entries(aggregations).map(([name, aggregation]) => {
     const [kind, body] = onlyMember(aggregation as Json, 'an aggregation')
-    if (kind === 'date_histogram') return [name, compileHistogram(body as Json, mapping)] as const
-    if (kind === 'filters') return [name, compileFilters(body as Json, mapping)] as const
-    throw notSimulated(`${kind} aggregations`)
+    if (kind !== 'date_histogram') throw notSimulated(`${kind} aggregations`)
+    return [name, compileHistogram(body as Json, mapping)] as const
   })
   return (documents) => Object.fromEntries(compiled.map(([name, count]) => [name, { buckets: count(documents) }]))
 }
 
-type CountBuckets = (documents: readonly StoredDocument[]) => readonly object[]
-
-function compileHistogram(body: Json, mapping: Mapping): CountBuckets {
+function compileHistogram(body: Json, mapping: Mapping): (documents: readonly StoredDocument[]) => readonly object[] {
   const { field, fixed_interval: interval, min_doc_count: least, order, ...others } = body
   expectOnly([], others, 'a date histogram')
   const stepMs = Number(/^(\d+)ms$/.exec(String(interval))?.[1])
@@ -118,12 +97,6 @@ function compileHistogram(body: Json, mapping: Mapping): CountBuckets {
     }
     return [...counts].sort(([a], [b]) => b - a).map(([key, doc_count]) => ({ key, doc_count }))
   }
-}
-
-function compileFilters(body: Json, mapping: Mapping): CountBuckets {
-  expectOnly(['filters'], body, 'filters')
-  const tests = (body['filters'] as readonly Json[]).map((each) => compileQuery(each, mapping))
-  return (documents) => tests.map((matches) => ({ doc_count: documents.filter(matches).length }))
 }
 
 function onlyMember(value: Json, what: string): [string, unknown] {

@@ -18,6 +18,20 @@ export class Refusal extends Error {
   }
 }
 
+/** What an engine answers that a history has told to refuse. */
+export const refused = (status: number, type: string): Refusal =>
+  new Refusal(status, { type, reason: 'as the simulation says' })
+
+/** What `find` returns, or the refusal that it throws. */
+export function attempt<T>(find: () => T): T | Refusal {
+  try {
+    return find()
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+}
+
 export const indexNotFound = (name: string): Refusal =>
   new Refusal(404, {
     type: 'index_not_found_exception',

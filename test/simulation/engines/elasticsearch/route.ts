@@ -1,5 +1,5 @@
-import type { Cluster } from './cluster.ts'
 import { notSimulated } from './refusal.ts'
+import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 export type Query = Readonly<Partial<Record<string, string>>>
@@ -27,7 +27,7 @@ export class Reply {
 type Result = string | object | Reply
 export type Route = {
   readonly options: readonly string[]
-  run(cluster: Cluster, call: Call): Result | Promise<Result>
+  run(cluster: SimulatedElasticsearch, call: Call): Result | Promise<Result>
 }
 
 /** A body as it was sent; without any, no members. */

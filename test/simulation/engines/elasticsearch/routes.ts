@@ -1,15 +1,15 @@
-import type { Cluster } from './cluster.ts'
 import type { HttpAnswer, HttpRequest } from './connection.ts'
 import { indexRoutes } from './indexRoutes.ts'
 import { expectOnly, notSimulated, Refusal } from './refusal.ts'
 import { type Call, type Query, Reply, type Route } from './route.ts'
 import { searchRoutes } from './searchRoutes.ts'
+import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 
 /** By method and path. `{names}` stands for names and patterns of indices, `{last}` for one name or id. */
 const routes: Readonly<Record<string, Route>> = { ...indexRoutes, ...searchRoutes }
 
 /** Answers a request to the cluster. */
-export async function answerRequest(cluster: Cluster, request: HttpRequest): Promise<HttpAnswer> {
+export async function answerRequest(cluster: SimulatedElasticsearch, request: HttpRequest): Promise<HttpAnswer> {
   const { filter_path: filter, ...query } = Object.fromEntries(request.query)
   try {
     const { route, call } = findRoute(request, query)

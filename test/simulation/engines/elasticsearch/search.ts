@@ -13,21 +13,15 @@ export type Target = { readonly index: Index; readonly shard: number } & (
 
 type Hit = { readonly index: Index; readonly shard: number; readonly entry: Entry }
 
-type SearchOptions = {
-  /** The id of the point in time. */
-  readonly pit?: string
-  readonly allowPartial: boolean
-}
-
 const sortByRow = '[{"teamId":"asc"},{"position":"desc"}]'
 const sortByPlace = '["_shard_doc"]'
 
-/** Runs one search; returns the JSON text of its answer, in which each source is as it was written. */
-export function search(targets: readonly Target[], body: Json, { pit, allowPartial }: SearchOptions): string {
+/** Runs one search, in the point in time `pit` if any; returns the JSON text of its answer, in which each source is as it was written. */
+export function search(targets: readonly Target[], body: Json, pit?: string): string {
   const { size = 10, from = 0, track_total_hits: tracksTotal, terminate_after: enough, aggs, ...others } = body
   expectOnly(['query', 'sort', 'search_after', ...hitOptions], others, 'a search')
   if (typeof tracksTotal !== 'boolean') throw notSimulated('a search that counts only some of its hits')
-  const [shards, answering] = [shardsOf(targets, allowPartial), targets.filter(isAnswering)]
+  const [shards, answering] = [shardsOf(targets, false), targets.filter(isAnswering)]
   const sort = readSort(others['sort'], Number(size))
   const documents = findHits(answering, others['query'] as Json | undefined, sort)
   const total = Math.min(documents.length, Number(enough ?? documents.length))
@@ -108,16 +102,12 @@ const aggregate = (targets: readonly Target[], aggs: Json, hits: readonly Hit[])
 /** The shard is in the upper half, as in Elasticsearch. */
 const placeOf = ({ shard, entry }: Hit): number => shard * 2 ** 32 + entry.place
 
-/** Those that come after a hit, whose sort values are given. */
+/** Those that come after a place. */
 function after(hits: readonly Hit[], searchAfter: unknown, sort: Sort): readonly Hit[] {
   if (searchAfter === undefined) return hits
-  const values = searchAfter as readonly unknown[]
-  const place = Number(values.at(-1))
-  if (values.length !== (sort === 'row' ? 3 : 1)) throw notSimulated('search_after by anything but a hit of a snapshot')
-  if (sort === 'place') return hits.filter((hit) => placeOf(hit) > place)
-  const at = hits.findIndex((hit) => placeOf(hit) === place)
-  if (at === -1) throw notSimulated('search_after by a hit that is not found')
-  return hits.slice(at + 1)
+  if (sort !== 'place') throw notSimulated('search_after but by place')
+  const [place] = searchAfter as readonly number[]
+  return hits.filter((hit) => placeOf(hit) > Number(place))
 }
 
 function sortValues(hit: Hit, sort: Sort, isSnapshot: boolean): readonly unknown[] {

@@ -1,20 +1,21 @@
 import type { Index } from './catalog.ts'
-import type { Cluster } from './cluster.ts'
-import { multiGet, type ReadDocument, sourceOf } from './gets.ts'
-import { notSimulated, Refusal } from './refusal.ts'
-import { type Call, type Json, json, only, type Query, Reply, type Route } from './route.ts'
+import { multiGet, type ReadDocument } from './gets.ts'
+import { attempt, noShardAvailable, notSimulated, Refusal } from './refusal.ts'
+import { type Call, type Json, json, only, Reply, type Route } from './route.ts'
 import { count, search } from './search.ts'
+import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 import { contextMissing, targetOf } from './snapshots.ts'
 
 /** Requests that read documents. */
 export const searchRoutes: Readonly<Record<string, Route>> = {
   'POST /{names}/_search': {
     options: ['routing', 'preference', 'allow_partial_search_results'],
-    run: (cluster, { names, query, body }) => searchIndices(cluster, names, query, json(body)),
+    run: (cluster, { names, query, body }) =>
+      search(cluster.copiesOf(cluster.catalog.find(names), query).map(targetOf), json(body)),
   },
   'POST /_search': {
     options: ['allow_partial_search_results'],
-    run: (cluster, { query, body }) => searchSnapshot(cluster, query, json(body)),
+    run: (cluster, { body }) => searchSnapshot(cluster, json(body)),
   },
   'GET /{names}/_search_shards': {
     options: ['routing', 'master_timeout'],
@@ -37,60 +38,44 @@ export const searchRoutes: Readonly<Record<string, Route>> = {
     },
   },
   'POST /{names}/_mget': {
-    options: ['routing', 'preference', 'realtime'],
-    run: (cluster, { names, query, body }) =>
-      multiGet(json(body), { ...named(cluster, names), routing: query['routing'] }, reader(cluster, query)),
-  },
-  'GET /{names}/_source/{last}': {
-    options: ['routing', 'preference', 'realtime'],
-    run: (cluster, { names, last, query }) =>
-      sourceOf({ ...named(cluster, names), routing: query['routing'] }, last, reader(cluster, query)),
+    options: [],
+    run: (cluster, { names, body }) => {
+      const name = only(names)
+      const index = attempt(() => onlyIndex(cluster, name))
+      return multiGet(json(body), name, index, reader(cluster))
+    },
   },
 }
 
-function countOf(cluster: Cluster, { names, body }: Call): object {
+function countOf(cluster: SimulatedElasticsearch, { names, body }: Call): object {
   return count(cluster.copiesOf(cluster.catalog.find(names), {}).map(targetOf), json(body))
 }
 
-function searchIndices(cluster: Cluster, names: readonly string[], query: Query, body: Json): string {
-  const targets = cluster.copiesOf(cluster.catalog.find(names), query).map(targetOf)
-  return search(targets, body, { allowPartial: allowsPartial(query) })
-}
-
-function searchSnapshot({ snapshots }: Cluster, query: Query, { pit, ...body }: Json): string {
+function searchSnapshot({ snapshots }: SimulatedElasticsearch, { pit, ...body }: Json): string {
   const { id, keep_alive: keepAlive } = pit as { readonly id: string; readonly keep_alive: string }
   const targets = snapshots.targets(id, milliseconds(keepAlive))
   if (targets === undefined) throw snapshotMissing()
-  return search(targets, body, { pit: id, allowPartial: allowsPartial(query) })
+  return search(targets, body, id)
 }
-
-const allowsPartial = ({ allow_partial_search_results: allowed }: Query): boolean => String(allowed ?? true) === 'true'
 
 const snapshotMissing = (): Refusal =>
   new Refusal(404, { type: 'search_phase_execution_exception', reason: 'all shards failed', phase: 'query' }, [
     contextMissing,
   ])
 
-/** The index of a name, or why there is none. */
-function named({ catalog }: Cluster, names: readonly string[]): { name: string; index: Index | Refusal } {
-  const name = only(names)
-  try {
-    const [index, ...others] = catalog.find([name])
-    if (index === undefined || others.length > 0) throw notSimulated('a get from several indices')
-    return { name, index }
-  } catch (error) {
-    if (error instanceof Refusal) return { name, index: error }
-    throw error
-  }
+function onlyIndex({ catalog }: SimulatedElasticsearch, name: string): Index {
+  const [index, ...others] = catalog.find([name])
+  if (index === undefined || others.length > 0) throw notSimulated('a get from several indices')
+  return index
 }
 
-/** Reads what is stored, or with `realtime=false` what a copy finds. */
-function reader(cluster: Cluster, { realtime = 'true', preference }: Query): ReadDocument {
-  const place = cluster.placeOf(preference)
+/** Reads what is stored, searchable or not, from a copy that can be reached. */
+function reader(cluster: SimulatedElasticsearch): ReadDocument {
+  const place = cluster.placeOf(undefined)
   return (index, id, routing) => {
     const shard = index.shardOf(routing)
-    const copy = shard.expectCopyAt(place)
-    return realtime === 'false' ? copy.view.byId.get(id) : shard.stored(id)
+    if (shard.copyAt(place) === undefined) throw new Refusal(503, noShardAvailable)
+    return shard.stored(id)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Fields } from './mapping.ts'
-import { noShardAvailable, Refusal } from './refusal.ts'
+import { Refusal } from './refusal.ts'
 
 export type StoredDocument = {
   readonly id: string
@@ -138,13 +138,6 @@ export class Shard {
     }
     const start = active.length === 0 ? 0 : place % active.length
     return [...active.slice(start), ...active.slice(0, start)].find(isReachable)
-  }
-
-  /** The same. Throws if there is none. */
-  expectCopyAt(place: number | string): Copy {
-    const copy = this.copyAt(place)
-    if (copy === undefined) throw new Refusal(503, noShardAvailable)
-    return copy
   }
 }
 

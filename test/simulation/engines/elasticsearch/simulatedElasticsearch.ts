@@ -1,41 +1,50 @@
 import { Client } from '@elastic/elasticsearch'
-import type { BaseConnection } from '@elastic/transport'
 import { defaultRequestTimeoutMs, RawSerializer } from '../../../../src/core/stores/elasticsearch.ts'
 import type { Host, Network } from '../../network.ts'
-import type { Index } from './catalog.ts'
-import { Cluster } from './cluster.ts'
+import { writeBulk } from './bulk.ts'
+import { Catalog, type Index } from './catalog.ts'
 import { connectionTo } from './connection.ts'
-import { Refusal } from './refusal.ts'
+import { refused } from './refusal.ts'
 import { answerRequest } from './routes.ts'
-import type { Copy, Node } from './shard.ts'
+import { isReachable, type Node, type Shard } from './shard.ts'
+import { type Asked, Snapshots } from './snapshots.ts'
+
+/** Which shards of an index a request asks, and which copy of each: the one on a node, or any. */
+type Routing = { readonly routing?: string | undefined; readonly preference?: string | undefined }
+
+const uuidCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** Each node holds one copy of every shard. */
+const nodeCount = 2
 
 /**
  * A cluster of Elasticsearch in memory, with the faults that it can have. It knows what the product asks, and answers 400
- * `not_simulated_exception` to anything else. Each node holds one copy of every shard.
+ * `not_simulated_exception` to anything else.
  */
 export class SimulatedElasticsearch {
+  readonly catalog: Catalog
+  readonly snapshots: Snapshots
+  /** All bulk requests are refused with 429. */
+  refusesWrites = false
+  /** Each write of the documents of this id is answered with 500, whatever is in them. */
+  failsAt: string | undefined
   readonly #host: Host
-  readonly #cluster: Cluster
-  #refusesWrites = false
-  #failsAt: string | undefined
+  readonly #nodes: readonly Node[]
 
-  constructor(host: Host, copies = 2) {
+  constructor(host: Host) {
     this.#host = host
-    this.#cluster = new Cluster(host, copies)
-    this.#cluster.refusalOf = (id) => {
-      if (id === undefined) return this.#refusesWrites ? refused(429, 'es_rejected_execution_exception') : undefined
-      return id === this.#failsAt ? refused(500, 'null_pointer_exception') : undefined
-    }
-  }
-
-  /** The class of connections by which a client reaches it; with `bytes`, what succeeds is answered as bytes. */
-  connectionFor(network: Network, { bytes = false }: { readonly bytes?: boolean } = {}): typeof BaseConnection {
-    return connectionTo(network, (request) => answerRequest(this.#cluster, request), bytes)
+    this.#nodes = Array.from({ length: nodeCount }, (_, at) => ({ id: `node-${at}`, isReachable: true }))
+    const pick = (): string => uuidCharacters[Math.floor(host.random() * uuidCharacters.length)] ?? ''
+    this.catalog = new Catalog(
+      this.#nodes,
+      () => Array.from({ length: 22 }, pick).join(''),
+      () => host.nowMs(),
+    )
+    this.snapshots = new Snapshots(host, this.catalog)
   }
 
   /** The indices that have an alias. */
   indicesOf(alias: string): readonly Index[] {
-    return this.#cluster.catalog.find([alias], true)
+    return this.catalog.find([alias], true)
   }
 
   /** A node cannot be reached any more. The master counts its copies as active until it notices, which a write makes it do. */
@@ -45,7 +54,7 @@ export class SimulatedElasticsearch {
 
   /** The master takes the copies of lost nodes out. */
   noticeLostNodes(): void {
-    for (const shard of this.#cluster.shards()) shard.dropLost()
+    for (const shard of this.#shards()) shard.dropLost()
   }
 
   /**
@@ -54,46 +63,108 @@ export class SimulatedElasticsearch {
    */
   async returnNode(node: number): Promise<void> {
     this.#node(node).isReachable = true
-    for (const shard of this.#cluster.shards())
-      for (let recovering = firstOf(shard.recoverable()); recovering !== undefined; ) {
+    for (const shard of this.#shards())
+      for (let [copy] = shard.recoverable(); copy !== undefined; [copy] = shard.recoverable()) {
         await this.#host.pause('recovery of a copy')
-        if (shard.recoverable().includes(recovering)) shard.recover(recovering)
-        recovering = firstOf(shard.recoverable())
+        if (shard.recoverable().includes(copy)) shard.recover(copy)
       }
   }
 
   /** Deletes the indices of a name, alias or pattern, as an operator might. */
   deleteIndices(pattern: string): void {
-    this.#cluster.catalog.delete(this.#cluster.catalog.find([pattern]))
+    this.catalog.delete(this.catalog.find([pattern]))
   }
 
   /** Deletes an alias from every index that has it, as an operator might. */
   deleteAlias(alias: string): void {
-    const actions = this.#cluster.catalog.find([alias], true).map(({ name }) => ({ remove: { index: name, alias } }))
-    this.#cluster.catalog.updateAliases(actions)
+    const actions = this.indicesOf(alias).map(({ name }) => ({ remove: { index: name, alias } }))
+    this.catalog.updateAliases(actions)
   }
 
-  /** Refuses all bulk requests with 429, or none any more. */
-  refuseWrites(areRefused: boolean): void {
-    this.#refusesWrites = areRefused
+  /** The copies that answer a search. */
+  copiesOf(indices: readonly Index[], { routing, preference }: Routing): readonly Asked[] {
+    const [, only] = /^_shards:(\d+)$/.exec(preference ?? '') ?? []
+    return indices.flatMap((index) => {
+      const shards = routing === undefined ? index.shards : [index.shardOf(routing)]
+      const asked = only === undefined ? shards : shards.filter(({ number }) => number === Number(only))
+      return asked.map((shard) => ({ index, shard: shard.number, copy: shard.copyAt(this.placeOf(preference)) }))
+    })
   }
 
-  /** Answers each write of the documents of this id with 500, whatever is in them. */
-  failAt(id: string): void {
-    this.#failsAt = id
+  /**
+   * The node whose copy a shard is asked of, or where among its copies. Nodes of a cluster do not agree on which copy the name of a
+   * preference means, and a client asks now one and now another.
+   */
+  placeOf(preference: string | undefined): number | string {
+    const [, only] = /^_only_nodes:(.+)$/.exec(preference ?? '') ?? []
+    return only ?? Math.floor(this.#host.random() * 2 ** 31)
+  }
+
+  /** The copies of the shards that a routing leads to. */
+  searchShards(indices: readonly Index[], routing: string | undefined): object {
+    const shards = indices.flatMap((index) =>
+      (routing === undefined ? index.shards : [index.shardOf(routing)]).map((shard) => ({ index, shard })),
+    )
+    return {
+      shards: shards.map(({ index, shard }) =>
+        shard.copies
+          .filter(({ isActive }) => isActive)
+          .map((copy) => ({
+            state: 'STARTED',
+            primary: copy === shard.primary,
+            node: copy.node.id,
+            shard: shard.number,
+            index: index.name,
+            allocation_id: { id: `${index.uuid}-${shard.number}-${copy.node.id}-${copy.recoveries}` },
+          })),
+      ),
+    }
+  }
+
+  /** Makes what is stored searchable on one copy after the other. A copy that is away counts neither as successful nor as failed. */
+  async refresh(indices: readonly Index[]): Promise<{ total: number; successful: number; failed: number }> {
+    const counts = { total: 0, successful: 0, failed: 0 }
+    for (const shard of indices.flatMap(({ shards }) => shards)) {
+      counts.total += shard.copies.length
+      // The primary passes the request on to the others.
+      if (!isReachable(shard.primary)) continue
+      for (const copy of [shard.primary, ...shard.copies.filter((each) => each !== shard.primary)]) {
+        if (counts.successful > 0) await this.#host.pause('refresh of a copy')
+        if (!isReachable(copy)) continue
+        shard.refresh(copy)
+        counts.successful++
+      }
+    }
+    return counts
+  }
+
+  /** Writes the documents of a bulk request in their order. */
+  async write(text: string): Promise<object> {
+    if (this.refusesWrites) throw refused(429, 'es_rejected_execution_exception')
+    return await writeBulk(text, this.catalog, this.#host, this.failsAt)
+  }
+
+  /** The health of indices as the master knows it. */
+  health(indices: readonly Index[]): object {
+    const shards = indices.flatMap(({ shards }) => shards)
+    const copies = shards.flatMap((shard) => shard.copies)
+    const active = copies.filter(({ isActive }) => isActive).length
+    const hasAllPrimaries = shards.every(({ primary }) => primary.isActive)
+    const status = !hasAllPrimaries ? 'red' : active < copies.length ? 'yellow' : 'green'
+    const unassigned_shards = copies.length - active
+    return { status, timed_out: false, number_of_nodes: this.#nodes.length, active_shards: active, unassigned_shards }
+  }
+
+  #shards(): readonly Shard[] {
+    return this.catalog.all().flatMap(({ shards }) => shards)
   }
 
   #node(number: number): Node {
-    const node = this.#cluster.nodes[number]
+    const node = this.#nodes[number]
     if (node === undefined) throw new RangeError(`there is no node ${number}`)
     return node
   }
 }
-
-const firstOf = ([first]: readonly Copy[]): Copy | undefined => first
-
-const refused = (status: number, type: string): Refusal =>
-  new Refusal(status, { type, reason: 'as the simulation says' })
 
 export type Clients = {
   /** Parses responses. */
@@ -104,18 +175,10 @@ export type Clients = {
 
 /** The clients of `src/core/stores/elasticsearch.ts`, connected with a simulated Elasticsearch. */
 export function simulatedClients(simulated: SimulatedElasticsearch, network: Network): Clients {
-  const options = {
-    node: 'http://simulated',
-    maxRetries: 0,
-    requestTimeout: defaultRequestTimeoutMs,
-    Connection: simulated.connectionFor(network),
-  }
+  const connection = (bytes: boolean) => connectionTo(network, (request) => answerRequest(simulated, request), bytes)
+  const options = { node: 'http://simulated', maxRetries: 0, requestTimeout: defaultRequestTimeoutMs }
   return {
-    elasticsearch: new Client(options),
-    bytes: new Client({
-      ...options,
-      Serializer: RawSerializer,
-      Connection: simulated.connectionFor(network, { bytes: true }),
-    }),
+    elasticsearch: new Client({ ...options, Connection: connection(false) }),
+    bytes: new Client({ ...options, Serializer: RawSerializer, Connection: connection(true) }),
   }
 }
