@@ -40,7 +40,6 @@ type ConsumerOptions = Reading & {
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
   onRecord(record: SourceRecord, changedAtMs: number, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
-  readonly random: () => number
 }
 
 /**
@@ -103,7 +102,7 @@ export class SourceConsumer {
         this.#blockedReason = summaryOf(error)
         const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
-        await this.#rest(backoffMs(attempts, this.#options.random))
+        await this.#rest(backoffMs(attempts))
       }
     }
   }
@@ -144,11 +143,11 @@ export class SourceConsumer {
 
   /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
-    const { claim, startOffsets, keptMs, log, onRebalance, random } = this.#options
+    const { claim, startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
     const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
-    const rest = (attempts: number): Promise<void> => this.#rest(backoffMs(attempts, random))
+    const rest = (attempts: number): Promise<void> => this.#rest(backoffMs(attempts))
     const claimed = await this.#untilAnswered(() => claim(partitions), 'cannot claim its partitions', isCurrent, rest)
     const starts = await startOffsets(partitions)
     // Meanwhile there was another rebalance, or the consumer was stopped.

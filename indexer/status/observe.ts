@@ -59,7 +59,7 @@ export function observe(
     readonly redis: RedisConnection
     own(): OwnState
   },
-  { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
+  signal: AbortSignal,
 ): () => Observed {
   const { config, source, elasticsearch, redis, own } = from
   /** Asks every so often, one call at a time. The newest result outlives later failures. */
@@ -68,7 +68,7 @@ export function observe(
     const run = async (): Promise<void> => {
       while (!signal.aborted) {
         const value = await ask().catch(() => undefined)
-        if (value !== undefined) latest = { value, atMs: clock() }
+        if (value !== undefined) latest = { value, atMs: Date.now() }
         await sleep(value === undefined ? Math.min(retryMs, everyMs) : everyMs, undefined, { signal, ref: false })
       }
     }
@@ -81,7 +81,7 @@ export function observe(
     const { generation } = own()
     if (generation === undefined) throw new Error('topics and indices are not prepared yet')
     const value = await surveyGroup(source, config, generation)
-    const atMs = clock()
+    const atMs = Date.now()
     const passedMs = before && Math.max(1, atMs - before.atMs)
     const recordsPerSecond = before && passedMs && (progressBetween(before.value, value) * 1_000) / passedMs
     before = { value, atMs }

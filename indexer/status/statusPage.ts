@@ -25,17 +25,16 @@ type Sources = {
   records(): Promise<Readonly<Record<RecordOutcome, number>>>
   observed(): Observed
   readonly health: Pick<Health, 'results'>
-  readonly clock: () => number
 }
 
-const viewOf = async ({ own, records, observed, health, clock }: Sources, isRefreshing: boolean) => ({
+const viewOf = async ({ own, records, observed, health }: Sources, isRefreshing: boolean) => ({
   checks: await health.results(),
   records: await records(),
   own: own(),
   name: `${hostname()}, process ${process.pid}`,
   residentBytes: process.memoryUsage.rss(),
   observed: observed(),
-  nowMs: clock(),
+  nowMs: Date.now(),
   isRefreshing,
 })
 type StatusView = Awaited<ReturnType<typeof viewOf>>

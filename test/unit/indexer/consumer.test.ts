@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { jest } from '@jest/globals'
 import { pino } from 'pino'
 import { ByteBudget } from '../../../indexer/budget.ts'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
@@ -16,10 +17,11 @@ const record = (offset: number): SourceRecord => ({
   ...{ key: Buffer.from('acme/f1'), value: Buffer.alloc(100), headers: {} },
 })
 
+afterEach(() => jest.restoreAllMocks())
+
 /** A consumer of one partition. Its members do what `run` says; records are processed when the test says so. */
-function setting(
-  options: { maxBytes?: number; random?: () => number; run?: (join: () => void) => Promise<void> } = {},
-) {
+function setting(options: { maxBytes?: number; random?: number; run?: (join: () => void) => Promise<void> } = {}) {
+  jest.spyOn(Math, 'random').mockReturnValue(options.random ?? 0)
   const budget = new ByteBudget(options.maxBytes ?? 1_000_000)
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
@@ -74,7 +76,6 @@ function setting(
     keptMs: () => 1,
     onRebalance: () => undefined,
     log: pino({ level: 'warn' }, hears),
-    random: options.random ?? (() => 0),
   })
   /** Brings the records of these offsets; tells whether all of them were taken. */
   const bring = async (offsets: readonly number[]): Promise<boolean | undefined> => {
@@ -195,12 +196,12 @@ test('the waits between members that crash begin anew once one of them has joine
   expect(bench.attempts).toEqual([1, 2, 3, 1, 2, 3])
 })
 
-/** Longer than any test. */
-const forLong = (): number => 1_000_000
+/** A wait is longer than any test then. */
+const random = 1_000_000
 
 test('a stop ends the wait for another member', async () => {
   const bench = setting({
-    random: forLong,
+    random,
     run: async () => {
       throw new Error('crashed')
     },
@@ -212,15 +213,13 @@ test('a stop ends the wait for another member', async () => {
 })
 
 test('a stop ends the wait for Redis', async () => {
-  const claimed = Promise.withResolvers<void>()
-  const bench = setting({ random: forLong })
+  const bench = setting({ random })
   bench.failing.add('claim')
-  const running = bench.consumer.run().then(claimed.resolve)
+  const running = bench.consumer.run()
   await eventually(() => bench.claiming.length === 1)
   bench.claiming[0]?.fail()
   await eventually(() => bench.attempts.length === 1)
   await bench.consumer.leave()
-  await claimed.promise
   await running
 })
 

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals'
 import fc from 'fast-check'
 import { notCovered } from '../../../indexer/coverage.ts'
 import {
@@ -28,6 +29,8 @@ const commit = (
 })
 
 const partition = { topic: 'forms', partition: 0 }
+beforeEach(() => void jest.spyOn(Date, 'now').mockReturnValue(nowMs))
+afterEach(() => jest.restoreAllMocks())
 
 /** What a group's commit of the only partition says. */
 async function readCommit(position: Offset, metadata: string): Promise<CommittedOffset | undefined> {
@@ -57,7 +60,6 @@ async function startOffset(
     topics: ['forms'],
     groupId: 'own',
     rebuildGroupId: 'rebuild',
-    clock: () => nowMs,
     generationOf: () => generation && { tag: generation, createdAtMs },
   }
   const start = (await fetchStartOffsets(source, [partition], from)).get('forms/0')
@@ -119,29 +121,16 @@ test.each([
 })
 
 describe('The time up to which a generation is known to hold everything', () => {
-  const coveredAtMs = async (...[range, own, rebuilt, generation]: Parameters<typeof startOffset>): Promise<number> =>
-    (await startOffset(range, own, rebuilt, generation)).coveredAtMs
-
-  test('is what the commit says, of the indexer or of the rebuild that has filled it', async () => {
-    expect(await coveredAtMs(ends, commit(40, first), undefined, first)).toBe(committedAtMs)
-    expect(await coveredAtMs(ends, commit(90, first), commit(30, second, 30, 3_000), second)).toBe(3_000)
-  })
-
-  test('is now where nothing was appended since an old commit', async () => {
-    expect(await coveredAtMs(ends, commit(100, first), undefined, first)).toBe(nowMs)
-  })
-
-  test('stays unknown once it was, also where nothing is left to be read', async () => {
-    for (const position of [40, 100])
-      expect(await coveredAtMs(ends, commit(position, first, position, notCovered), undefined, first)).toBe(notCovered)
-  })
-
-  test('is the creation of the indices where Kafka has no commit any more', async () => {
-    expect(await coveredAtMs(ends, undefined, undefined, first)).toBe(createdAtMs)
-  })
-
-  test('is unknown where retention has removed records behind the commit', async () => {
-    expect(await coveredAtMs({ low: 50n, high: 100n }, commit(40, first), undefined, first)).toBe(notCovered)
+  test.each([
+    ['what the commit says', ends, commit(40, first), undefined, first, committedAtMs],
+    ['what the rebuild says that has filled it', ends, commit(90, first), commit(30, second, 30, 3_000), second, 3_000],
+    ['now where nothing was appended since an old commit', ends, commit(100, first), undefined, first, nowMs],
+    ['unknown once it was', ends, commit(40, first, 40, notCovered), undefined, first, notCovered],
+    ['unknown also at the end', ends, commit(100, first, 100, notCovered), undefined, first, notCovered],
+    ['the creation of the indices without a commit', ends, undefined, undefined, first, createdAtMs],
+    ['unknown behind a gap', { low: 50n, high: 100n }, commit(40, first), undefined, first, notCovered],
+  ])('is %s', async (_what, range, own, rebuilt, generation, coveredAtMs) => {
+    expect(await startOffset(range, own, rebuilt, generation)).toMatchObject({ coveredAtMs })
   })
 
   test.each([
@@ -162,7 +151,7 @@ describe('The time up to which a generation is known to hold everything', () => 
       ],
     } as unknown as KafkaSource
     const starts = await fetchStartOffsets(source, [partition, { topic: 'forms', partition: 1 }], {
-      ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
+      ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined },
       generationOf: () => ({ tag: first, createdAtMs }),
     })
     expect([...starts.values()].map((start) => start.coveredAtMs)).toEqual([committedAtMs, expected])

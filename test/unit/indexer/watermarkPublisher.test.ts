@@ -1,34 +1,26 @@
+import { jest } from '@jest/globals'
 import { pino } from 'pino'
-import type { AssignedPartition } from '../../../indexer/assignedPartition.ts'
-import { ChangeTimes } from '../../../indexer/changeTimes.ts'
-import { Coverage } from '../../../indexer/coverage.ts'
-import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
+import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import { type RoundResult, WatermarkPublisher } from '../../../indexer/watermarkPublisher.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingMarks.ts'
 import { eventually } from '../../support/eventually.ts'
-import { Gate } from '../../support/gate.ts'
 
 const forms = 'forms/0'
 const list = teamList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
+afterEach(() => jest.restoreAllMocks())
 
 function setting(options: { start?: number; high: number; promisedMs?: number; nowMs?: number }) {
   const start = {
-    position: at(options.start ?? 0),
-    isCommitted: true,
-    deadLetteredBelow: at(0),
-    coveredAtMs: 1,
-    promisedMs: options.promisedMs ?? 0,
+    ...{ position: at(options.start ?? 0), isCommitted: true, deadLetteredBelow: at(0) },
+    ...{ coveredAtMs: 1, promisedMs: options.promisedMs ?? 0 },
   }
-  const offsets = new OffsetTracker(start.position)
-  const changeTimes = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
-  const coverage = new Coverage(start.coveredAtMs, () => Number.POSITIVE_INFINITY)
-  const assigned: AssignedPartition = {
-    ...{ topic: 'forms', partition: 0, start, offsets, changeTimes, coverage, owner: 'we', nextOffset: 0n },
-  }
+  const claim = { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
+  const assigned = assignPartition({ topic: 'forms', partition: 0 }, start, claim, () => Number.POSITIVE_INFINITY)
+  const { offsets, changeTimes } = assigned
   const current = {
     assigned,
     redisMs: Number.POSITIVE_INFINITY,
@@ -37,29 +29,25 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
     isDisplaced: false,
     looks: 0,
   }
+  jest.spyOn(Date, 'now').mockImplementation(() => current.nowMs)
+  jest.spyOn(performance, 'now').mockImplementation(() => current.nowMs)
   const steps: string[] = []
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
   const during = new Map<string, () => void>()
-  /** Steps that go on once their gate is open. */
-  const held = new Map<string, Gate>()
   const step = async (name: string, detail = ''): Promise<void> => {
     if (failing.has(name)) throw new Error(`${name} fails`)
     steps.push(name + detail)
-    await held.get(name)?.pass()
     during.get(name)?.()
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
   }
   const named = (marks: readonly PendingMark[]): string =>
     marks.map((mark) => ` ${mark.list} ${mark.partition} ${mark.owner}`).join()
-  const pending = new PendingWrites(
-    {
-      markPending: (marks) => step('mark', named(marks)),
-      settlePending: (marks) => step('settle', named(marks)),
-    },
-    () => current.nowMs,
-  )
+  const pending = new PendingWrites({
+    markPending: (marks) => step('mark', named(marks)),
+    settlePending: (marks) => step('settle', named(marks)),
+  })
   const promisedIn = (metadata: string): string =>
     options.promisedMs === undefined ? '' : ` ${metadata.split(' ').at(-1)}`
   const publisher = new WatermarkPublisher({
@@ -85,8 +73,6 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
       current.looks++
       return current.isBehind
     },
-    clock: () => current.nowMs,
-    elapsedMs: () => current.nowMs,
     log: pino({ level: 'silent' }),
   })
   /** Hands a record of the list to the writer; the returned function acknowledges its write. */
@@ -99,7 +85,7 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
       processed()
     }
   }
-  return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, held, during }
+  return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, during }
 }
 
 const mark = 'mark forms/acme forms/0 we'
@@ -265,57 +251,32 @@ test('the first write after a pause is published at once, whatever the clock rea
   })
 })
 
-test('writes that follow are published together, after a rest of four times what the refresh took', async () => {
+test.each([
+  ['four times what the refresh took', 30, 120, false],
+  ['a quarter of a second at most', 5_000, 250, false],
+  ['a quarter of a second where it failed', 0, 250, true],
+])('writes that follow are published together, after a rest of %s', async (_rest, tookMs, restMs, fails) => {
   const bench = setting({ high: 100 })
-  const { current, publisher, during } = bench
+  const { current, publisher, during, failing } = bench
   during.set('refresh', () => {
-    current.nowMs += 30
+    current.nowMs += tookMs
   })
+  if (fails) failing.add('refresh')
   await whileRunning(bench, async (refreshes) => {
     for (let write = 0; write < 50; write++) publisher.noteWrite(list)
     await someTurns()
-    expect(refreshes()).toBe(1)
+    expect(publisher.blockedReason()).toBe(fails ? 'refresh fails' : undefined)
+    failing.clear()
+    const before = fails ? 0 : 1
     for (let write = 0; write < 50; write++) {
       publisher.noteWrite(list)
       await someTurns()
     }
-    current.nowMs += 119
+    current.nowMs += restMs - 1
     await looksAgain(current)
-    expect(refreshes()).toBe(1)
+    expect(refreshes()).toBe(before)
     current.nowMs += 1
-    await eventually(() => refreshes() === 2)
-  })
-})
-
-test('after a refresh that took long it rests no longer than a quarter of a second', async () => {
-  const bench = setting({ high: 2 })
-  const { current, publisher, during } = bench
-  during.set('refresh', () => {
-    current.nowMs += 5_000
-  })
-  await whileRunning(bench, async (refreshes) => {
-    publisher.noteWrite(list)
-    await someTurns()
-    publisher.noteWrite(list)
-    current.nowMs += 250
-    await eventually(() => refreshes() === 2)
-  })
-})
-
-test('a failed round is tried again after a quarter of a second, not at once', async () => {
-  const bench = setting({ high: 1 })
-  const { current, publisher, failing } = bench
-  failing.add('refresh')
-  await whileRunning(bench, async (refreshes) => {
-    publisher.noteWrite(list)
-    await someTurns()
-    expect(publisher.blockedReason()).toContain('refresh fails')
-    failing.clear()
-    current.nowMs += 249
-    await looksAgain(current)
-    expect(refreshes()).toBe(0)
-    current.nowMs += 1
-    await eventually(() => refreshes() === 1)
+    await eventually(() => refreshes() === before + 1)
   })
 })
 
@@ -383,23 +344,6 @@ test('an indexer whose partitions were claimed by another one joins the group ag
 })
 
 describe('A list is marked before a change of it can be seen, until it has a new change token', () => {
-  test('a list whose mark failed is marked before the next refresh shows its change', async () => {
-    const { pending, submit, publisher, steps, failing, held } = setting({ high: 1 })
-    const acknowledge = submit(0)
-    failing.add('mark')
-    await expect(pending.mark()).rejects.toThrow('mark fails')
-    failing.clear()
-    acknowledge()
-    held.set('mark', new Gate())
-    const round = publisher.publish()
-    await held.get('mark')?.untilReached()
-    await someTurns()
-    expect(steps).toEqual([mark])
-    held.get('mark')?.open()
-    await round
-    expect(steps).toEqual([mark, ...visible, settle, 'commit 1', `publish ${forms}=99000`])
-  })
-
   test.each(['refresh', 'tokens'])('the mark stays when a write is submitted during the step "%s"', async (step) => {
     const { pending, submit, publisher, steps, during } = setting({ high: 2 })
     submit(0)()
