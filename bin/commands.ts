@@ -28,7 +28,7 @@ export const commands = [
   },
   {
     name: 'rebuild',
-    file: 'indexer/generations/rebuildCommand.ts',
+    file: 'indexer/generations/rebuild.ts',
     description: 'builds every index anew from Kafka beside the live one, then leads readers to it in one step',
     example: 'INDEX_SHARDS=3 tidemark rebuild',
   },

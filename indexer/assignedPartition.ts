@@ -13,7 +13,7 @@ export type AssignedPartition = TopicPartition & {
   /** The claim under which watermarks of the partition are published. */
   readonly owner: string
   /** What this owner has committed last. */
-  committed?: Pick<StartOffset, 'position' | 'promisedMs'>
+  committed?: Pick<StartOffset, 'position' | 'coveredAtMs' | 'promisedMs'>
   /** The offset from which the next batch must have been fetched. */
   nextOffset: bigint
 }
@@ -41,4 +41,32 @@ export function assignPartition(
     owner: claimed.owner,
     nextOffset: start.position,
   }
+}
+
+/**
+ * The difference between our clock and the brokers', which stamp append times, that changes no `changedAt`. Commits allow watermarks of an
+ * idle partition so far ahead, so that it is committed about once in this time.
+ */
+const allowedSkewMs = 1_000
+
+/**
+ * The progress of a partition, and its watermark (epoch ms): every record with an earlier `changedAt` is processed, and no record that is
+ * read from now on gets an earlier one. `high` is its end, asked for after the clocks read `askedAtMs`. The watermark is undefined when
+ * nothing is known, and never in the future, whatever the brokers' clocks read:
+ * - Behind: `changedAt` of the first unprocessed record.
+ * - At the end: `askedAtMs`, less `allowedSkewMs`, so that clocks that agree to that much leave append times as they are.
+ * - Otherwise: `changedAt` of the last processed record.
+ */
+export function decideWatermark(of: AssignedPartition, high: bigint | undefined, askedAtMs: number) {
+  const { changeTimes, coverage, offsets, start } = of
+  const { position, oldestUnprocessedAtMs, processedAtMs } = offsets.progress()
+  const isAtEnd = high !== undefined && oldestUnprocessedAtMs === undefined && position >= high
+  const known = isAtEnd ? askedAtMs - allowedSkewMs : (oldestUnprocessedAtMs ?? processedAtMs)
+  const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
+  if (watermarkMs !== undefined) changeTimes.watermarkDecided(watermarkMs)
+  if (high !== undefined) coverage.note(position, { offset: high, askedAtMs })
+  // The greatest watermark that the commit allows is not ahead of a record that was read: its next owner would date it by that, and wait for
+  // it no longer.
+  const promisedMs = Math.max(start.promisedMs, isAtEnd ? askedAtMs : (watermarkMs ?? 0))
+  return { of, position, watermarkMs, promisedMs, coveredAtMs: coverage.coveredAtMs }
 }

@@ -1,4 +1,5 @@
-import type { PartitionEnd } from './offsetTracker.ts'
+/** The end offset of a partition, and what the clocks read (epoch ms) before it was asked for. */
+type PartitionEnd = { readonly offset: bigint; readonly askedAtMs: number }
 
 /** Instead of a time, when something of a partition may have been missed: until another generation is built. */
 export const notCovered = 0
@@ -9,8 +10,6 @@ export const notCovered = 0
  */
 export class Coverage {
   #coveredAtMs: number
-  /** As this owner of the partition committed it last. */
-  #committedMs = notCovered
   readonly #keptMs: () => number
   /** Once this end is read, everything is that was appended before it was asked for. */
   #ahead: PartitionEnd | undefined
@@ -42,13 +41,9 @@ export class Coverage {
     else this.#ahead ??= end
   }
 
-  /** Whether to commit `coveredAtMs` although no record was read: of an idle partition, now and then. */
-  isCommitDue(coveredAtMs: number): boolean {
-    return Math.abs(coveredAtMs - this.#committedMs) > this.#keptMs() * recommitShare
-  }
-
-  committed(coveredAtMs: number): void {
-    this.#committedMs = coveredAtMs
+  /** Whether to commit `coveredAtMs` although no record was read since `committedMs` was: of an idle partition, now and then. */
+  isCommitDue(coveredAtMs: number, committedMs: number): boolean {
+    return Math.abs(coveredAtMs - committedMs) > this.#keptMs() * recommitShare
   }
 }
 

@@ -9,9 +9,6 @@ export type Progress = {
   readonly processedAtMs: number | undefined
 }
 
-/** The end offset of a partition, and what the clocks read (epoch ms) before it was asked for. */
-export type PartitionEnd = { readonly offset: bigint; readonly askedAtMs: number }
-
 /** A record. `end`: the next offset that may hold another one. */
 type Entry = { end: bigint; readonly changedAtMs: number; isProcessed: boolean }
 
@@ -78,26 +75,4 @@ export class OffsetTracker {
     }
     return passed
   }
-}
-
-/**
- * The watermark of one partition (epoch ms): every record with an earlier `changedAt` is processed, and `ChangeTimes` gives no later
- * record an earlier one. Undefined when nothing is known.
- * - Behind: `changedAt` of the first unprocessed record.
- * - Caught up with an end offset that was requested after the clocks read `askedAtMs`: that reading, less `allowedSkewMs`, so that
- *   clocks that agree to that much leave append times as they are.
- * - Otherwise: `changedAt` of the last processed record.
- */
-export function partitionWatermark(
-  progress: Progress,
-  end: PartitionEnd | undefined,
-  allowedSkewMs: number,
-): number | undefined {
-  if (isCaughtUp(progress, end)) return end.askedAtMs - allowedSkewMs
-  return progress.oldestUnprocessedAtMs ?? progress.processedAtMs
-}
-
-/** Whether every record below an end offset is processed, and none above it was read. */
-export function isCaughtUp(progress: Progress, end: PartitionEnd | undefined): end is PartitionEnd {
-  return end !== undefined && progress.oldestUnprocessedAtMs === undefined && progress.position >= end.offset
 }

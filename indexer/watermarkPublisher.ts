@@ -5,9 +5,8 @@ import { partitionName, type TopicPartition } from '../src/core/kafka/sourceReco
 import type { TeamList } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
-import type { AssignedPartition } from './assignedPartition.ts'
+import { decideWatermark } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
-import { isCaughtUp, partitionWatermark } from './offsetTracker.ts'
 import type { AcknowledgedWrites, PendingWrites } from './pendingWrites.ts'
 import { commitMetadata } from './startOffsets.ts'
 
@@ -54,11 +53,6 @@ const maxRestMs = 250
 const behindCheckMs = 250
 const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
-/**
- * The difference between our clock and the brokers', which stamp append times, that changes no `changedAt`. Commits allow watermarks of an
- * idle partition so far ahead, so that it is committed about once in this time.
- */
-const allowedSkewMs = 1_000
 
 /** A partition as one round of publishing sees it. */
 type PartitionProgress = ReturnType<typeof decideWatermark>
@@ -243,9 +237,13 @@ export class WatermarkPublisher {
     // A rebalance during this round may have given the partition to another indexer, whose commits must not be overwritten.
     const assigned = consumer.assigned()
     const due = partitions.filter(({ of, position, coveredAtMs, watermarkMs = 0 }) => {
-      const committed = of.committed ?? { position: -1n, promisedMs: 0 }
-      const isDue = position > committed.position || watermarkMs > committed.promisedMs
-      return (isDue || of.coverage.isCommitDue(coveredAtMs)) && assigned.includes(of)
+      const { committed, coverage } = of
+      const isDue =
+        committed === undefined ||
+        position > committed.position ||
+        watermarkMs > committed.promisedMs ||
+        coverage.isCommitDue(coveredAtMs, committed.coveredAtMs)
+      return isDue && assigned.includes(of)
     })
     if (due.length === 0) return
     const commits = due.map(({ of: { topic, partition, start }, position, coveredAtMs, promisedMs }) => {
@@ -253,29 +251,6 @@ export class WatermarkPublisher {
       return { topic, partition, position, metadata }
     })
     await consumer.commit(commits)
-    for (const { of, position, coveredAtMs, promisedMs } of due) {
-      of.committed = { position, promisedMs }
-      of.coverage.committed(coveredAtMs)
-    }
+    for (const { of, position, coveredAtMs, promisedMs } of due) of.committed = { position, coveredAtMs, promisedMs }
   }
-}
-
-/**
- * The progress of a partition and its watermark, which is never in the future, whatever the brokers' clocks read. No record that is read
- * from now on has a `changedAt` below it.
- */
-function decideWatermark(of: AssignedPartition, high: bigint | undefined, askedAtMs: number) {
-  const { changeTimes, coverage, start } = of
-  const progress = of.offsets.progress()
-  const { position } = progress
-  const end = high === undefined ? undefined : { offset: high, askedAtMs }
-  const known = partitionWatermark(progress, end, allowedSkewMs)
-  const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
-  if (watermarkMs !== undefined) changeTimes.watermarkDecided(watermarkMs)
-  if (end !== undefined) coverage.note(position, end)
-  // The greatest watermark that the commit allows is not ahead of a record that was read: its next owner would date it by that, and wait for
-  // it no longer.
-  const aheadMs = isCaughtUp(progress, end) ? askedAtMs : (watermarkMs ?? 0)
-  const promisedMs = Math.max(start.promisedMs, aheadMs)
-  return { of, position, watermarkMs, promisedMs, coveredAtMs: coverage.coveredAtMs }
 }

@@ -3,6 +3,7 @@ import { toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
 import { type DocumentKind, documentKinds, type Indices, writeAliasOf } from '../../src/core/stores/indices.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/renderDocuments.ts'
+import type { RequestOptions } from '../generations/generations.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
 import { classifyItem, type ItemError, type ItemOutcome, MalformedBulkResponse } from './bulkFailure.ts'
@@ -14,9 +15,7 @@ type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 /** The bounds of one bulk request; a single record may be larger. */
 export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 } as const
 
-const timeoutMs = 60_000
-
-type Access = { readonly timeoutMs: number; readonly signal: AbortSignal }
+const requestTimeout = 60_000
 
 /** Which stored documents a write replaces: those of a lower version, or (`external_gte`) also one of the same version. */
 export type VersionType = 'external' | 'external_gte'
@@ -50,9 +49,9 @@ export async function sendBulk(
   client: Client,
   bulkBody: Buffer,
   writes: readonly DocumentWrite[],
-  access: Access,
+  options: RequestOptions,
 ): Promise<ItemOutcome[]> {
-  const items = await itemsOf(client, bulkBody, writes.length, access)
+  const items = await itemsOf(client, bulkBody, writes.length, options)
   return items.map((item, at) => {
     if (item?.status === undefined || item._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
     return classifyItem(item.status, item.error)
@@ -63,7 +62,7 @@ async function itemsOf(
   client: Client,
   bulkBody: Buffer,
   count: number,
-  options: Access,
+  options: RequestOptions,
 ): Promise<(ResponseItem | undefined)[]> {
   const response = await client.transport.request<Response>(
     {
@@ -75,7 +74,7 @@ async function itemsOf(
       },
       bulkBody,
     },
-    { requestTimeout: options.timeoutMs, signal: options.signal },
+    options,
   )
   const items = response.items ?? []
   if (items.length !== count) throw new MalformedBulkResponse(`${items.length} items for ${count} documents`)
@@ -83,10 +82,10 @@ async function itemsOf(
 }
 
 /** What a bulk writer asks of the indices beside its writes. */
-export const bulkQuestions = (client: Client, indices: Indices, access: Access) => ({
+export const bulkQuestions = (client: Client, indices: Indices, options: RequestOptions) => ({
   /** Whether the shard of each document takes documents now. Nothing is written. */
   async takesWrites(documents: readonly DocumentWrite[]): Promise<boolean[]> {
-    const items = await itemsOf(client, encodeProbes(indices, documents), documents.length, access)
+    const items = await itemsOf(client, encodeProbes(indices, documents), documents.length, options)
     return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
   },
   /**
@@ -103,7 +102,6 @@ export const bulkQuestions = (client: Client, indices: Indices, access: Access) 
         // Only its version is read of what has no digest, which is a third of the work.
         _source: digest === undefined ? false : ['digest'],
       }))
-      const options = { requestTimeout: access.timeoutMs, signal: access.signal }
       const answer = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
       ofKind.forEach((document, at) => {
         const stored = answer.docs[at]
@@ -156,18 +154,18 @@ export function bulkSender(
   signal: AbortSignal,
   mark: () => Promise<void>,
 ) {
-  const access = { timeoutMs, signal }
+  const options = { requestTimeout, signal }
   return {
     send: async (documents: readonly DocumentWrite[]): Promise<ItemOutcome[]> => {
       const body = encodeBulk(indices, documents)
       metrics.bulkBytes.observe(body.length)
       await mark()
       const stop = metrics.bulkSeconds.startTimer()
-      const send = (): Promise<ItemOutcome[]> => sendBulk(client, body, documents, access).finally(stop)
+      const send = (): Promise<ItemOutcome[]> => sendBulk(client, body, documents, options).finally(stop)
       const outcomes = await bulkChannel.tracePromise(send, { documents, bytes: body.length })
       metrics.countItems(outcomes)
       return outcomes
     },
-    ...bulkQuestions(client, indices, access),
+    ...bulkQuestions(client, indices, options),
   }
 }

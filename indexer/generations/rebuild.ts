@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Command } from 'commander'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import {
   acquireWatermarkHold,
@@ -8,7 +9,7 @@ import {
   releaseWatermarkHold,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
-import type { CommandTools } from '../engineCommand.ts'
+import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
@@ -27,6 +28,13 @@ const smallPass = 5_000
 const graceMs = 10_000
 const readersDeadlineMs = 600_000
 const pollMs = 1_000
+
+export const command = new Command().action(async () => {
+  const texts = { failed: 'rebuild: ', stopped: 'stopped; run it again to go on' }
+  await runEngineCommand('rebuild', { ...texts, failedCode: 1 }, rebuild)
+  // A pipeline that did not stop in time ends here.
+  process.exit()
+})
 
 /**
  * Builds a new generation of indices from Kafka beside the one in service, copies what only the old one still has, and switches

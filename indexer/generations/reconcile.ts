@@ -1,3 +1,4 @@
+import type { estypes } from '@elastic/elasticsearch'
 import { onOneLine } from '../../src/core/json/rawJson.ts'
 import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
@@ -35,8 +36,6 @@ type Tally = { documents: number; reconciled: number; newerInTarget: number }
 /** The time of a list document's change: members of its source and fields of its index. */
 const timeFields = ['changedAt', 'tombstone.deletedAt']
 
-type ShardEnd = { readonly shard: string; readonly last: number }
-
 type Tools = Pick<CommandTools, 'elasticsearch' | 'raw' | 'report' | 'signal'>
 
 const requestTimeoutMs = 60_000
@@ -69,13 +68,12 @@ export class Reconciliation {
     this.#request = { signal, requestTimeout: requestTimeoutMs }
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
-    const access = { timeoutMs: requestTimeoutMs, signal }
     let waitingFor: string | undefined
     this.#writer = new BulkWriter({
       // Also over documents of the same version: what the old generation holds stays.
       send: (documents) =>
-        sendBulk(elasticsearch, encodeBulk(to.indices, documents, 'external_gte'), documents, access),
-      ...bulkQuestions(elasticsearch, to.indices, access),
+        sendBulk(elasticsearch, encodeBulk(to.indices, documents, 'external_gte'), documents, this.#request),
+      ...bulkQuestions(elasticsearch, to.indices, this.#request),
       ...bulkBounds,
       maxConcurrentRequests: 1,
       maxRecordsPerSecond: undefined,
@@ -98,14 +96,15 @@ export class Reconciliation {
   ): Promise<Readonly<Record<DocumentKind, Tally>>> {
     const index = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
     // Read before the refresh: what is written during it no search below would find, and no later pass would look for.
-    const ends = await Promise.all(documentKinds.map((kind) => this.#endsOf(kind)))
+    const asked = { index: Object.values(this.from.indices), level: 'shards' } as const
+    const stats = await this.#tools.elasticsearch.indices.stats(asked, this.#request)
     // Any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, index, this.#request)
     const tallies: [DocumentKind, Tally][] = []
-    for (const [at, kind] of documentKinds.entries()) {
+    for (const kind of documentKinds) {
       const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
       tallies.push([kind, tally])
-      for await (const old of this.#writtenUpTo(kind, ends[at] ?? [])) {
+      for await (const old of this.#writtenUpTo(kind, stats)) {
         await this.#compare(kind, old, isForgotten, tally)
         onCompared(old.length)
       }
@@ -113,22 +112,14 @@ export class Reconciliation {
     return Object.fromEntries(tallies) as Record<DocumentKind, Tally>
   }
 
-  /** The sequence number of each shard up to which every write has been applied; those above may still be under way. */
-  async #endsOf(kind: DocumentKind): Promise<readonly ShardEnd[]> {
+  /** What was written up to the sequence numbers up to which `stats` tell every write as applied; those above may still be under way. */
+  async *#writtenUpTo(kind: DocumentKind, stats: estypes.IndicesStatsResponse): AsyncGenerator<Version[]> {
     const index = this.from.indices[kind]
-    const stats = await this.#tools.elasticsearch.indices.stats({ index, level: 'shards' }, this.#request)
     const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
     if (shards.length === 0) throw new Error(`${index} has no shard statistics`)
-    return shards.map(([shard, copies]) => {
+    for (const [shard, copies] of shards) {
       const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.local_checkpoint
       if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
-      return { shard, last }
-    })
-  }
-
-  async *#writtenUpTo(kind: DocumentKind, ends: readonly ShardEnd[]): AsyncGenerator<Version[]> {
-    const index = this.from.indices[kind]
-    for (const { shard, last } of ends) {
       const above = this.#compared.get(`${index}/${shard}`) ?? -1
       if (last > above) yield* this.#written(kind, shard, above, last)
       this.#compared.set(`${index}/${shard}`, last)

@@ -60,7 +60,10 @@ describe.each([
 
   const create = (number: number): Promise<Generation> => generations.create(number)
   const write = (documents: readonly DocumentWrite[], type?: VersionType, to = first) =>
-    sendBulk(clients.elasticsearch, encodeBulk(to.indices, documents, type), documents, { timeoutMs: 30_000, signal })
+    sendBulk(clients.elasticsearch, encodeBulk(to.indices, documents, type), documents, {
+      requestTimeout: 30_000,
+      signal,
+    })
   const kinds = async (documents: readonly DocumentWrite[], type?: VersionType): Promise<readonly string[]> =>
     (await write(documents, type)).map(({ kind }) => kind)
   const refresh = (of = first): Promise<void> =>
@@ -145,7 +148,7 @@ describe.each([
 
   test('whether a shard takes documents is asked without writing any', async () => {
     const documents = [...formWrites(formRecord(team, 'p', 1), instant), ...submission('p')]
-    const access = { timeoutMs: 30_000, signal }
+    const access = { requestTimeout: 30_000, signal }
     const ask = () => bulkQuestions(clients.elasticsearch, first.indices, access).takesWrites(documents)
     const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
     await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })

@@ -78,7 +78,7 @@ const write = (random: Random): Promise<unknown> => {
   const versionType = random.pick(['external', 'external', 'external_gte'] as const)
   return both(({ clients, generation }) =>
     sendBulk(clients.elasticsearch, encodeBulk(generation.indices, documents, versionType), documents, {
-      ...{ timeoutMs: 30_000, signal },
+      ...{ requestTimeout: 30_000, signal },
     }),
   )
 }

@@ -131,7 +131,7 @@ async function indexAndRebuild(name: string): Promise<void> {
   const from = await generations.create(1)
   const to = await generations.create(2)
   const bulk = encodeBulk(from.indices, [form])
-  const [outcome] = await sendBulk(client, bulk, [form], { timeoutMs, signal })
+  const [outcome] = await sendBulk(client, bulk, [form], { requestTimeout: timeoutMs, signal })
   if (outcome?.kind !== 'written') throw new Error(JSON.stringify(outcome))
   await client.indices.refresh({ index: Object.values(from.indices) }, options())
   await client.cluster.health({ index: Object.values(from.indices), timeout: '1s' }, options())

@@ -80,7 +80,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'watermark-in-the-future': {
     themes: ['clocks'],
-    file: 'indexer/watermarkPublisher.ts',
+    file: 'indexer/assignedPartition.ts',
     from: 'Math.min(known, askedAtMs)',
     to: 'known',
   },

@@ -1,34 +1,44 @@
 import fc from 'fast-check'
-import { ChangeTimes } from '../../../indexer/changeTimes.ts'
-import { OffsetTracker, partitionWatermark } from '../../../indexer/offsetTracker.ts'
+import { assignPartition, decideWatermark } from '../../../indexer/assignedPartition.ts'
+import { ChangeTimes, type Promised } from '../../../indexer/changeTimes.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 
-test('with clocks that agree, the time of a change is the append time of its record', () => {
-  const times = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
-  times.watermarkDecided(90)
-  expect([100, 110, 110, 125].map((appendedAtMs, at) => times.next(BigInt(at), appendedAtMs))).toEqual([
-    100, 110, 110, 125,
-  ])
-  expect(times.changedAtRaisedByMs).toBe(0)
+const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
+const promised = { watermarkMs: undefined, changedAtRaisedByMs: 0 }
+
+test.each([
+  ['with clocks that agree: the append time', 0n, promised, [100, 110, 110, 125], [100, 110, 110, 125], 0],
+  ['not before the record in front of it, whose leader had another clock', 0n, promised, [100, 98], [100, 100], 2],
+  ['not before the last watermark of a former owner', 0n, { ...promised, watermarkMs: 500 }, [450], [500], 50],
+  [
+    'of a lost generation: raised by the greatest distance that was ever needed',
+    ...([2n, { watermarkMs: 500, changedAtRaisedByMs: 30 }, [100, 105, 490, 510], [130, 135, 500, 510], 10] as const),
+  ],
+])('the time of a change is, %s', (_what, readBefore, claimed, appended, changed, raisedByMs) => {
+  const times = new ChangeTimes(readBefore, claimed)
+  expect(appended.map((appendedAtMs, offset) => times.next(BigInt(offset), appendedAtMs))).toEqual(changed)
+  expect(times.changedAtRaisedByMs).toBe(raisedByMs)
 })
 
-test('an append time that steps back, because the leader has another clock, does not lead the time of a change back', () => {
-  const times = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
-  expect([100, 98, 103].map((appendedAtMs, at) => times.next(BigInt(at), appendedAtMs))).toEqual([100, 100, 103])
-  expect(times.changedAtRaisedByMs).toBe(2)
-})
+/** An owner that begins at the committed offset. */
+const ownerFrom = (committed: bigint, claimed: Promised) => {
+  const start = { position: at(committed), isCommitted: true, deadLetteredBelow: at(committed) }
+  const claim = { owner: 'we', ...claimed }
+  return assignPartition({ topic: 'forms', partition: 0 }, { ...start, coveredAtMs: 1, promisedMs: 0 }, claim, () => 1)
+}
 
-test('a record below the last watermark of a former owner gets the time of that watermark', () => {
-  const times = new ChangeTimes(0n, { watermarkMs: 500, changedAtRaisedByMs: 0 })
-  expect(times.next(0n, 450)).toBe(500)
-})
-
-test('records of a lost generation get the greatest distance that was ever needed, newer ones the watermark', () => {
-  const times = new ChangeTimes(2n, { watermarkMs: 500, changedAtRaisedByMs: 30 })
-  expect([100, 105, 490, 510].map((appendedAtMs, at) => times.next(BigInt(at), appendedAtMs))).toEqual([
-    130, 135, 500, 510,
-  ])
-  expect(times.changedAtRaisedByMs).toBe(10)
+test.each([
+  ['behind: the time of the first record that is not', 2, 1, 2n, 6_000],
+  ['at the end: when it was asked for, less what clocks may differ', 2, 2, 2n, 89_000],
+  ['beyond that end', 2, 2, 1n, 89_000],
+  ['records ahead that are not fetched yet: the time of the last one', 2, 2, 3n, 6_000],
+  ['no end known', 2, 2, undefined, 6_000],
+  ['nothing processed', 0, 0, 1n, undefined],
+])('everything appended before the watermark is processed: %s', (_when, read, processed, high, watermarkMs) => {
+  const owner = ownerFrom(0n, promised)
+  const marks = [5_000, 6_000].slice(0, read).map((ms, offset) => owner.offsets.track(at(offset), ms))
+  for (const mark of marks.slice(0, processed)) mark()
+  expect(decideWatermark(owner, high, 90_000).watermarkMs).toBe(watermarkMs)
 })
 
 type Written = { readonly offset: bigint; changedAtMs: number; isVisible: boolean }
@@ -49,16 +59,8 @@ class Partition {
   readonly problems: string[] = []
 
   #claim() {
-    const claim = {
-      watermarkMs: this.#publishedMs < 0 ? undefined : this.#publishedMs,
-      changedAtRaisedByMs: this.#changedAtRaisedByMs,
-    }
-    const offsets = new OffsetTracker(this.#committed as Offset)
-    return {
-      offsets,
-      times: new ChangeTimes(this.#committed, claim),
-      next: this.#committed,
-    }
+    const watermarkMs = this.#publishedMs < 0 ? undefined : this.#publishedMs
+    return ownerFrom(this.#committed, { watermarkMs, changedAtRaisedByMs: this.#changedAtRaisedByMs })
   }
 
   append(appendedAtMs: number): void {
@@ -66,16 +68,17 @@ class Partition {
   }
 
   read(): void {
-    const { offsets, times, next } = this.#owner
-    const appendedAtMs = this.#appended[Number(next)]
+    const { offsets, changeTimes, nextOffset } = this.#owner
+    const appendedAtMs = this.#appended[Number(nextOffset)]
     if (appendedAtMs === undefined) return
-    const changedAtMs = times.next(next, appendedAtMs)
-    const markProcessed = offsets.track(next as Offset, changedAtMs)
+    const changedAtMs = changeTimes.next(nextOffset, appendedAtMs)
+    const markProcessed = offsets.track(at(nextOffset), changedAtMs)
     this.#unfinished.push(() => {
-      if (!this.#documents.has(next)) this.#documents.set(next, { offset: next, changedAtMs, isVisible: false })
+      if (!this.#documents.has(nextOffset))
+        this.#documents.set(nextOffset, { offset: nextOffset, changedAtMs, isVisible: false })
       markProcessed()
     })
-    this.#owner.next = next + 1n
+    this.#owner.nextOffset = nextOffset + 1n
   }
 
   finish(which: number): void {
@@ -87,16 +90,14 @@ class Partition {
     const owner = this.#owner
     const end = BigInt(this.#appended.length)
     meanwhile()
-    const progress = owner.offsets.progress()
-    const watermarkMs = partitionWatermark(progress, { offset: end, askedAtMs: clockMs }, 1_000)
-    if (watermarkMs !== undefined) owner.times.watermarkDecided(watermarkMs)
-    this.#changedAtRaisedByMs = Math.max(this.#changedAtRaisedByMs, owner.times.changedAtRaisedByMs)
+    const { position, watermarkMs } = decideWatermark(owner, end, clockMs)
+    this.#changedAtRaisedByMs = Math.max(this.#changedAtRaisedByMs, owner.changeTimes.changedAtRaisedByMs)
     meanwhile()
     this.#refresh()
     meanwhile()
     // Kafka refuses the commit, and Redis the watermark, of an owner that was replaced.
     if (this.#owner !== owner) return
-    this.#committed = progress.position
+    this.#committed = position
     this.#publishedMs = Math.max(this.#publishedMs, watermarkMs ?? -1)
   }
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { OffsetTracker, partitionWatermark } from '../../../indexer/offsetTracker.ts'
+import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import { heapBytes } from '../../support/heapBytes.ts'
 
@@ -100,19 +100,4 @@ test('settled records take no memory, though nobody asks how far they are', () =
   settle(1_000, count)
   expect((heapBytes() - before) / count).toBeLessThan(8)
   expect(offsets.progress().position).toBe(BigInt(count))
-})
-
-describe('everything appended to a partition before its watermark is processed', () => {
-  const caughtUp = { position: at(10), oldestUnprocessedAtMs: undefined, processedAtMs: 5_000 }
-  const end = { offset: 10n, askedAtMs: 90_000 }
-  test.each([
-    ['behind: the time of the first record that is not', { ...caughtUp, oldestUnprocessedAtMs: 6_000 }, end, 6_000],
-    ['caught up: when the end was asked for, less what clocks may differ', caughtUp, end, 89_000],
-    ['beyond that end', { ...caughtUp, position: at(11) }, end, 89_000],
-    ['records ahead that are not fetched yet: the time of the last one', { ...caughtUp, position: at(9) }, end, 5_000],
-    ['no end known', caughtUp, undefined, 5_000],
-    ['nothing processed', { ...caughtUp, position: at(9), processedAtMs: undefined }, end, undefined],
-  ])('%s', (_when, progress, known, watermarkMs) => {
-    expect(partitionWatermark(progress, known, 1_000)).toBe(watermarkMs)
-  })
 })

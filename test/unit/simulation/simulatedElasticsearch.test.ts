@@ -55,7 +55,7 @@ beforeEach(async () => {
 const submission = (id: string): DocumentWrite[] => submissionWrites(submissionRecord(team, id, 1), instant)
 const write = async (documents: readonly DocumentWrite[], by = clients): Promise<readonly string[]> => {
   const body = encodeBulk(generation.indices, documents)
-  return (await sendBulk(by.elasticsearch, body, documents, { timeoutMs: 1_000, signal })).map(({ kind }) => kind)
+  return (await sendBulk(by.elasticsearch, body, documents, { requestTimeout: 1_000, signal })).map(({ kind }) => kind)
 }
 const refresh = (): Promise<void> => refreshEveryCopy(clients.elasticsearch, Object.values(generation.indices), request)
 const list = { type: 'submissions', teamId: team, version: null } as const

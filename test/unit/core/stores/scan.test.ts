@@ -23,7 +23,7 @@ test('every document is walked once, in parts, and nothing that is written meanw
     const documents = Array.from({ length: to - from }, (_, at) => from + at).flatMap((at) =>
       submissionWrites(submissionRecord(team(at), `s-${at}`, at + 1), instant).slice(0, 1),
     )
-    await sendBulk(clients.elasticsearch, encodeBulk(indices, documents), documents, { timeoutMs: 30_000, signal })
+    await sendBulk(clients.elasticsearch, encodeBulk(indices, documents), documents, { requestTimeout: 30_000, signal })
     await refreshEveryCopy(clients.elasticsearch, Object.values(indices), options)
     return documents.map(({ id }) => id)
   }

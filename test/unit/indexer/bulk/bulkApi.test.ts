@@ -9,7 +9,7 @@ import { documentsOf } from '../../../support/bulkRecords.ts'
 const [list, detail] = documentsOf('a', 3, '{"x":"1.50 €"}')
 const writes = [list, { ...detail, version: deletedRevision, source: Buffer.from('{}') }] as DocumentWrite[]
 const body = Buffer.alloc(0)
-const options = { timeoutMs: 1_000, signal: new AbortController().signal }
+const options = { requestTimeout: 1_000, signal: new AbortController().signal }
 /** A client whose every request is answered with `items`. */
 const answering = (items: unknown): Client => ({ transport: { request: async () => ({ items }) } }) as unknown as Client
 const item = (status: number, type?: string, id = 't/a') => ({

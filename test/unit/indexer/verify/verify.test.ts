@@ -79,7 +79,7 @@ async function index(records: readonly SourceRecord[], route?: string): Promise<
     return projection.documents.map((each) => (route === undefined ? each : { ...each, teamId: route as TeamId }))
   })
   await sendBulk(clients.elasticsearch, encodeBulk(serving.indices, documents), documents, {
-    timeoutMs: 30_000,
+    requestTimeout: 30_000,
     signal,
   })
   await refreshEveryCopy(clients.elasticsearch, Object.values(serving.indices), request)
