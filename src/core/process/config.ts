@@ -1,39 +1,11 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import { z } from 'zod'
 import type { Problem } from '../model/schema.ts'
-import {
-  combinationProblems,
-  defaultTopics,
-  type Environment,
-  itemsOf,
-  missingForSignIn,
-  readEnginesFile,
-  unknownNameProblems,
-  withoutEmpty,
-} from './config/environment.ts'
-import {
-  authorities,
-  baseUrl,
-  brokers,
-  elasticsearchUrls,
-  flag,
-  host,
-  hostNames,
-  indexPrefix,
-  integer,
-  matching,
-  optionalText,
-  port,
-  redisUrl,
-  secret,
-  secureOrigin,
-  secureUrl,
-  sentinels,
-  setting,
-  text,
-  topic,
-} from './config/values.ts'
+import * as values from './configValues.ts'
 
-export type { Environment } from './config/environment.ts'
+/** The variables of an environment, such as `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The engines that a process may need, by the variable with their address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
@@ -41,51 +13,58 @@ export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 /** What a process needs: engines, and how team owners sign in. */
 export type Need = Engine | 'sign-in'
 
+const defaultTopics = {
+  TOPIC_FORMS: 'forms',
+  TOPIC_SUBMISSIONS: 'submissions',
+  TOPIC_ACCOUNT_KEYS: 'account-keys',
+  TOPIC_DEAD_LETTERS: 'dead-letters',
+  TOPIC_KEY_AUDIT: 'account-key-audit',
+} as const
+
 const mebibyte = 1024 * 1024
 
 const environmentSchema = z.object({
-  PORT: setting(port.optional()),
-  HOST: setting(host.optional()),
-  BASE_URL: setting(baseUrl.optional()),
-  ADMIN_PORT: setting(port.optional()),
-  ADMIN_HOST: setting(host.default('127.0.0.1')),
-  ADMIN_ALLOWED_HOSTS: hostNames,
-  LOG_LEVEL: setting(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
-  ELASTICSEARCH_URL: elasticsearchUrls,
-  ELASTICSEARCH_USERNAME: optionalText,
-  ELASTICSEARCH_PASSWORD: optionalText,
-  // It is sent in a header.
-  ELASTICSEARCH_API_KEY: setting(matching(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces').optional()),
-  ELASTICSEARCH_CA_FILE: authorities,
-  KAFKA_BROKERS: brokers,
-  KAFKA_SSL: flag,
-  KAFKA_SSL_CA_FILE: authorities,
-  KAFKA_SASL_MECHANISM: setting(z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional()),
-  KAFKA_SASL_USERNAME: optionalText,
-  KAFKA_SASL_PASSWORD: optionalText,
-  REDIS_URL: setting(redisUrl.optional()),
-  REDIS_SENTINELS: sentinels,
-  REDIS_SENTINEL_NAME: optionalText,
-  REDIS_CA_FILE: authorities,
-  INDEX_PREFIX: setting(indexPrefix.default('tidemark')),
-  INDEX_SHARDS: setting(integer(1, 1_024).default(1)),
-  CONSUMER_GROUP: text('tidemark-indexer'),
-  TOPIC_FORMS: topic(defaultTopics.TOPIC_FORMS),
-  TOPIC_SUBMISSIONS: topic(defaultTopics.TOPIC_SUBMISSIONS),
-  TOPIC_ACCOUNT_KEYS: topic(defaultTopics.TOPIC_ACCOUNT_KEYS),
-  TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
-  TOPIC_KEY_AUDIT: topic(defaultTopics.TOPIC_KEY_AUDIT),
-  MAX_IN_FLIGHT_BYTES: setting(integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
-  MAX_RECORDS_PER_SECOND: setting(integer(1, 1_000_000_000).optional()),
-  RATE_LIMIT_PER_MINUTE: setting(integer(1, 1_000_000_000).default(120)),
-  ANSWER_CACHE_BYTES: setting(integer(0, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
-  DEEP_PAGE_FROM: setting(integer(1, 1_000_000_000).default(1_000)),
-  SETTINGS_URL: setting(secureOrigin.optional()),
-  SIGN_IN_SECRET: setting(secret.optional()),
-  SIGN_IN_JWKS_URL: setting(secureUrl.optional()),
-  SIGN_IN_ISSUER: optionalText,
-  SIGN_IN_AUDIENCE: text('tidemark-settings'),
-  SIGN_IN_PAGE: setting(secureUrl.optional()),
+  PORT: values.setting(values.port.optional()),
+  HOST: values.setting(values.host.optional()),
+  BASE_URL: values.setting(values.baseUrl.optional()),
+  ADMIN_PORT: values.setting(values.port.optional()),
+  ADMIN_HOST: values.setting(values.host.default('127.0.0.1')),
+  ADMIN_ALLOWED_HOSTS: values.hostNames,
+  LOG_LEVEL: values.setting(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
+  ELASTICSEARCH_URL: values.elasticsearchUrls,
+  ELASTICSEARCH_USERNAME: values.optionalText,
+  ELASTICSEARCH_PASSWORD: values.optionalText,
+  ELASTICSEARCH_API_KEY: values.setting(values.apiKey.optional()),
+  ELASTICSEARCH_CA_FILE: values.authorities,
+  KAFKA_BROKERS: values.brokers,
+  KAFKA_SSL: values.flag,
+  KAFKA_SSL_CA_FILE: values.authorities,
+  KAFKA_SASL_MECHANISM: values.setting(z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional()),
+  KAFKA_SASL_USERNAME: values.optionalText,
+  KAFKA_SASL_PASSWORD: values.optionalText,
+  REDIS_URL: values.setting(values.redisUrl.optional()),
+  REDIS_SENTINELS: values.sentinels,
+  REDIS_SENTINEL_NAME: values.optionalText,
+  REDIS_CA_FILE: values.authorities,
+  INDEX_PREFIX: values.setting(values.indexPrefix.default('tidemark')),
+  INDEX_SHARDS: values.setting(values.integer(1, 1_024).default(1)),
+  CONSUMER_GROUP: values.text('tidemark-indexer'),
+  TOPIC_FORMS: values.topic(defaultTopics.TOPIC_FORMS),
+  TOPIC_SUBMISSIONS: values.topic(defaultTopics.TOPIC_SUBMISSIONS),
+  TOPIC_ACCOUNT_KEYS: values.topic(defaultTopics.TOPIC_ACCOUNT_KEYS),
+  TOPIC_DEAD_LETTERS: values.topic(defaultTopics.TOPIC_DEAD_LETTERS),
+  TOPIC_KEY_AUDIT: values.topic(defaultTopics.TOPIC_KEY_AUDIT),
+  MAX_IN_FLIGHT_BYTES: values.setting(values.integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
+  MAX_RECORDS_PER_SECOND: values.setting(values.integer(1, 1_000_000_000).optional()),
+  RATE_LIMIT_PER_MINUTE: values.setting(values.integer(1, 1_000_000_000).default(120)),
+  ANSWER_CACHE_BYTES: values.setting(values.integer(0, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
+  DEEP_PAGE_FROM: values.setting(values.integer(1, 1_000_000_000).default(1_000)),
+  SETTINGS_URL: values.setting(values.secureOrigin.optional()),
+  SIGN_IN_SECRET: values.setting(values.secret.optional()),
+  SIGN_IN_JWKS_URL: values.setting(values.secureUrl.optional()),
+  SIGN_IN_ISSUER: values.optionalText,
+  SIGN_IN_AUDIENCE: values.text('tidemark-settings'),
+  SIGN_IN_PAGE: values.setting(values.secureUrl.optional()),
 })
 
 export type Config = z.output<typeof environmentSchema>
@@ -108,12 +87,131 @@ export function readConfig(
   const problems: Problem[] = parsed.success
     ? []
     : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))
-  const isBlank = (name: string): boolean => itemsOf(merged[name]).length === 0
+  const isBlank = (name: string): boolean => values.itemsOf(merged[name]).length === 0
   for (const name of needed) {
     if (name === 'sign-in') problems.push(...missingForSignIn(merged))
     else if (isBlank(name) && (name !== 'REDIS_URL' || isBlank('REDIS_SENTINELS')))
       problems.push({ path: name, rule: `is not set, and ${enginesFile} does not name it` })
   }
-  problems.push(...combinationProblems(merged), ...unknownNameProblems(set, variableNames))
+  problems.push(...combinationProblems(merged), ...unknownNameProblems(set))
   return parsed.success && problems.length === 0 ? { ok: true, config: parsed.data } : { ok: false, problems }
 }
+
+/** A variable that is empty counts as one that is not set. */
+const withoutEmpty = (environment: Environment): Environment =>
+  Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+
+/** The engines' addresses that `npm run engines` has written; nothing where there is no such file. */
+function readEnginesFile(path: string): Environment {
+  try {
+    return parseEnv(readFileSync(path, 'utf8'))
+  } catch {
+    return {}
+  }
+}
+
+/** Variables that are set together or not at all. */
+const together = [
+  ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
+  ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
+  ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
+]
+/** Two ways to say who connects, or who signs in, of which one would be ignored. */
+const apart = [
+  ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
+  ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
+] as const
+/** Authorities, and the links that they vouch for: whoever sets them expects that these are encrypted. */
+const encrypted = [
+  ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
+  ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
+] as const
+
+/** Variables of which each is right, and which do not go together. */
+function combinationProblems(environment: Environment): Problem[] {
+  const problems: Problem[] = []
+  const isSet = (name: string): boolean => environment[name] !== undefined
+  const tell = (path: string, rule: string, isWrong: boolean): unknown => isWrong && problems.push({ path, rule })
+  for (const names of together) {
+    const missing = names.filter((name) => !isSet(name))
+    for (const path of missing) {
+      const others = names.filter((name) => name !== path).join(', ')
+      tell(path, `must be set together with ${others}`, missing.length < names.length)
+    }
+  }
+  for (const [path, other] of apart) tell(path, `must not be set together with ${other}`, isSet(path) && isSet(other))
+  for (const [path, name, protocol] of encrypted) {
+    const isPlain = values.itemsOf(environment[name]).some((url) => URL.parse(url)?.protocol !== protocol)
+    tell(path, `is set, but ${name} is not ${protocol}//: nothing would be encrypted`, isSet(path) && isPlain)
+  }
+  const isKafkaPlain = isSet('KAFKA_SSL_CA_FILE') && environment['KAFKA_SSL'] === 'false'
+  tell('KAFKA_SSL_CA_FILE', 'is set, but KAFKA_SSL is false: nothing would be encrypted', isKafkaPlain)
+  const users = usersIn(values.itemsOf(environment['ELASTICSEARCH_URL']))
+  for (const other of ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_API_KEY'])
+    tell('ELASTICSEARCH_URL', `must not name a user together with ${other}`, users.length > 0 && isSet(other))
+  // The client would send the first one to every node.
+  tell('ELASTICSEARCH_URL', 'must not name several users', new Set(users).size > 1)
+  return [...problems, ...topicProblems(environment)]
+}
+
+/** No two variables may name the same topic. */
+function topicProblems(environment: Environment): Problem[] {
+  const topics = Object.entries({ ...defaultTopics, ...environment }).filter(([name]) => name in defaultTopics)
+  return topics.toSorted().flatMap(([name, topic]) => {
+    const twin = topics.find(([other, named]) => other < name && named === topic)?.[0]
+    if (twin === undefined) return []
+    const [path, other] = environment[name] === undefined ? [twin, name] : [name, twin]
+    return [{ path, rule: `must differ from ${other}` }]
+  })
+}
+
+const usersIn = (urls: readonly string[]): string[] =>
+  urls.flatMap((url) => {
+    const { username = '', password = '' } = URL.parse(url) ?? {}
+    return username === '' ? [] : [`${username}:${password}`]
+  })
+
+/** What the settings area needs to check an owner's link. */
+function missingForSignIn(environment: Environment): Problem[] {
+  const problems: Problem[] = []
+  if (environment['SIGN_IN_ISSUER'] === undefined) problems.push({ path: 'SIGN_IN_ISSUER', rule: 'is not set' })
+  if (environment['SIGN_IN_SECRET'] === undefined && environment['SIGN_IN_JWKS_URL'] === undefined)
+    problems.push({ path: 'SIGN_IN_SECRET', rule: 'is not set, and neither is SIGN_IN_JWKS_URL' })
+  return problems
+}
+
+/**
+ * How our names begin, but for `PORT` and `HOST`, with which many names of others begin. A beginning that ends in an underscore is ours
+ * alone; the others are compared without underscores, so that `MAX_INFLIGHT_BYTES` begins like `MAX_IN_FLIGHT_BYTES`.
+ */
+const beginnings = [
+  ...['ADMIN_', 'ELASTICSEARCH_', 'KAFKA_', 'REDIS_', 'INDEX_', 'TOPIC_', 'SIGN_IN_', 'SETTINGS_URL', 'BASE_URL'],
+  ...['LOG_LEVEL', 'CONSUMER_GROUP', 'MAX_IN_FLIGHT', 'MAX_RECORDS_PER', 'RATE_LIMIT', 'ANSWER_CACHE', 'DEEP_PAGE'],
+  'DRAIN_MS',
+]
+
+/**
+ * Names that other software sets: Kubernetes for each service of the namespace (a service `redis` gives `REDIS_PORT=tcp://…`,
+ * `REDIS_PORT_6379_TCP_ADDR`, `REDIS_SERVICE_HOST`), the engines' own programs on a machine where one is installed, and
+ * `deploy/images.env`.
+ */
+const ofOthers = [
+  /_SERVICE_(HOST|PORT(_\w+)?)$/,
+  /^(?!ADMIN_)\w+_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$/,
+  /^(ELASTICSEARCH|KAFKA|REDIS)_(\w+_)?(HOME|IMAGE|OPTS|VERSION)$/,
+]
+
+/** A name that begins like one of ours and is none is misspelt: its default would be used instead, without a word. */
+const unknownNameProblems = (environment: Environment): Problem[] =>
+  Object.keys(environment)
+    .filter(
+      (name) => !variableNames.has(name) && beginsLikeOurs(name) && !ofOthers.some((pattern) => pattern.test(name)),
+    )
+    .map((path) => ({ path, rule: 'begins like a variable of Tidemark, and is none' }))
+
+export const beginsLikeOurs = (name: string): boolean =>
+  beginnings.some((beginning) =>
+    beginning.endsWith('_') ? name.startsWith(beginning) : bare(name).startsWith(bare(beginning)),
+  )
+
+const bare = (name: string): string => name.replaceAll('_', '')

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beginsLikeOurs } from '../../../../src/core/process/config/environment.ts'
 import {
+  beginsLikeOurs,
   type Config,
   type Engine,
   type Environment,

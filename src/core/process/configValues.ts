@@ -2,7 +2,13 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { itemsOf } from './environment.ts'
+
+/** The items of a list, which commas separate. */
+export const itemsOf = (value: string | undefined): string[] =>
+  (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
 
 const controlCharacter = /\p{Cc}/u
 
@@ -25,7 +31,9 @@ export const flag = setting(
 
 /** A text for which `holds` holds; only then is it checked by further rules. */
 const checked = (holds: (value: string) => boolean, error: string) => z.string().refine(holds, { error, abort: true })
-export const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
+const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
+/** It is sent in a header. */
+export const apiKey = matching(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces')
 export const indexPrefix = matching(
   /^[a-z0-9][a-z0-9_-]{0,99}$/,
   'must be 1 to 100 of a-z 0-9 _ -, beginning with a letter or digit',
