@@ -2,6 +2,7 @@ import { hkdfSync } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { KafkaSink, NewRecord } from '../core/kafka/sink.ts'
 import {
+  type AccountKey,
   type AccountKeyState,
   accountKeySchema,
   accountKeyValue,
@@ -56,24 +57,9 @@ export type CreatedKey = { readonly plaintext: string; readonly key: StoredKey }
 
 type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly by: string }
 
-/** A record of the audit topic: who changed which key of a team, and when. */
-type KeyChange = {
-  readonly at: Instant
-  readonly by: string
-  readonly team: TeamId
-  readonly change: 'created' | 'revoked' | 'deleted'
-  readonly key: {
-    readonly id: string
-    readonly name?: string | undefined
-    readonly start?: string | null | undefined
-    readonly expiresAt?: Instant | null | undefined
-  }
-}
-
 const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
-const kafkaTimeoutMs = 8_000
 /**
  * Longer than KafkaJS may take to send (six tries, each with its wait for an answer), so that a slot is never given to another key while
  * the record of the first may still be written.
@@ -107,22 +93,11 @@ export class AccountKeyManager {
     const { nowMs, randomBytes } = this.#deps
     const team = readTeam(request.team)
     const { key, plaintext } = newKey(request, request.seed ?? randomBytes(seedBytes), nowMs())
-    const id = key.id as EntityId
-    switch (await this.#reserve(team, id)) {
-      case 'full':
-        throw allTaken(team)
-      case 'deleted':
-        throw deletedMeanwhile(id)
-      case 'held':
-      case 'surplus':
-        return { plaintext, key: await this.#find(team, id) }
-      case 'reserved': {
-        const change = this.#changeOf('created', team, request.by, key)
-        await this.#add(team, key, change)
-        this.#log(change)
-        return { plaintext, key }
-      }
-    }
+    if ((await this.#reserve(team, key)) !== 'reserved') return { plaintext, key: await this.#find(team, key.id) }
+    const change = keyChange('created', team, request.by, key, nowMs())
+    await this.#add(team, key, change)
+    this.#log(change)
+    return { plaintext, key }
   }
 
   /** The keys of a team, the oldest first. */
@@ -141,21 +116,21 @@ export class AccountKeyManager {
       const revocation = { state: 'revoked', revokedAt: toInstant(nowMs()), revokedBy: by.toWellFormed() } as const
       const revoked = isRevoked ? key : { ...key, ...revocation, revision }
       if (!isRevoked && (await store.apply(teamId, id as EntityId, stateOf(revoked))).kind !== 'applied') continue
-      return await this.#complete(stateOf(revoked), this.#changeOf('revoked', teamId, by, revoked))
+      return await this.#complete(stateOf(revoked), keyChange('revoked', teamId, by, revoked, nowMs()))
     }
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
 
   /** The key is gone for good and its slot is free. Deleting again completes a deletion that Kafka did not take. */
   async delete({ team, id, by }: ChangeKeyRequest): Promise<void> {
-    const { store } = this.#deps
+    const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
     const keyId = id as EntityId
     const stored = isIdentifier(id) ? await store.find(teamId, keyId) : undefined
     if (stored === undefined) throw unknownKey(teamId, id)
     const deleted = stored.key === null ? stored : deletedAfter(stored.revision)
     if (stored.key !== null) await store.apply(teamId, keyId, deleted)
-    await this.#complete(deleted, this.#changeOf('deleted', teamId, by, stored.key ?? { id }))
+    await this.#complete(deleted, keyChange('deleted', teamId, by, stored.key ?? { id }, nowMs()))
   }
 
   async #find(team: TeamId, id: string): Promise<StoredKey> {
@@ -164,9 +139,13 @@ export class AccountKeyManager {
     return key
   }
 
-  #reserve(team: TeamId, id: EntityId): ReturnType<AccountKeyStore['reserve']> {
+  /** Takes a slot for a key, unless it has one. Throws `KeyRefused` when none is free, or the key was deleted. */
+  async #reserve(team: TeamId, { id }: StoredKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
-    return store.reserve(team, id, nowMs(), nowMs() + reservationMs)
+    const reserved = await store.reserve(team, id as EntityId, nowMs(), nowMs() + reservationMs)
+    if (reserved === 'full') throw allTaken(team)
+    if (reserved === 'deleted') throw deletedMeanwhile(id)
+    return reserved
   }
 
   /** Writes a new key to Kafka, then to Redis, where it works from then on. */
@@ -177,9 +156,7 @@ export class AccountKeyManager {
       await this.#record(stateOf(key), change)
       // Redis may have lost the slot meanwhile, and given it to another key. From the record on, a Redis that loses its data holds the key
       // again before it gives out a slot: the later one of two creations sees the other, and both may be refused.
-      const reserved = await this.#reserve(team, id)
-      if (reserved === 'full' || reserved === 'surplus') throw allTaken(team)
-      if (reserved === 'deleted') throw deletedMeanwhile(id)
+      if ((await this.#reserve(team, key)) === 'surplus') throw allTaken(team)
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
@@ -243,19 +220,23 @@ export class AccountKeyManager {
   async #append(team: TeamId, id: EntityId, state: AccountKeyState, ...audit: NewRecord[]): Promise<void> {
     const { sink, topics } = this.#deps
     const record = { topic: topics.TOPIC_ACCOUNT_KEYS, key: documentId(team, id), value: recordValueOf(state) }
-    await sink.append([...audit, record], kafkaTimeoutMs)
-  }
-
-  #changeOf(change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange {
-    const { id, name, start, expiresAt } = key
-    const at = toInstant(this.#deps.nowMs())
-    return { at, by: by.toWellFormed(), team, change, key: { id, name, start, expiresAt } }
+    await sink.append([...audit, record])
   }
 
   #log({ change, team, by, key }: KeyChange): void {
     this.#deps.log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed')
   }
 }
+
+/** A record of the audit topic: who changed which key of a team, and when. */
+const keyChange = (
+  change: 'created' | 'revoked' | 'deleted',
+  team: TeamId,
+  by: string,
+  { id, name, start, expiresAt }: Pick<AccountKey, 'id'> & Partial<AccountKey>,
+  nowMs: number,
+) => ({ at: toInstant(nowMs), by: by.toWellFormed(), team, change, key: { id, name, start, expiresAt } })
+type KeyChange = ReturnType<typeof keyChange>
 
 /** The key that a request describes. Throws `KeyRefused` for an expiry or a name that breaks its rule. */
 function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): CreatedKey {

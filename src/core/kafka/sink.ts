@@ -12,7 +12,7 @@ export type NewRecord = {
 export type KafkaSink = ReturnType<typeof kafkaSink>
 
 /** Shorter than the client waits for the broker's answer. */
-const defaultTimeoutMs = 8_000
+const timeoutMs = 8_000
 
 /** A producer that partitions by key as the Java client does. */
 export const createProducer = (kafka: Kafka): Producer =>
@@ -24,8 +24,8 @@ export function kafkaSink(kafka: Kafka) {
   return {
     /** Connects. After that, the client reconnects by itself. */
     connect: (): Promise<void> => producer.connect(),
-    /** Resolves once all in-sync replicas have the records. A broker waits for them for `timeoutMs`; the client tries six times. */
-    append: async (records: readonly NewRecord[], timeoutMs = defaultTimeoutMs): Promise<void> => {
+    /** Resolves once all in-sync replicas have the records. A broker waits for them for eight seconds; the client tries six times. */
+    append: async (records: readonly NewRecord[]): Promise<void> => {
       // One at a time: of a send to several brokers, KafkaJS forgets the records of one that fails, and resolves, where one that has
       // already answered becomes their leader.
       for (const { topic, key, value, headers = {} } of records)
