@@ -8,7 +8,6 @@ import {
   expectDeadLetters,
   expectWhole,
   smallHistory,
-  untilCaughtUp,
   untilCommitted,
   watermarkOf,
   withAdmin,
@@ -53,24 +52,6 @@ describe('Committed offsets that Kafka does not hold', () => {
     await expectFold(pipeline, api, { ...history, records: [...third(0), ...third(2)] })
     await expectDeadLetters(pipeline, [...third(0), ...third(2)])
     expect(await watermarkOf(pipeline, api, 'acme')).toBeUndefined()
-  })
-
-  test('a group that committed offsets which Kafka does not have yet reads again what there is', async () => {
-    await pipeline.produceHistory(third(0))
-    await untilCaughtUp(pipeline, api, 'acme')
-    await indexer.end('SIGTERM')
-    const groupId = pipeline.names['CONSUMER_GROUP'] ?? ''
-    for (const topic of documentTopics(pipeline)) {
-      await withAdmin(pipeline.kafka, async (admin) => {
-        const ends = await admin.fetchTopicOffsets(topic)
-        const partitions = ends.map(({ partition, high }) => ({ partition, offset: String(BigInt(high) + 1_000n) }))
-        await admin.setOffsets({ groupId, topic, partitions })
-      })
-    }
-    await pipeline.produceHistory(third(1))
-    await pipeline.startIndexer()
-    await expectWhole(pipeline, api, { ...history, records: [...third(0), ...third(1)] })
-    await untilCommitted(pipeline)
   })
 })
 

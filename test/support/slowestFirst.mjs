@@ -12,7 +12,6 @@ const slowest = [
   'fault/forgottenDeletions',
   'integration/simulatedKafka',
   'security/kafka',
-  'fault/groupFaults',
   'fault/largeRows',
   'e2e/settings',
   'fault/kafkaFaults',
