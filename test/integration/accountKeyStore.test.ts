@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
@@ -10,28 +9,17 @@ import {
   type StoredKey,
   stateOf,
 } from '../../src/core/stores/accountKeyStore.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import { clearRedis } from '../support/clearRedis.ts'
-import { connectReal } from '../support/redisPair.ts'
+import { useRedis } from '../support/redisPair.ts'
 
 const acme = 'acme' as TeamId
 const k1 = 'k1' as EntityId
 const nowMs = 1_000_000
 
-let link: RedisConnection
-let prefix: string
-let store: AccountKeyStore
+const redis = useRedis()
+const store = new AccountKeyStore(redis)
 beforeEach(async () => {
-  prefix = `test-${randomUUID().slice(0, 8)}`
-  link = await connectReal(prefix)
-  store = new AccountKeyStore(link)
   await (await store.beginReplay('first')).complete()
 })
-afterEach(async () => {
-  await lose()
-  await link.close()
-})
-const lose = (): Promise<void> => clearRedis(link.client, prefix)
 
 const keyOf = (changes: Partial<StoredKey> = {}): AccountKeyState =>
   stateOf({
@@ -80,7 +68,7 @@ describe('A change of a key', () => {
 })
 
 test('the holders of several keys are found at once: not of an unknown key, nor of one that several claim', async () => {
-  const held = (...plaintexts: string[]) => readHolders(link, plaintexts.map(digestOf))
+  const held = (...plaintexts: string[]) => readHolders(redis, plaintexts.map(digestOf))
   await apply(k1, keyOf())
   await apply('k2', keyOf({ id: 'k2' as EntityId, digest: digestOf('two'), state: 'revoked' }))
   for (const team of [acme, 'other' as TeamId])
@@ -91,7 +79,7 @@ test('the holders of several keys are found at once: not of an unknown key, nor 
     { teamId: 'acme', keyId: 'k2', state: 'revoked', expiresAtMs: null },
     null,
   ])
-  await lose()
+  await redis.lose()
   expect(await held('rqp_acct_one')).toBeUndefined()
 })
 
@@ -122,7 +110,7 @@ describe('The ten slots of a team', () => {
 describe('A store that Redis has lost', () => {
   test('says so, instead of calling keys unknown or slots free', async () => {
     await apply(k1, keyOf())
-    await lose()
+    await redis.lose()
     expect(await store.isComplete()).toBe(false)
     expect(await found('rqp_acct_one')).toBe('incomplete')
     await expect(store.list(acme)).rejects.toThrow(AccountKeysIncomplete)
@@ -130,9 +118,9 @@ describe('A store that Redis has lost', () => {
   })
 
   test('is whole again after a fold, which a loss in its middle undoes', async () => {
-    await lose()
+    await redis.lose()
     const undone = await store.beginReplay('a')
-    await lose()
+    await redis.lose()
     expect(await undone.complete()).toBe(false)
     const fold = await store.beginReplay('b')
     await apply(k1, keyOf())
@@ -141,7 +129,7 @@ describe('A store that Redis has lost', () => {
   })
 
   test('is not believed when another run of the server completed it', async () => {
-    await link.client.set(link.keys.accountKeysComplete, 'f'.repeat(40))
+    await redis.client.set(redis.keys.accountKeysComplete, 'f'.repeat(40))
     expect([await store.isComplete(), await found('rqp_acct_one')]).toEqual([false, 'incomplete'])
   })
 })

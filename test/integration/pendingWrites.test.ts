@@ -1,19 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { type TeamId, type TeamList, teamList } from '../../src/core/model/ids.ts'
 import { markPending, type PendingMark, pendingMarkLifeMs, settlePending } from '../../src/core/stores/pendingMarks.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { claimPartitions } from '../../src/core/stores/watermark.ts'
-import { connectReal } from '../support/redisPair.ts'
+import { useRedis } from '../support/redisPair.ts'
 
 const team = 'acme' as TeamId
 const list = teamList('forms', team)
 
-let redis: RedisConnection
-beforeAll(async () => {
-  redis = await connectReal()
-})
-afterAll(() => redis.close())
+const redis = useRedis()
 
 /** Partition → owner. */
 const marksOf = async (of: TeamList): Promise<Record<string, string>> => {
@@ -25,14 +18,7 @@ describe('Marks of pending writes', () => {
   const claim = (owner: string): Promise<unknown> => claimPartitions(redis, owner, ['forms/0', 'forms/1'], undefined)
   const mark = (owner: string, partition = 'forms/0', of = list): PendingMark => ({ list: of, partition, owner })
 
-  beforeEach(async () => {
-    redis = { ...redis, keys: redisKeys(`test-${randomUUID()}`) }
-    await claim('a')
-  })
-  afterEach(async () => {
-    const names = await redis.client.keys(`${redis.keys.pendingWrites('' as TeamList)}*`)
-    await redis.client.del(redis.keys.partitionOwners, ...names)
-  })
+  beforeEach(() => claim('a'))
 
   test('a list has a mark for each partition, and none once all are settled', async () => {
     await markPending(redis, [mark('a', 'forms/0'), mark('a', 'forms/1')])

@@ -1,24 +1,18 @@
-import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, type Revision, randomToken, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { type Freshness, readListVersions } from '../../src/core/stores/listVersions.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { acquireWatermarkHold, releaseWatermarkHold, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
-import { clearRedis } from '../support/clearRedis.ts'
-import { connectReal } from '../support/redisPair.ts'
+import { useRedis } from '../support/redisPair.ts'
 
 const [acme, other] = ['acme' as TeamId, 'other' as TeamId]
 const plaintext = 'rqp_acct_one'
 
-let link: RedisConnection
-let prefix: string
+const redis = useRedis()
+const store = new AccountKeyStore(redis)
 beforeEach(async () => {
-  prefix = `test-${randomUUID().slice(0, 8)}`
-  link = await connectReal(prefix)
-  const store = new AccountKeyStore(link)
   await (await store.beginReplay('first')).complete()
   await store.apply(acme, 'k1' as EntityId, {
     revision: 1 as Revision,
@@ -31,21 +25,17 @@ beforeEach(async () => {
       createdBy: 'owner',
     },
   })
-  await setWatermarkGeneration(link, '1-0123456789abcdef' as GenerationTag, undefined)
-})
-afterEach(async () => {
-  await clearRedis(link.client, prefix)
-  await link.close()
+  await setWatermarkGeneration(redis, '1-0123456789abcdef' as GenerationTag, undefined)
 })
 
 /** The freshness of the team's lists, as a look-up of its key finds it. */
 async function lookedUp(): Promise<Freshness> {
-  const lookup = await new AccountKeyStore(link).lookup(digestOf(plaintext))
+  const lookup = await store.lookup(digestOf(plaintext))
   if (lookup === 'incomplete' || lookup.found === null) throw new Error('the key was not found')
   return lookup.freshness
 }
 const settledOf = async (team: TeamId): Promise<Freshness['settled']> =>
-  (await readListVersions(link, team, randomToken)).settled
+  (await readListVersions(redis, team, randomToken)).settled
 
 describe('A list', () => {
   test('is settled while nobody writes to it', async () => {
@@ -53,28 +43,28 @@ describe('A list', () => {
   })
 
   test('is not settled while a write may become visible before its change token is replaced', async () => {
-    const pending = link.keys.pendingWrites(teamList('submissions', acme))
-    await link.client.hset(pending, 'submissions/0', 'claim-1', 'submissions/1', 'claim-2')
+    const pending = redis.keys.pendingWrites(teamList('submissions', acme))
+    await redis.client.hset(pending, 'submissions/0', 'claim-1', 'submissions/1', 'claim-2')
     expect((await lookedUp()).settled).toEqual({ forms: true, submissions: false })
     expect(await settledOf(other)).toEqual({ forms: true, submissions: true })
-    await link.client.hdel(pending, 'submissions/0')
+    await redis.client.hdel(pending, 'submissions/0')
     expect((await lookedUp()).settled).toEqual({ forms: true, submissions: false })
-    await link.client.hdel(pending, 'submissions/1')
+    await redis.client.hdel(pending, 'submissions/1')
     expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
   })
 
   test('is not settled while a rebuild is about to switch', async () => {
-    await acquireWatermarkHold(link, 'rebuild', 10_000)
+    await acquireWatermarkHold(redis, 'rebuild', 10_000)
     expect((await lookedUp()).settled).toEqual({ forms: false, submissions: false })
     expect(await settledOf(other)).toEqual({ forms: false, submissions: false })
-    await releaseWatermarkHold(link, 'rebuild')
+    await releaseWatermarkHold(redis, 'rebuild')
     expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
   })
 })
 
 describe('The look-up of a key', () => {
   test('finds the freshness of the lists of its team', async () => {
-    const read = await readListVersions(link, acme, randomToken)
+    const read = await readListVersions(redis, acme, randomToken)
     expect(read.versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
     expect(await lookedUp()).toEqual(read)
   })
@@ -82,7 +72,7 @@ describe('The look-up of a key', () => {
   test('gives each list a version that has none', async () => {
     const { versions } = await lookedUp()
     expect(versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
-    await link.client.del(link.keys.changeToken(teamList('forms', acme)))
+    await redis.client.del(redis.keys.changeToken(teamList('forms', acme)))
     const again = await lookedUp()
     expect(again.versions.submissions).toBe(versions.submissions)
     expect(again.versions.forms).not.toBe(versions.forms)
@@ -91,7 +81,7 @@ describe('The look-up of a key', () => {
 
   test('finds the same after Redis has forgotten its scripts', async () => {
     const before = await lookedUp()
-    await link.client.script('FLUSH')
+    await redis.client.script('FLUSH')
     expect(await lookedUp()).toEqual(before)
   })
 })

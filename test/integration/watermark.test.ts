@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { entityTypes, randomToken, type TeamId, teamList } from '../../src/core/model/ids.ts'
+import { randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readListVersions } from '../../src/core/stores/listVersions.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   acquireWatermarkHold,
   claimPartitions,
@@ -13,7 +10,7 @@ import {
   setWatermarkGeneration,
   type WatermarkResult,
 } from '../../src/core/stores/watermark.ts'
-import { connectReal } from '../support/redisPair.ts'
+import { useRedis } from '../support/redisPair.ts'
 
 const both = ['forms/0', 'submissions/0']
 const first = '1-0123456789abcdef' as GenerationTag
@@ -22,7 +19,7 @@ const second = '2-0123456789abcdef' as GenerationTag
 const published = (watermarkMs: number): WatermarkResult => ({ kind: 'published', watermarkMs })
 
 describe('The watermark', () => {
-  let redis: RedisConnection
+  const redis = useRedis()
   const publish = (
     watermarks: Record<string, number>,
     everyPartition = both,
@@ -42,18 +39,7 @@ describe('The watermark', () => {
   const team = 'acme' as TeamId
   const watermark = async (): Promise<string | null> => (await readListVersions(redis, team, randomToken)).watermark
 
-  beforeAll(async () => {
-    redis = await connectReal()
-  })
-  beforeEach(async () => {
-    redis = { ...redis, keys: redisKeys(`test-${randomUUID()}`) }
-    await setWatermarkGeneration(redis, first, undefined)
-  })
-  afterEach(async () => {
-    const tokens = entityTypes.map((type) => redis.keys.changeToken(teamList(type, team)))
-    await redis.client.del(redis.keys.watermark, redis.keys.watermarkHold, ...tokens)
-  })
-  afterAll(() => redis.close())
+  beforeEach(() => setWatermarkGeneration(redis, first, undefined))
 
   test('is the lowest watermark of all partitions', async () => {
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 3_000 })).toEqual(published(3_000))

@@ -1,11 +1,45 @@
+import { randomUUID } from 'node:crypto'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { SimulatedRedis } from '../simulation/engines/redis/simulatedRedis.ts'
 import { localHost, localNetwork } from '../simulation/network.ts'
+import { clearRedis } from './clearRedis.ts'
 import { eventually } from './eventually.ts'
 
 /** The Redis of all tests. */
 export const connectReal = (prefix = 'test'): Promise<RedisConnection> =>
   connected(connectRedis({ REDIS_URL: process.env['REDIS_URL'], INDEX_PREFIX: prefix }, () => undefined))
+
+/**
+ * One connection for all tests of a file, each as an installation of its own unless `prefixOf` names one. What a test leaves is deleted;
+ * `lose` does it earlier, as a flush would.
+ */
+export function useRedis(
+  prefixOf = (): string | undefined => `test-${randomUUID().slice(0, 8)}`,
+): RedisConnection & { lose(): Promise<void> } {
+  let connection: RedisConnection
+  let prefix: string | undefined
+  const lose = (): Promise<void> => clearRedis(connection.client, prefix)
+  beforeAll(async () => {
+    connection = await connectReal()
+  })
+  beforeEach(() => {
+    prefix = prefixOf()
+  })
+  afterEach(lose)
+  afterAll(() => connection.close())
+  return {
+    get client() {
+      return connection.client
+    },
+    get keys() {
+      return redisKeys(prefix ?? '')
+    },
+    runId: () => connection.runId(),
+    close: () => connection.close(),
+    lose,
+  }
+}
 
 /** A simulated Redis of its own, on the clock of this machine. */
 export const connectSimulated = (prefix = 'test'): Promise<RedisConnection> =>
