@@ -28,12 +28,14 @@ async function startArea(signIn: Readonly<Record<string, string>>): Promise<Prog
   return area
 }
 const link = (): Promise<Run> => runCommand('sign-in', ['--folder', folder], {})
+const follow = (area: Program, token: string): Promise<Response> =>
+  fetch(`${area.url}/sign-in?token=${token}`, { redirect: 'manual' })
 const visit = async (area: Program, token: string): Promise<[number, string | null]> => {
-  const { status, headers } = await fetch(`${area.url}/sign-in?token=${token}`, { redirect: 'manual' })
+  const { status, headers } = await follow(area, token)
   return [status, headers.get('location')]
 }
 
-test('where nothing says whose links are believed, a command prints one; the next start believes no older one', async () => {
+test('where nothing says whose links are believed, a command prints one; the next start believes no older one, and keeps who is signed in', async () => {
   const area = await startArea({})
   const tokens = await Promise.all(
     [link(), link()].map(async (printed) => {
@@ -43,9 +45,12 @@ test('where nothing says whose links are believed, a command prints one; the nex
     }),
   )
   const [used = '', kept = ''] = tokens
-  expect(await visit(area, used)).toEqual([303, '/keys'])
+  const signedIn = await follow(area, used)
+  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/keys'])
   const next = await startArea({})
   expect(await visit(next, kept)).toEqual([403, null])
+  const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  expect((await fetch(`${next.url}/keys`, { headers: { cookie }, redirect: 'manual' })).status).toBe(200)
 })
 
 test("where the environment says it, only the product's links are believed, and the command has none", async () => {

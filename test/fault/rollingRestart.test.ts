@@ -1,16 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/programs.ts'
-import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'steady'
 const readerCount = 4
-const restMs = 20
 
-const pipeline = usePipeline({ forEachTest: true })
+const pipeline = usePipeline()
 let balancer: Balancer
 /** Goes on until it is stopped, also when a test fails. */
 const running: { stop(): Promise<unknown> }[] = []
@@ -64,44 +61,4 @@ test('clients who poll through a restart of every API process and every indexer 
   const seen = answers()
   await eventually(() => answers() > seen + readerCount)
   expect((await Promise.all(readers.map((reader) => reader.stop()))).flat()).toEqual([])
-})
-
-test('an owner who is signed in sees the keys through a restart of every process of the settings area', async () => {
-  await pipeline.startIndexer()
-  const start = (): Promise<Program> =>
-    pipeline.startSettings({ ...signInSettings, SETTINGS_URL: 'http://127.0.0.1:3001' })
-  const areas = [await start(), await start()]
-  const lead = (programs: readonly Program[]): void => balancer.leadTo(programs.map(({ url }) => url))
-  lead(areas)
-  await pipeline.createKeys([team])
-  const token = await signToken(signInClaims(Date.now(), { team }))
-  const signedIn = await fetch(`${balancer.url}/sign-in?token=${token}`, { redirect: 'manual' })
-  const [cookie = ''] = signedIn.headers.getSetCookie().map((line) => line.split(';')[0])
-  expect([signedIn.status, cookie]).toEqual([303, expect.stringContaining('=')])
-
-  const wrong = new Set<string>()
-  let [answers, isOver] = [0, false]
-  const look = async (): Promise<void> => {
-    const page = await fetch(`${balancer.url}/keys`, { headers: { cookie }, redirect: 'manual' })
-    const text = await page.text()
-    if (page.status !== 200 || !text.includes('</html>')) throw new Error(`status ${page.status}: ${text}`)
-    answers++
-  }
-  const looking = Promise.all(
-    Array.from({ length: readerCount }, async () => {
-      while (!isOver) {
-        await look().catch((error: Error) => wrong.add(error.message))
-        await sleep(restMs)
-      }
-    }),
-  )
-  running.push({
-    stop: async () => {
-      isOver = true
-      await looking
-    },
-  })
-
-  await roll(areas, start, () => answers, lead)
-  expect([...wrong]).toEqual([])
 })

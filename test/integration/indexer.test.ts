@@ -2,7 +2,7 @@ import { Client } from '@elastic/elasticsearch'
 import { createTopics } from '../../src/core/kafka/source.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { untilCommitted, withAdmin } from '../support/faults.ts'
+import { recordsOf, untilCommitted, withAdmin } from '../support/faults.ts'
 import { indexName } from '../support/names.ts'
 import type { Program } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -10,16 +10,19 @@ import { usePipeline } from '../support/usePipeline.ts'
 const pipeline = usePipeline()
 let elasticsearch: Client
 let indexer: Program
+let api: Program
 beforeAll(async () => {
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   indexer = await pipeline.startIndexer()
+  await pipeline.createKeys(['acme'])
+  api = await pipeline.startApi()
+  await pipeline.untilApplied(api, 'acme')
 })
 afterAll(() => elasticsearch.close())
 
-const detailOf = (id: string) => ({ index: `${pipeline.names['INDEX_PREFIX']}-form-details`, id, routing: 'acme' })
-const formRecord = (id: string, revision: number) => ({
+const formRecord = (id: string, revision = 1, title = 'A form', more: Record<string, unknown> = {}) => ({
   key: `acme/${id}`,
-  value: JSON.stringify({ revision, form: formEntity({ id }) }),
+  value: JSON.stringify({ revision, form: formEntity({ id, title }), ...more }),
 })
 const records = (outcome = ''): Promise<number> => indexer.metric('tidemark_records_total', outcome)
 /** Waits until so many more records than before had their outcome. */
@@ -28,29 +31,14 @@ async function settle(count: number, produce: () => Promise<void>): Promise<void
   await produce()
   await eventually(async () => (await records()) >= before + count)
 }
+type Titled = { readonly id: string; readonly title: string }
 const readySays = async (): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
-
-test('aliases that someone took away are given back, and nothing is missing after', async () => {
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  const index = await indexName(prefix, 'form-details')
-  for (const [id, name] of [
-    ['a', `${prefix}-form-details`],
-    ['b', `${index}-write`],
-  ] as const) {
-    await elasticsearch.indices.deleteAlias({ index, name })
-    await pipeline.produce('forms', [formRecord(id, 1)])
-    await eventually(async () => (await elasticsearch.indices.existsAlias({ name })) === true)
-    await eventually(async () => (await elasticsearch.exists(detailOf(`acme/${id}`))) === true)
-  }
-  await untilCommitted(pipeline)
-  expect(await records('dead-letter')).toBe(0)
-})
 
 test('a closed index pauses too: good records are never set aside for what is wrong with the index', async () => {
   const index = await indexName(pipeline.names['INDEX_PREFIX'] ?? '', 'forms')
   const before = await records()
   await elasticsearch.indices.close({ index })
-  await pipeline.produce('forms', [formRecord('c', 1)])
+  await pipeline.produce('forms', [formRecord('c')])
   await eventually(async () => (await readySays()).includes('closed'))
   expect(await records()).toBe(before)
   await elasticsearch.indices.open({ index })
@@ -75,6 +63,37 @@ test('a dead letter is the record byte for byte, with its own headers and why an
     'tidemark.appended-at': expect.stringMatching(/Z$/),
     'tidemark.dead-lettered-at': expect.stringMatching(/Z$/),
   })
+})
+
+test('the first content of a revision stays, another one is a dead letter, and the same again is stale', async () => {
+  const outcomes = (): Promise<number[]> => Promise.all(['indexed', 'stale', 'dead-letter'].map(records))
+  const before = await outcomes()
+  const record = (revision: number, title: string, more?: Record<string, unknown>) =>
+    formRecord('repeated', revision, title, more)
+  const expectTitle = async (title: string): Promise<void> => {
+    await pipeline.untilApplied(api, 'acme')
+    const { items } = (await pipeline.get(api, 'acme', '/api/v1/forms?limit=100')).body as { items: Titled[] }
+    const served = (await pipeline.get(api, 'acme', '/api/v1/forms/repeated')).body as Titled
+    const listed = items.find(({ id }) => id === 'repeated')
+    expect([listed?.title, served.title]).toEqual([title, title])
+  }
+  const other = record(3, 'other')
+  // Both in one request, and then each against what is stored.
+  await pipeline.produce('forms', [record(3, 'first'), other])
+  await expectTitle('first')
+  await pipeline.produce('forms', [record(3, 'first'), record(3, 'first', { unserved: true })])
+  await pipeline.produce('forms', [other, record(2, 'late')])
+  await expectTitle('first')
+  const letters = await recordsOf(pipeline.kafka, pipeline.names['TOPIC_DEAD_LETTERS'] ?? '', [other.key])
+  expect(letters.map(({ value, headers }) => [String(value), String(headers['tidemark.path'])])).toEqual([
+    [other.value, 'revision'],
+    [other.value, 'revision'],
+  ])
+  const after = await outcomes()
+  expect(after.map((count, at) => count - (before[at] ?? 0))).toEqual([1, 3, 2])
+  expect(await indexer.metric('tidemark_revision_conflicts_total')).toBe(2)
+  await pipeline.produce('forms', [record(4, 'raised')])
+  await expectTitle('raised')
 })
 
 test('what Elasticsearch would refuse never leaves half of an entity, and stops nothing', async () => {
@@ -112,10 +131,8 @@ test('what Elasticsearch would refuse never leaves half of an entity, and stops 
 })
 
 test('indices that someone deleted are built anew from Kafka; until they are whole, readers are told 503', async () => {
-  await pipeline.createKeys(['acme'])
-  const forms = Array.from({ length: 50 }, (_, at) => formRecord(`f-${at}`, 1))
+  const forms = Array.from({ length: 50 }, (_, at) => formRecord(`f-${at}`))
   await pipeline.produce('forms', [...forms, { key: 'acme/poison', value: 'none' }])
-  const api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
   const letters = await records('dead-letter')
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
@@ -146,10 +163,9 @@ describe('without append times of the broker', () => {
     const without = await other.startIndexer()
     expect(without.log()).toContain('lacks message.timestamp.type=LogAppendTime')
     await other.createKeys(['acme'])
-    await other.produce('forms', [{ ...formRecord('a', 1), timestamp: '1' }])
+    await other.produce('forms', [{ ...formRecord('a'), timestamp: '1' }])
     await untilCommitted(other)
-    const api = await other.startApi()
-    const answer = await other.get(api, 'acme', '/api/v1/forms')
+    const answer = await other.get(await other.startApi(), 'acme', '/api/v1/forms')
     expect([answer.status, answer.headers.get('replica-watermark')]).toEqual([200, null])
   })
 })

@@ -67,18 +67,6 @@ async function read(
 }
 const idsDownFrom = (highest: number): string[] => Array.from({ length: 20 }, (_, at) => `s-${highest - at}`)
 
-/** Of all that run: other tests share the engine. */
-async function openSnapshots(): Promise<number> {
-  const { nodes } = await elasticsearch.nodes.stats({ metric: 'indices', index_metric: 'search', level: 'indices' })
-  const ofNode = Object.values(nodes)[0] as {
-    indices: { indices: Record<string, { search: { open_contexts: number } }> }
-  }
-  const ofIndex = Object.entries(ofNode.indices.indices).find(([name]) =>
-    name.startsWith(`${stored.prefix}-submissions`),
-  )
-  return ofIndex?.[1].search.open_contexts ?? 0
-}
-
 test('a page of an unchanged list is read again with one question, and its neighbours with hardly more', async () => {
   const { indexReader, asked } = watched()
   expect(await read(indexReader, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
@@ -98,7 +86,7 @@ test('a list of another version is counted anew, in few questions, and the older
   expect(await read(indexReader, second)).toEqual({ total: 320, ids: idsDownFrom(119) })
   expect(asked.toSorted()).toEqual(['DELETE _pit', 'POST _pit', ...Array(asked.length - 2).fill('POST _search')])
   expect(asked.length).toBeLessThanOrEqual(7)
-  await eventually(async () => (await openSnapshots()) === 1)
+  await eventually(async () => (await stored.openContexts()) === 1)
 })
 
 test('a list without a version is read anew each time, and leaves nothing open', async () => {
@@ -106,7 +94,7 @@ test('a list without a version is read anew each time, and leaves nothing open',
   expect(await read(indexReader, null)).toEqual({ total: 300, ids: idsDownFrom(99) })
   await store(300, 310)
   expect(await read(indexReader, null)).toEqual({ total: 310, ids: idsDownFrom(109) })
-  await eventually(async () => (await openSnapshots()) === 0)
+  await eventually(async () => (await stored.openContexts()) === 0)
 })
 
 test('a snapshot that has ended is opened again', async () => {
@@ -125,5 +113,5 @@ test('readers of several versions at once all get their page, and one snapshot i
   const versions = Array.from({ length: 40 }, (_, at) => `version-${at % 7}` as ListVersion)
   const pages = await Promise.all(versions.map((version) => read(indexReader, version)))
   for (const page of pages) expect(page).toEqual({ total: 300, ids: idsDownFrom(99) })
-  await eventually(async () => (await openSnapshots()) === 1)
+  await eventually(async () => (await stored.openContexts()) === 1)
 })

@@ -24,7 +24,6 @@ const slowest = [
   'fault/losslessPolling',
   'fault/skewedClocks',
   'integration/bounds',
-  'integration/repeatedRevisions',
   'integration/indexer',
   'contract/apiLargeRows',
   'contract/hostileHeaders',
