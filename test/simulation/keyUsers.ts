@@ -25,31 +25,45 @@ export class KeyUsers {
   readonly #process: SimulatedProcess
   readonly #keys: CreatedKey[] = []
   readonly #changing = new Set<Promise<unknown>>()
+  /** The settings area, once it has started. */
+  #settings: AccountKeyManager | undefined
 
+  /** Starts a settings area. */
   constructor(system: System) {
     this.#system = system
     this.#process = new SimulatedProcess(system.world, 'key users')
+    system.startSettings((settings) => {
+      this.#settings = settings
+    })
+  }
+
+  get haveSettings(): boolean {
+    return this.#settings !== undefined
+  }
+
+  /** Begins to use keys. */
+  start(): void {
     this.#process.run(() => {
-      this.#use().catch((error: unknown) => system.world.fail(error))
+      this.#use().catch((error: unknown) => this.#system.world.fail(error))
     })
   }
 
   /** The settings area is asked for a change. Whatever it answers but a success leaves open whether the change was made. */
-  create(keys: AccountKeyManager, team: string, name: string): void {
-    this.#change(async () => {
-      const { plaintext, key } = await keys.create({ team, name, by: 'owner' })
+  create(team: string, name: string): void {
+    this.#change(async (settings) => {
+      const { plaintext, key } = await settings.create({ team, name, by: 'owner' })
       this.#keys.push({ team, id: key.id, plaintext, gone: undefined, mayBeGone: false, mayBeDeleted: false })
     })
   }
 
-  end(keys: AccountKeyManager, team: string, which: number, how: 'revoke' | 'delete'): void {
+  end(team: string, which: number, how: 'revoke' | 'delete'): void {
     const own = this.#keys.filter((key) => key.team === team)
     const key = own[which % own.length]
     if (key === undefined) return
     key.mayBeGone = true
     key.mayBeDeleted ||= how === 'delete'
-    this.#change(async () => {
-      await keys[how]({ team, id: key.id, by: 'owner' })
+    this.#change(async (settings) => {
+      await settings[how]({ team, id: key.id, by: 'owner' })
       key.gone = how === 'revoke' ? (key.gone ?? 'revoked') : 'deleted'
     })
   }
@@ -59,9 +73,13 @@ export class KeyUsers {
   }
 
   /** Throws unless each team has ten slots at most, and its keys are those that were created and not deleted. */
-  async expectTruth(keys: AccountKeyManager): Promise<void> {
+  async expectTruth(): Promise<void> {
+    await this.#inSettings((settings) => this.#expectTruth(settings))
+  }
+
+  async #expectTruth(settings: AccountKeyManager): Promise<void> {
     for (const team of new Set(this.#keys.map((key) => key.team))) {
-      const held = await keys.list(team)
+      const held = await settings.list(team)
       if (held.length > maxKeys) throw new Violation('a team has at most ten keys', `${team} has ${held.length}`)
       for (const key of this.#keys.filter((each) => each.team === team)) {
         const state = held.find(({ id }) => id === key.id)?.state ?? 'deleted'
@@ -73,8 +91,14 @@ export class KeyUsers {
     }
   }
 
-  #change(change: () => Promise<void>): void {
-    const changing = change()
+  #inSettings<T>(act: (settings: AccountKeyManager) => T): T | undefined {
+    const [running] = this.#system.running('settings')
+    const settings = this.#settings
+    return settings && running?.process.run(() => act(settings))
+  }
+
+  #change(change: (settings: AccountKeyManager) => Promise<void>): void {
+    const changing = Promise.resolve(this.#inSettings(change))
       .catch((error: unknown) => {
         this.#system.world.note(`key change: ${error instanceof KeyRefused ? error.reason : String(error)}`)
       })

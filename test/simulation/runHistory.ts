@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
-import type { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { Checks } from './checks.ts'
 import { type SimulatedEngines, simulateEngines } from './engines/engines.ts'
+import { documentTopics, Happenings } from './happenings.ts'
 import {
   deletionsKeptMs,
   failingKey,
   type History,
   type HistoryEvent,
-  type Program,
   type Team,
   type Theme,
   teams,
@@ -18,7 +16,7 @@ import {
 import { SimulatedJournal } from './journal.ts'
 import { KeyUsers } from './keyUsers.ts'
 import { ask, ListFollower, type Observed, Poller, simulateFetch } from './readers.ts'
-import { type Running, System } from './system.ts'
+import { System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
 import { Violation, World } from './world/world.ts'
 
@@ -30,7 +28,6 @@ const pollMs = 200
 /** In every so-manieth history with a rebuild it is awaited that the rebuild removes the retired generation. */
 const removalEvery = 8
 const nodes = [0, 1]
-const documentTopics = ['forms', 'submissions'] as const
 const rebuildAgainMs = 5_000
 /** Of one team, two at once. */
 const pollersOf: Readonly<Record<Team, number>> = { acme: 2, acme2: 1 }
@@ -85,14 +82,10 @@ class Run {
   readonly #system: System
   readonly #journal = new SimulatedJournal()
   readonly #checks: Checks
+  readonly #happenings: Happenings
   readonly #outside: SimulatedProcess
   readonly #clocksAgree: boolean
-  #switchPause: Extract<HistoryEvent, { readonly kind: 'freeze-in-switch' }> | undefined
-  /** Rebuilds that have begun to close the old generation. */
-  readonly #blocking = new Set<Running>()
   #isHealed = false
-  #keys: AccountKeyManager | undefined
-  #users: KeyUsers | undefined
 
   constructor(world: World, history: History) {
     this.#world = world
@@ -105,10 +98,11 @@ class Run {
     )
     const clocks = { clocksAgree: this.#clocksAgree, redisAheadMs: Math.max(0, ...aheadMs) }
     this.#checks = new Checks(this.#system, this.#journal, clocks)
+    this.#happenings = new Happenings(this.#system, this.#journal)
     this.#outside = new SimulatedProcess(world, 'outside')
     world.afterCall = (engine, what, caller) => {
       this.#checks.afterCall(engine, what)
-      this.#pauseSwitch(what, caller)
+      this.#happenings.pauseSwitch(what, caller)
     }
   }
 
@@ -118,7 +112,7 @@ class Run {
 
   end(): void {
     for (const program of ['indexer', 'api', 'rebuild', 'settings'] as const)
-      for (const each of this.#system.running(program)) this.#system.kill(each)
+      for (const each of this.#system.running(program)) each.process.kill()
   }
 
   async #play(): Promise<void> {
@@ -146,11 +140,12 @@ class Run {
       const observed: Observed = new Map()
       return Array.from({ length: count }, (_, at) => new Poller(deps, team, `poller ${at + 1} of ${team}`, observed))
     })
-    if (this.#history.events.some(({ kind }) => kind.endsWith('-key'))) await this.#startSettings()
+    const changesKeys = this.#history.events.some(({ kind }) => kind.endsWith('-key'))
+    const users = changesKeys ? await this.#startKeyUsers() : undefined
     const followers = teams.map((team) => new ListFollower(deps, team, this.#history.followed[team]))
-    await this.#happen()
+    await this.#happenings.happen(this.#history.events)
     this.#heal()
-    await this.#users?.settled()
+    await users?.settled()
     /** A follower's second answer from here on was asked for when every document was there. */
     let answersBefore: readonly number[] | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
@@ -174,7 +169,7 @@ class Run {
     })
     this.#checks.expectFold()
     for (const follower of followers) follower.expectTruth()
-    await this.#expectKeys()
+    if (users !== undefined) await this.#expectKeys(users)
   }
 
   #isAbout(theme: Theme): boolean {
@@ -193,38 +188,12 @@ class Run {
       })
   }
 
-  #forgetDeletions(): void {
-    const { simulatedKafka } = this.#engines
-    const committed = simulatedKafka.committed(this.#system.config.CONSUMER_GROUP)
-    for (const topic of documentTopics) {
-      simulatedKafka.forgetDeletions(topic)
-      const left = new Set(simulatedKafka.log(topic).map(partitionAndOffset))
-      const read = new Map(
-        committed.filter((each) => each.topic === topic).map(({ partition, offset }) => [partition, offset]),
-      )
-      for (const record of this.#journal.entries)
-        if (record.topic === topic && record.value === null && record.offset >= (read.get(record.partition) ?? 0n))
-          if (!left.has(partitionAndOffset(record))) this.#journal.forget(record)
-    }
-  }
-
-  #append({ topic, key, value }: Pick<Extract<HistoryEvent, { kind: 'append' }>, 'topic' | 'key' | 'value'>): void {
-    const { partition, offset, appendedAtMs } = this.#engines.simulatedKafka.append(topic, key, value)
-    this.#journal.add({ topic, key, value, partition, offset, atMs: appendedAtMs })
-  }
-
-  async #startSettings(): Promise<void> {
-    this.#system.startSettings((keys) => {
-      this.#keys = keys
-    })
-    await this.#until('the settings area starts', startDeadlineMs, () => this.#keys !== undefined)
-    this.#users = new KeyUsers(this.#system)
-  }
-
-  #inSettings<T>(act: (keys: AccountKeyManager) => T): T | undefined {
-    const [running] = this.#system.running('settings')
-    const keys = this.#keys
-    return keys === undefined ? undefined : running?.process.run(() => act(keys))
+  async #startKeyUsers(): Promise<KeyUsers> {
+    const users = new KeyUsers(this.#system)
+    await this.#until('the settings area starts', startDeadlineMs, () => users.haveSettings)
+    users.start()
+    this.#happenings.users = users
+    return users
   }
 
   /** A key works once an indexer has applied its record. */
@@ -245,10 +214,10 @@ class Run {
   }
 
   /** The settings area answers once it is connected to Redis again, and all account keys were replayed that it has lost. */
-  async #expectKeys(): Promise<void> {
+  async #expectKeys(users: KeyUsers): Promise<void> {
     for (let waitedMs = 0; ; waitedMs += pollMs)
       try {
-        return await this.#inSettings((keys) => this.#users?.expectTruth(keys))
+        return await users.expectTruth()
       } catch (error) {
         if (error instanceof Violation || waitedMs > startDeadlineMs) throw error
         await sleep(pollMs)
@@ -262,189 +231,14 @@ class Run {
     }
   }
 
-  async #happen(): Promise<void> {
-    const beginMs = this.#world.nowMs
-    for (const event of this.#history.events) {
-      const waitMs = beginMs + event.atMs - this.#world.nowMs
-      if (waitMs > 0) await sleep(waitMs)
-      this.#apply(event)
-    }
-  }
-
-  #apply(event: HistoryEvent): void {
-    const [system, engines, world] = [this.#system, this.#engines, this.#world]
-    const { kind, atMs: _atMs, ...details } = event
-    world.note(`EVENT ${kind} ${JSON.stringify(details).slice(0, 160)}`)
-    switch (event.kind) {
-      case 'append':
-        this.#append(event)
-        break
-      case 'kill':
-      case 'stop':
-      case 'freeze':
-        this.#disturb(event)
-        break
-      case 'freeze-in-switch':
-        this.#switchPause = event
-        break
-      case 'start':
-        this.#start(event.program)
-        break
-      case 'weather':
-        world.setWeather(event.weather)
-        break
-      case 'outage':
-        world.cutOff(event.engine, undefined, event.forMs)
-        break
-      case 'cut-off':
-        world.cutOff(event.engine, this.#anyProcess(event.which), event.forMs)
-        break
-      case 'slow-calls':
-        world.slowDown(event.engine, this.#anyProcess(event.which), event.forMs)
-        break
-      case 'refuse-calls':
-        world.refuseCalls(event.engine, this.#anyProcess(event.which), event.share, event.forMs)
-        break
-      case 'rebalance':
-        engines.simulatedKafka.forceRebalance(system.config.CONSUMER_GROUP)
-        break
-      case 'sessions-end':
-        engines.simulatedKafka.endSessions(system.config.CONSUMER_GROUP)
-        break
-      case 'compact':
-        for (const topic of documentTopics) engines.simulatedKafka.compactCommitted(topic, system.config.CONSUMER_GROUP)
-        break
-      case 'forget-deletions':
-        this.#forgetDeletions()
-        break
-      case 'open-transaction':
-        engines.simulatedKafka.setTransaction(event.topic, true)
-        world.schedule(event.forMs, `the transaction in ${event.topic} ends`, undefined, () =>
-          engines.simulatedKafka.setTransaction(event.topic, false),
-        )
-        break
-      case 'leader-clock':
-        engines.simulatedKafka.setLeaderClockOffset(event.topic, event.partition, event.offsetMs)
-        break
-      case 'process-clock': {
-        const process = this.#anyProcess(event.which)
-        if (process !== undefined) process.clockOffsetMs = event.offsetMs
-        break
-      }
-      case 'engine-clock':
-        engines.clockOffsetsMs[event.engine] = event.offsetMs
-        break
-      case 'redis-restart':
-        engines.simulatedRedis.restart(event)
-        break
-      case 'redis-failover':
-        // To its clients a replica that lacks the last writes looks like a restart.
-        engines.simulatedRedis.restart({ losesLastMs: 500 })
-        break
-      case 'redis-flush':
-        engines.simulatedRedis.flush()
-        break
-      case 'redis-full':
-        engines.simulatedRedis.setFull(true)
-        world.schedule(event.forMs, 'Redis has memory again', undefined, () => engines.simulatedRedis.setFull(false))
-        break
-      case 'node-away':
-        engines.simulatedElasticsearch.loseNode(event.node)
-        world.schedule(event.noticedAfterMs, 'the master notices lost nodes', undefined, () =>
-          engines.simulatedElasticsearch.noticeLostNodes(),
-        )
-        world.schedule(event.forMs, `node ${event.node} is back`, undefined, () => this.#returnNode(event.node))
-        break
-      case 'refuse-writes':
-        engines.simulatedElasticsearch.refusesWrites = true
-        world.schedule(event.forMs, 'writes are accepted', undefined, () => {
-          engines.simulatedElasticsearch.refusesWrites = false
-        })
-        break
-      case 'delete-indices':
-        engines.simulatedElasticsearch.deleteIndices(`${system.config.INDEX_PREFIX}-*`)
-        break
-      case 'remove-aliases':
-        for (const kind of documentKinds)
-          engines.simulatedElasticsearch.deleteAlias(aliasOf(system.config.INDEX_PREFIX, kind))
-        break
-      case 'create-key':
-        this.#inSettings((keys) => this.#users?.create(keys, event.team, event.name))
-        break
-      case 'revoke-key':
-      case 'delete-key':
-        this.#inSettings((keys) =>
-          this.#users?.end(keys, event.team, event.which, event.kind === 'revoke-key' ? 'revoke' : 'delete'),
-        )
-        break
-    }
-  }
-
-  /** Pauses a rebuild if it has come to the step at which it is to pause. */
-  #pauseSwitch(what: string, caller: SimulatedProcess): void {
-    const pause = this.#switchPause
-    const rebuild = this.#system.running('rebuild').find(({ process }) => process === caller)
-    if (pause === undefined || rebuild === undefined) return
-    if (what.includes('_block')) this.#blocking.add(rebuild)
-    const hasCome = {
-      held: rebuild.isSwitching,
-      blocked: this.#blocking.has(rebuild),
-      replacing: this.#blocking.has(rebuild) && what.startsWith('GET') && what.includes('-v*'),
-    }
-    if (!hasCome[pause.step]) return
-    this.#switchPause = undefined
-    rebuild.process.freeze(pause.forMs)
-  }
-
-  #disturb(event: Extract<HistoryEvent, { readonly program: Program; readonly which: number }>): void {
-    const running = this.#system.running(event.program)
-    const target = running[event.which % running.length]
-    if (target === undefined) return
-    switch (event.kind) {
-      case 'kill':
-        this.#system.kill(target)
-        break
-      case 'stop':
-        target.stop()
-        break
-      case 'freeze':
-        target.process.freeze(event.forMs)
-    }
-  }
-
-  #start(program: Program): void {
-    switch (program) {
-      case 'indexer':
-        this.#system.startIndexer()
-        break
-      case 'api':
-        this.#system.startApi()
-        break
-      case 'rebuild':
-        this.#system.startRebuild((error) => {
-          const outcome = error === undefined ? 'succeeded' : `failed: ${(error as Error).message}`
-          this.#world.note(`rebuild ${outcome}`)
-        })
-    }
-  }
-
-  #anyProcess(which: number): SimulatedProcess | undefined {
-    const all = (['indexer', 'api'] as const).flatMap((program) => this.#system.running(program))
-    return all[which % all.length]?.process
-  }
-
-  #returnNode(node: number): void {
-    this.#engines.simulatedElasticsearch.returnNode(node).catch((error: unknown) => this.#world.fail(error))
-  }
-
   /** Ends what disturbs the system, so that everything has to become visible. */
   #heal(): void {
     this.#world.note('EVENT everything is healed')
     this.#isHealed = true
     this.#world.endOutages()
-    for (const node of nodes) this.#returnNode(node)
+    for (const node of nodes) this.#happenings.returnNode(node)
     this.#engines.simulatedElasticsearch.refusesWrites = false
-    this.#engines.simulatedRedis.setFull(false)
+    this.#engines.simulatedRedis.isFull = false
     for (const topic of [...documentTopics, 'account-keys']) this.#engines.simulatedKafka.setTransaction(topic, false)
     if (this.#system.running('indexer').length === 0) this.#system.startIndexer()
     if (this.#system.running('api').length === 0) this.#system.startApi()
@@ -473,7 +267,5 @@ class Run {
   }
 }
 
-const partitionAndOffset = (record: { readonly partition: number; readonly offset: bigint }): string =>
-  `${record.partition}/${record.offset}`
 const keyOf = (team: string): string => `rqp_acct_${sha256(team)}`
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')

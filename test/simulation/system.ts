@@ -105,7 +105,7 @@ export class System {
       }
       run()
         .then(() => onEnd(undefined), onEnd)
-        .finally(() => this.kill(running))
+        .finally(() => running.process.kill())
     })
   }
 
@@ -119,11 +119,6 @@ export class System {
         new AccountKeyManager({ store, sink, topics: service.config, log: service.log, nowMs: Date.now, randomBytes }),
       )
     })
-  }
-
-  /** Ends a process without any warning. */
-  kill({ process }: Running): void {
-    process.kill()
   }
 
   /** Sends a request from one process to one of the API. Rejects with `NoAnswer` after a while without an answer. */
@@ -183,7 +178,7 @@ export class System {
           const released = releasers
             .reverse()
             .reduce<Promise<unknown>>((before, each) => before.then(each).catch(() => undefined), Promise.resolve())
-          const end = (): void => this.kill(running)
+          const end = (): void => process.kill()
           setTimeout(end, stopDeadlineMs)
           released.then(end, end)
         })

@@ -96,16 +96,8 @@ class VirtualTimer {
     return this
   }
 
-  ref(): this {
-    return this
-  }
-
   unref(): this {
     return this
-  }
-
-  hasRef(): boolean {
-    return true
   }
 }
 

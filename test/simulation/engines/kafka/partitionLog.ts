@@ -36,12 +36,10 @@ const decodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0/decoder') 
   batchContext: { readonly firstOffset: string; readonly firstTimestamp: string },
 ) => Pick<LogRecord, 'key' | 'value' | 'headers'>
 
-/** What the bytes on the wire say of a record, and how many they are. */
-function onTheWire(record: SentRecord): Pick<LogRecord, 'key' | 'value' | 'headers'> & { readonly bytes: number } {
-  const { buffer } = encodeRecord(record)
-  const inside = new Decoder(buffer).readVarIntBytes()
-  const { key, value, headers } = decodeRecord(new Decoder(inside), { firstOffset: '0', firstTimestamp: '0' })
-  return { key, value, headers, bytes: buffer.length }
+/** What the bytes on the wire say of a record. */
+function onTheWire(record: SentRecord): Pick<LogRecord, 'key' | 'value' | 'headers'> {
+  const inside = new Decoder(encodeRecord(record).buffer).readVarIntBytes()
+  return decodeRecord(new Decoder(inside), { firstOffset: '0', firstTimestamp: '0' })
 }
 
 /** The records of one partition, with the clock of its leader. */

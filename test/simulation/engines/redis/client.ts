@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { Redis } from 'ioredis'
 import {
@@ -61,20 +60,8 @@ class SimulatedClient extends EventEmitter {
     this.#open = open
     this.#network = network
     this.#onCommand = onCommand
-    for (const name of names) this.#define(name, (args) => this.#send(name, args))
+    for (const name of names) Object.assign(this, { [name]: (...args: Argument[]) => this.#send(name, textsOf(args)) })
     this.#connect()
-  }
-
-  /** Defines a method that runs a script by its hash, and sends the script itself to a server that does not know it. */
-  defineCommand(name: string, { lua, numberOfKeys }: { readonly lua: string; readonly numberOfKeys: number }): void {
-    const sha = createHash('sha1').update(lua).digest('hex')
-    this.#define(name, async (args) => {
-      const values = [String(numberOfKeys), ...args]
-      return await this.#send('evalsha', [sha, ...values]).catch((error: Error) => {
-        if (!error.message.startsWith('NOSCRIPT')) throw error
-        return this.#send('eval', [lua, ...values])
-      })
-    })
   }
 
   /** Commands that are sent together by `exec`, which never rejects. */
@@ -104,10 +91,6 @@ class SimulatedClient extends EventEmitter {
     this.#hasEnded = true
     clearTimeout(this.#reconnect)
     this.#drop(new Error('Connection is closed.'))
-  }
-
-  #define(name: string, run: (args: string[]) => Promise<unknown>): void {
-    Object.assign(this, { [name]: (...args: Argument[]) => run(textsOf(args)) })
   }
 
   #send(name: string, args: readonly string[]): Promise<unknown> {

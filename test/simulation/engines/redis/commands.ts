@@ -83,10 +83,9 @@ export const commands = {
 } as const satisfies Record<string, Command>
 
 /** The commands that Redis refuses when its memory is full. */
-export const growing: ReadonlySet<string> = new Set(['set', 'mset', 'incrby', 'hset', 'sadd', 'zadd'])
-const changing: ReadonlySet<string> = new Set([...growing, 'del', 'expire', 'pexpire', 'hdel', 'zrem'])
-/** Whether a command writes, whatever it finds. */
-export const isWrite = (name: string): boolean => changing.has(name)
+export const growing: ReadonlySet<string> = new Set(['set', 'mset', 'incrby', 'hset', 'sadd'])
+/** The commands that write, whatever they find. */
+export const writing: ReadonlySet<string> = new Set([...growing, 'del', 'expire', 'pexpire', 'hdel', 'srem'])
 
 const textOf = (keys: Keyspace, key: string): string | null => keys.read('string', key)?.text ?? null
 const fieldsOf = (keys: Keyspace, key: string): ReadonlyMap<string, string> =>

@@ -88,15 +88,12 @@ export class Keyspace {
       .slice(0, count)
   }
 
-  /** Forgets what was written in the last `lastMs` of its clock; everything with `Infinity`. */
+  /** Forgets what was written in the last `lastMs` of its clock. */
   lose(lastMs: number): void {
-    if (lastMs === Number.POSITIVE_INFINITY) this.#entries.clear()
-    else if (lastMs > historyMs) throw new RangeError(`the state of ${lastMs} ms ago is not kept`)
+    if (lastMs > historyMs) throw new RangeError(`the state of ${lastMs} ms ago is not kept`)
     const lostFromMs = this.#nowMs() - lastMs
     const kept = this.#history.findLastIndex(({ atMs }) => atMs <= lostFromMs) + 1
-    for (const { key, before } of this.#history.splice(kept).reverse()) {
-      if (lastMs !== Number.POSITIVE_INFINITY) this.#set(key, before)
-    }
+    for (const { key, before } of this.#history.splice(kept).reverse()) this.#set(key, before)
   }
 
   #find(key: string): Entry | undefined {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { OnCommand, RedisConnection } from '../../../../src/core/stores/redis.ts'
 import type { Host, Network } from '../../network.ts'
 import { connectSimulated } from './client.ts'
-import { commands, growing, isWrite, type Reply } from './commands.ts'
+import { commands, growing, type Reply, writing } from './commands.ts'
 import { Keyspace, ReplyError } from './keyspace.ts'
 import { runLua } from './lua.ts'
 import { Session } from './session.ts'
@@ -18,7 +18,8 @@ export class SimulatedRedis {
   readonly #scripts = new Map<string, string>()
   readonly #sessions = new Set<Session>()
   #runId: string
-  #isFull = false
+  /** Whether its memory is full: it reads, but refuses what would take more memory. */
+  isFull = false
 
   constructor(host: Host) {
     this.#host = host
@@ -31,7 +32,7 @@ export class SimulatedRedis {
     return connectSimulated(() => this.#open(), network, prefix, onCommand)
   }
 
-  /** Starts again without what was written in the last milliseconds of its clock (a minute at most), or empty with `Infinity`. */
+  /** Starts again without what was written in the last milliseconds of its clock (a minute at most). */
   restart({ losesLastMs }: { readonly losesLastMs: number }): void {
     for (const session of this.#sessions) session.close()
     this.#sessions.clear()
@@ -42,11 +43,6 @@ export class SimulatedRedis {
 
   flush(): void {
     this.#keys.flush()
-  }
-
-  /** Its memory is full, or is not any more: it reads, but refuses what would take more memory. */
-  setFull(isFull: boolean): void {
-    this.#isFull = isFull
   }
 
   get runId(): string {
@@ -83,7 +79,7 @@ export class SimulatedRedis {
   }
 
   #refuseWhenFull(name: string): void {
-    if (this.#isFull && growing.has(name))
+    if (this.isFull && growing.has(name))
       throw new ReplyError("OOM command not allowed when used memory > 'maxmemory'.")
   }
 
@@ -103,7 +99,7 @@ export class SimulatedRedis {
     return runLua(script, values.slice(0, names), values.slice(names), (name, args) => {
       // A script that has written goes on to its end.
       if (!hasWritten) this.#refuseWhenFull(name)
-      hasWritten ||= isWrite(name)
+      hasWritten ||= writing.has(name)
       return this.#command(name, args)
     })
   }

@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
+import type { SimulatedEngines } from './engines/engines.ts'
+import type { HistoryEvent, Program } from './history.ts'
+import type { SimulatedJournal } from './journal.ts'
+import type { KeyUsers } from './keyUsers.ts'
+import type { Running, System } from './system.ts'
+import type { SimulatedProcess } from './world/process.ts'
+import type { World } from './world/world.ts'
+
+export const documentTopics = ['forms', 'submissions'] as const
+
+type EventOf<Kind> = HistoryEvent extends infer E
+  ? E extends { readonly kind: infer Own }
+    ? Kind extends Own
+      ? E
+      : never
+    : never
+  : never
+
+/** Does to a system what happens to it from outside. */
+export class Happenings {
+  readonly #world: World
+  readonly #system: System
+  readonly #engines: SimulatedEngines
+  readonly #journal: SimulatedJournal
+  /** Set when the history changes keys. */
+  users: KeyUsers | undefined
+  #switchPause: EventOf<'freeze-in-switch'> | undefined
+  /** Rebuilds that have begun to close the old generation. */
+  readonly #blocking = new Set<Running>()
+
+  constructor(system: System, journal: SimulatedJournal) {
+    this.#world = system.world
+    this.#system = system
+    this.#engines = system.engines
+    this.#journal = journal
+  }
+
+  /** Lets the events of a history happen, each at its moment. */
+  async happen(events: readonly HistoryEvent[]): Promise<void> {
+    const beginMs = this.#world.nowMs
+    for (const event of events) {
+      const waitMs = beginMs + event.atMs - this.#world.nowMs
+      if (waitMs > 0) await sleep(waitMs)
+      this.#apply(event)
+    }
+  }
+
+  #apply(event: HistoryEvent): void {
+    const { kind, atMs: _atMs, ...details } = event
+    this.#world.note(`EVENT ${kind} ${JSON.stringify(details).slice(0, 160)}`)
+    const act = this.#acts[kind] as (event: HistoryEvent) => void
+    act(event)
+  }
+
+  readonly #acts: { readonly [Kind in HistoryEvent['kind']]: (event: EventOf<Kind>) => void } = {
+    append: (event) => this.#append(event),
+    kill: (event) => this.#target(event)?.process.kill(),
+    stop: (event) => this.#target(event)?.stop(),
+    freeze: (event) => this.#target(event)?.process.freeze(event.forMs),
+    'freeze-in-switch': (event) => {
+      this.#switchPause = event
+    },
+    start: ({ program }) => this.#start(program),
+    weather: ({ weather }) => this.#world.setWeather(weather),
+    outage: ({ engine, forMs }) => this.#world.cutOff(engine, undefined, forMs),
+    'cut-off': ({ engine, which, forMs }) => this.#world.cutOff(engine, this.#anyProcess(which), forMs),
+    'slow-calls': ({ engine, which, forMs }) => this.#world.slowDown(engine, this.#anyProcess(which), forMs),
+    'refuse-calls': ({ engine, which, share, forMs }) =>
+      this.#world.refuseCalls(engine, this.#anyProcess(which), share, forMs),
+    rebalance: () => this.#engines.simulatedKafka.forceRebalance(this.#system.config.CONSUMER_GROUP),
+    'sessions-end': () => this.#engines.simulatedKafka.endSessions(this.#system.config.CONSUMER_GROUP),
+    compact: () => {
+      for (const topic of documentTopics)
+        this.#engines.simulatedKafka.compactCommitted(topic, this.#system.config.CONSUMER_GROUP)
+    },
+    'forget-deletions': () => this.#forgetDeletions(),
+    'open-transaction': ({ topic, forMs }) => {
+      const setOpen = (isOpen: boolean): void => this.#engines.simulatedKafka.setTransaction(topic, isOpen)
+      setOpen(true)
+      this.#world.schedule(forMs, `the transaction in ${topic} ends`, undefined, () => setOpen(false))
+    },
+    'leader-clock': ({ topic, partition, offsetMs }) =>
+      this.#engines.simulatedKafka.setLeaderClockOffset(topic, partition, offsetMs),
+    'process-clock': ({ which, offsetMs }) => {
+      const process = this.#anyProcess(which)
+      if (process !== undefined) process.clockOffsetMs = offsetMs
+    },
+    'engine-clock': ({ engine, offsetMs }) => {
+      this.#engines.clockOffsetsMs[engine] = offsetMs
+    },
+    'redis-restart': (event) => this.#engines.simulatedRedis.restart(event),
+    // To its clients a replica that lacks the last writes looks like a restart.
+    'redis-failover': () => this.#engines.simulatedRedis.restart({ losesLastMs: 500 }),
+    'redis-flush': () => this.#engines.simulatedRedis.flush(),
+    'redis-full': ({ forMs }) => {
+      const { simulatedRedis } = this.#engines
+      simulatedRedis.isFull = true
+      this.#world.schedule(forMs, 'Redis has memory again', undefined, () => {
+        simulatedRedis.isFull = false
+      })
+    },
+    'node-away': ({ node, noticedAfterMs, forMs }) => {
+      const { simulatedElasticsearch } = this.#engines
+      simulatedElasticsearch.loseNode(node)
+      this.#world.schedule(noticedAfterMs, 'the master notices lost nodes', undefined, () =>
+        simulatedElasticsearch.noticeLostNodes(),
+      )
+      this.#world.schedule(forMs, `node ${node} is back`, undefined, () => this.returnNode(node))
+    },
+    'refuse-writes': ({ forMs }) => {
+      const { simulatedElasticsearch } = this.#engines
+      simulatedElasticsearch.refusesWrites = true
+      this.#world.schedule(forMs, 'writes are accepted', undefined, () => {
+        simulatedElasticsearch.refusesWrites = false
+      })
+    },
+    'delete-indices': () => this.#engines.simulatedElasticsearch.deleteIndices(`${this.#system.config.INDEX_PREFIX}-*`),
+    'remove-aliases': () => {
+      for (const kind of documentKinds)
+        this.#engines.simulatedElasticsearch.deleteAlias(aliasOf(this.#system.config.INDEX_PREFIX, kind))
+    },
+    'create-key': ({ team, name }) => this.users?.create(team, name),
+    'revoke-key': ({ team, which }) => this.users?.end(team, which, 'revoke'),
+    'delete-key': ({ team, which }) => this.users?.end(team, which, 'delete'),
+  }
+
+  /** Pauses a rebuild if it has come to the step at which it is to pause. */
+  pauseSwitch(what: string, caller: SimulatedProcess): void {
+    const pause = this.#switchPause
+    const rebuild = this.#system.running('rebuild').find(({ process }) => process === caller)
+    if (pause === undefined || rebuild === undefined) return
+    if (what.includes('_block')) this.#blocking.add(rebuild)
+    const hasCome = {
+      held: rebuild.isSwitching,
+      blocked: this.#blocking.has(rebuild),
+      replacing: this.#blocking.has(rebuild) && what.startsWith('GET') && what.includes('-v*'),
+    }
+    if (!hasCome[pause.step]) return
+    this.#switchPause = undefined
+    rebuild.process.freeze(pause.forMs)
+  }
+
+  #target({ program, which }: { readonly program: Program; readonly which: number }): Running | undefined {
+    const running = this.#system.running(program)
+    return running[which % running.length]
+  }
+
+  #start(program: Program): void {
+    switch (program) {
+      case 'indexer':
+        this.#system.startIndexer()
+        break
+      case 'api':
+        this.#system.startApi()
+        break
+      case 'rebuild':
+        this.#system.startRebuild((error) => {
+          const outcome = error === undefined ? 'succeeded' : `failed: ${(error as Error).message}`
+          this.#world.note(`rebuild ${outcome}`)
+        })
+    }
+  }
+
+  #anyProcess(which: number): SimulatedProcess | undefined {
+    const all = (['indexer', 'api'] as const).flatMap((program) => this.#system.running(program))
+    return all[which % all.length]?.process
+  }
+
+  returnNode(node: number): void {
+    this.#engines.simulatedElasticsearch.returnNode(node).catch((error: unknown) => this.#world.fail(error))
+  }
+
+  #forgetDeletions(): void {
+    const { simulatedKafka } = this.#engines
+    const committed = simulatedKafka.committed(this.#system.config.CONSUMER_GROUP)
+    for (const topic of documentTopics) {
+      simulatedKafka.forgetDeletions(topic)
+      const left = new Set(simulatedKafka.log(topic).map(partitionAndOffset))
+      const read = new Map(
+        committed.filter((each) => each.topic === topic).map(({ partition, offset }) => [partition, offset]),
+      )
+      for (const record of this.#journal.entries)
+        if (record.topic === topic && record.value === null && record.offset >= (read.get(record.partition) ?? 0n))
+          if (!left.has(partitionAndOffset(record))) this.#journal.forget(record)
+    }
+  }
+
+  #append({ topic, key, value }: EventOf<'append'>): void {
+    const { partition, offset, appendedAtMs } = this.#engines.simulatedKafka.append(topic, key, value)
+    this.#journal.add({ topic, key, value, partition, offset, atMs: appendedAtMs })
+  }
+}
+
+const partitionAndOffset = (record: { readonly partition: number; readonly offset: bigint }): string =>
+  `${record.partition}/${record.offset}`
