@@ -316,7 +316,7 @@ describe('the real and the simulated Kafka', () => {
     })
     expect(simulated).toEqual(real)
     const { kafka } = simulatedKafka()
-    kafka.createTopic({ topic: 'forms', partitions: 7, settings: {} })
+    kafka.topics.create({ topic: 'forms', partitions: 7, settings: {} })
     expect(keys.map((key) => kafka.append('forms', key, null).partition)).toEqual(real)
   })
 

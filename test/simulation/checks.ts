@@ -29,16 +29,14 @@ export class Checks {
   readonly #system: System
   readonly #engines: SimulatedEngines
   readonly #journal: SimulatedJournal
-  readonly #clocksAgree: boolean
-  readonly #redisAheadMs: number
+  readonly #clocks: Clocks
   #publishedMs = 0
 
-  constructor(system: System, journal: SimulatedJournal, { clocksAgree, redisAheadMs }: Clocks) {
+  constructor(system: System, journal: SimulatedJournal, clocks: Clocks) {
     this.#system = system
     this.#engines = system.engines
     this.#journal = journal
-    this.#clocksAgree = clocksAgree
-    this.#redisAheadMs = redisAheadMs
+    this.#clocks = clocks
   }
 
   /** To be called after an engine has done what it was asked for. */
@@ -77,7 +75,7 @@ export class Checks {
     const { published, run, ...others } = this.#engines.simulatedRedis.hash(
       `${this.#system.config.INDEX_PREFIX}:watermark`,
     )
-    const latestMs = this.#system.world.nowMs + this.#redisAheadMs
+    const latestMs = this.#system.world.nowMs + this.#clocks.redisAheadMs
     for (const [name, value] of Object.entries({ published, ...others }))
       if ((name === 'published' || name.includes('/')) && Number(value) > latestMs)
         throw new Violation('no watermark is in the future', `${name} is at ${new Date(Number(value)).toISOString()}`)
@@ -85,7 +83,7 @@ export class Checks {
     const publishedMs = Number(published)
     if (publishedMs === this.#publishedMs) return
     this.#publishedMs = publishedMs
-    if (!this.#clocksAgree) return
+    if (!this.#clocks.clocksAgree) return
     this.#expectVisible('the watermark is never above the truth', (record) => record.atMs < publishedMs)
   }
 

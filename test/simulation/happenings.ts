@@ -69,15 +69,15 @@ export class Happenings {
     'slow-calls': ({ engine, which, forMs }) => this.#world.slowDown(engine, this.#anyProcess(which), forMs),
     'refuse-calls': ({ engine, which, share, forMs }) =>
       this.#world.refuseCalls(engine, this.#anyProcess(which), share, forMs),
-    rebalance: () => this.#engines.simulatedKafka.forceRebalance(this.#system.config.CONSUMER_GROUP),
-    'sessions-end': () => this.#engines.simulatedKafka.endSessions(this.#system.config.CONSUMER_GROUP),
+    rebalance: () => this.#engines.simulatedKafka.group(this.#system.config.CONSUMER_GROUP).rebalance(),
+    'sessions-end': () => this.#engines.simulatedKafka.group(this.#system.config.CONSUMER_GROUP).endSessions(),
     compact: () => {
       for (const topic of documentTopics)
         this.#engines.simulatedKafka.compactCommitted(topic, this.#system.config.CONSUMER_GROUP)
     },
     'forget-deletions': () => this.#forgetDeletions(),
     'open-transaction': ({ topic, forMs }) => {
-      const setOpen = (isOpen: boolean): void => this.#engines.simulatedKafka.setTransaction(topic, isOpen)
+      const setOpen = (isOpen: boolean): void => this.#engines.simulatedKafka.topics.setTransaction(topic, isOpen)
       setOpen(true)
       this.#world.schedule(forMs, `the transaction in ${topic} ends`, undefined, () => setOpen(false))
     },

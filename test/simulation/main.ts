@@ -76,15 +76,8 @@ async function runMany({ first, seeds, processes, digests, mutant }: Options): P
   const traces = new Map<number, string | undefined>()
   let done = 0
   const children = Array.from({ length: Math.min(processes, seeds) }, (_, at) => {
-    const own = [
-      '--first',
-      String(first + at),
-      '--seeds',
-      String(seeds - at),
-      '--processes',
-      String(Math.min(processes, seeds)),
-    ]
-    const child = fork(program, [...process.argv.slice(2), ...own])
+    const share = ['--first', first + at, '--seeds', seeds - at, '--processes', Math.min(processes, seeds)]
+    const child = fork(program, [...process.argv.slice(2), ...share.map(String)])
     child.on('message', (told: Told) => {
       report.progress('seeds', ++done, seeds)
       traces.set(told.seed, told.digest)
@@ -117,7 +110,8 @@ async function runOne(seed: number, { events, trace, digests }: Options, simulat
   const outcome = await runHistory(history)
   const isShrunk = outcome.violation !== undefined && events === undefined
   const smallest = isShrunk ? await shrink(outcome, shrinkRuns) : outcome
-  const shown = outcome.violation === undefined ? outcome : await withStacks(() => runHistory(smallest.history))
+  Error.stackTraceLimit = shownStackLines
+  const shown = outcome.violation === undefined ? outcome : await runHistory(smallest.history)
   const lines = shown.trace
   if (trace) process.stdout.write(`${lines.join('\n')}\n`)
   else if (shown.violation !== undefined) process.stdout.write(`${lines.slice(-tracedLines).join('\n')}\n`)
@@ -130,15 +124,6 @@ async function runOne(seed: number, { events, trace, digests }: Options, simulat
       `again, with the whole trace: npm run simulate -- --seed ${seed} --events ${eventNumbers(whole, shown.history).join(',')} --trace\n`,
     )
   process.exitCode = 1
-}
-
-async function withStacks<T>(act: () => Promise<T>): Promise<T> {
-  Error.stackTraceLimit = shownStackLines
-  try {
-    return await act()
-  } finally {
-    Error.stackTraceLimit = 0
-  }
 }
 
 type Simulation = Awaited<ReturnType<typeof loadSimulation>>

@@ -105,6 +105,15 @@ const described = (items: ReadonlyMap<string, Item>): string =>
     .sort()
     .join(' ') || 'nothing'
 
+/** What an answer with a whole list says: of each entity by `<team>/<id>`, the revision. */
+type Seen = {
+  readonly topic: DocumentTopic
+  readonly found: ReadonlyMap<string, number>
+  readonly isNotModified: boolean
+  /** Names the answer. */
+  readonly what: string
+}
+
 type Question = { readonly topic: DocumentTopic; readonly url: string; readonly isWhole: boolean }
 
 /** A client that asks for lists and single entities again and again, with the ETags of what it holds. */
@@ -176,8 +185,10 @@ export class Poller {
     const items = status === 304 ? (this.#held.get(question.url)?.items ?? []) : this.#itemsIn(question, body)
     const what = `${status} to ${this.#process.name} for ${question.url}`
     if (question.isWhole) {
-      if (watermarkMs !== undefined) this.#expectPromise(question.topic, items, watermarkMs, status === 304, what)
-      this.#expectNoFallback(question.topic, items, known, status === 304, what)
+      const found = new Map(items.map((item) => [`${this.#team}/${item.id}`, revisionIn(item)]))
+      const seen = { topic: question.topic, found, isNotModified: status === 304, what }
+      if (watermarkMs !== undefined) this.#expectPromise(seen, watermarkMs)
+      this.#expectNoFallback(seen, known)
     }
     if (watermarkMs !== undefined) {
       if (watermarkMs < this.#watermarkMs)
@@ -209,22 +220,15 @@ export class Poller {
   }
 
   /** What the watermark promises is in the answer. */
-  #expectPromise(
-    topic: DocumentTopic,
-    items: readonly Item[],
-    watermarkMs: number,
-    isNotModified: boolean,
-    what: string,
-  ): void {
-    if (!this.#deps.clocksAgree) return
-    const found = new Map(items.map((item) => [`${this.#team}/${item.id}`, revisionIn(item)]))
-    const promised = this.#deps.journal.revisions(topic, (record) => record.atMs < watermarkMs)
-    for (const [key, version] of promised) {
+  #expectPromise({ topic, found, isNotModified, what }: Seen, watermarkMs: number): void {
+    const { clocksAgree, journal } = this.#deps
+    if (!clocksAgree) return
+    for (const [key, version] of journal.revisions(topic, (record) => record.atMs < watermarkMs)) {
       if (!key.startsWith(`${this.#team}/`)) continue
       const isThere =
         version === gone
           ? !found.has(key)
-          : (found.get(key) ?? (this.#deps.journal.isDeleted(topic, key) ? version : 0)) >= version
+          : (found.get(key) ?? (journal.isDeleted(topic, key) ? version : 0)) >= version
       if (!isThere)
         throw new Violation(
           isNotModified ? 'no 304 for changed data' : 'the watermark is never above the truth',
@@ -234,26 +238,20 @@ export class Poller {
   }
 
   /** No entity is older than in an answer that had come before this was asked for. */
-  #expectNoFallback(
-    topic: DocumentTopic,
-    items: readonly Item[],
-    known: Observed,
-    isNotModified: boolean,
-    what: string,
-  ): void {
+  #expectNoFallback({ topic, found, isNotModified, what }: Seen, known: Observed): void {
     const { journal, searchesAnswer } = this.#deps
-    const found = new Map(items.map((item) => [`${topic} ${this.#team}/${item.id}`, revisionIn(item)]))
-    const own = [...known].filter(([name]) => name.startsWith(`${topic} ${this.#team}/`))
-    for (const [name, version] of searchesAnswer ? own : []) {
-      const now = found.get(name) ?? (journal.isDeleted(topic, name.slice(topic.length + 1)) ? gone : 0)
-      if (now < version)
+    for (const [name, version] of known) {
+      const [of, key = ''] = name.split(' ')
+      if (of !== topic) continue
+      const now = found.get(key) ?? (journal.isDeleted(topic, key) ? gone : 0)
+      if (searchesAnswer && now < version)
         throw new Violation(
           isNotModified ? 'no 304 for changed data' : 'no reader is led back',
           `${what}: ${name} is at ${now}, after ${version}`,
         )
+      if (!found.has(key)) this.#observe(name, gone)
     }
-    for (const [name, version] of found) this.#observe(name, version)
-    for (const [name] of own) if (!found.has(name)) this.#observe(name, gone)
+    for (const [key, version] of found) this.#observe(`${topic} ${key}`, version)
   }
 
   #observe(name: string, version: number): void {

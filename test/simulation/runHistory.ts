@@ -123,7 +123,7 @@ class Run {
     for (let each = 0; each < indexerCount; each++) system.startIndexer()
     for (let each = 0; each < apiCount; each++) system.startApi()
     await this.#until('topics exist', startDeadlineMs, () =>
-      this.#engines.simulatedKafka.hasTopic(system.config.TOPIC_KEY_AUDIT),
+      this.#engines.simulatedKafka.topics.has(system.config.TOPIC_KEY_AUDIT),
     )
     for (const team of teams) this.#appendKey(team)
     for (const team of teams) await this.#untilAnswered(team)
@@ -178,7 +178,7 @@ class Run {
 
   #createForgetfulTopics(): void {
     for (const topic of documentTopics)
-      this.#engines.simulatedKafka.createTopic({
+      this.#engines.simulatedKafka.topics.create({
         ...{ topic, partitions: 4 },
         settings: {
           'cleanup.policy': 'compact',
@@ -239,7 +239,8 @@ class Run {
     for (const node of nodes) this.#happenings.returnNode(node)
     this.#engines.simulatedElasticsearch.refusesWrites = false
     this.#engines.simulatedRedis.isFull = false
-    for (const topic of [...documentTopics, 'account-keys']) this.#engines.simulatedKafka.setTransaction(topic, false)
+    for (const topic of [...documentTopics, 'account-keys'])
+      this.#engines.simulatedKafka.topics.setTransaction(topic, false)
     if (this.#system.running('indexer').length === 0) this.#system.startIndexer()
     if (this.#system.running('api').length === 0) this.#system.startApi()
     if (this.#isAbout('forgotten-deletions')) this.#rebuildUntilDone()

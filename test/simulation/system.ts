@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http'
 import inject from 'light-my-request'
-import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { rebuild } from '../../indexer/generations/rebuild.ts'
 import { startIndexer } from '../../indexer/indexer.ts'
@@ -156,7 +155,9 @@ export class System {
   }
 
   #start(program: Running['program'], start: (service: Service, running: Running) => Promise<unknown>): void {
-    const process = this.#process(program)
+    const count = (this.#counts.get(program) ?? 0) + 1
+    this.#counts.set(program, count)
+    const process = new SimulatedProcess(this.world, `${program}-${count}`)
     this.world.note(`${process.name} starts`)
     const stopping = new AbortController()
     const releasers: (() => Promise<unknown>)[] = []
@@ -188,23 +189,13 @@ export class System {
     const service: Service = {
       config: this.config,
       engines: this.engines,
-      log: this.#logOf(process),
+      log: createLog({ name: process.name, level: 'info' }, { write: (line) => this.world.note(line.trimEnd()) }),
       metrics: new Registry(),
       signal: stopping.signal,
       release: (_what, releaser) => releasers.push(releaser),
       fail,
     }
     process.run(() => start(service, running)).catch(fail)
-  }
-
-  #process(program: string): SimulatedProcess {
-    const count = (this.#counts.get(program) ?? 0) + 1
-    this.#counts.set(program, count)
-    return new SimulatedProcess(this.world, `${program}-${count}`)
-  }
-
-  #logOf(process: SimulatedProcess): Logger {
-    return createLog({ name: process.name, level: 'info' }, { write: (line) => this.world.note(line.trimEnd()) })
   }
 }
 

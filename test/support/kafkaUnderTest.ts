@@ -70,14 +70,14 @@ export function simulatedKafka(): KafkaUnderTest & { readonly kafka: SimulatedKa
   return {
     kafka,
     client: () => kafka.client(localNetwork),
-    addPartition: async (topic) => kafka.addPartition(topic),
+    addPartition: async (topic) => kafka.topics.addPartition(topic),
     deleteBelow: async (topic, partition, offset) => kafka.deleteBelow(topic, partition, offset),
     beginTransaction: async (topic) => {
-      kafka.setTransaction(topic, true)
-      return async () => kafka.setTransaction(topic, false)
+      kafka.topics.setTransaction(topic, true)
+      return async () => kafka.topics.setTransaction(topic, false)
     },
     createCompacted: async (topic) =>
-      kafka.createTopic({ topic, partitions: 1, settings: { 'cleanup.policy': 'compact' } }),
+      kafka.topics.create({ topic, partitions: 1, settings: { 'cleanup.policy': 'compact' } }),
     compact: async (topic) => {
       kafka.append(topic, fillerKey, null)
       kafka.compact(topic)

@@ -86,15 +86,9 @@ export class Catalog {
   /** The index that an alias writes to. */
   writeIndexOf(alias: string): Index {
     const aliased = this.all().filter(({ aliases }) => aliases.has(alias))
-    if (aliased.length === 0) throw aliasRequired(alias)
-    const [only, ...others] = aliased.filter(
-      ({ aliases }) => aliased.length === 1 || aliases.get(alias)?.is_write_index === true,
-    )
-    if (only === undefined || others.length > 0)
-      throw new Refusal(400, {
-        type: 'illegal_argument_exception',
-        reason: `no write index is defined for alias [${alias}]`,
-      })
+    const [only, ...others] = aliased
+    if (only === undefined) throw aliasRequired(alias)
+    if (others.length > 0) throw notSimulated('writes to several indices')
     return only
   }
 
@@ -108,7 +102,6 @@ export class Catalog {
         index_uuid: known.uuid,
         index: name,
       })
-    for (const alias of Object.keys(body.aliases ?? {})) this.#expectNoIndex(alias)
     this.#indices.set(name, new Index(name, { uuid: this.#newUuid(), createdAtMs: this.#clock() }, body, this.#nodes))
   }
 
@@ -131,7 +124,6 @@ export class Catalog {
       expectOnly([], others, 'the aliases')
       if (add !== undefined) {
         const { index, alias, ...options } = add
-        this.#expectNoIndex(alias)
         draftOf(index).set(alias, options)
       }
       if (remove === undefined || draftOf(remove.index).delete(remove.alias)) continue
@@ -142,12 +134,6 @@ export class Catalog {
     if (first !== undefined && missing.length === actions.length) throw aliasesNotFound(first)
     for (const [index, draft] of drafts) index.aliases = draft
     return { acknowledged: true, errors: missing.length > 0 }
-  }
-
-  #expectNoIndex(alias: string): void {
-    if (!this.#indices.has(alias)) return
-    const reason = `Invalid alias name [${alias}]: an index, data stream, or ESQL view exists with the same name as the alias`
-    throw new Refusal(400, { type: 'invalid_alias_name_exception', reason })
   }
 }
 

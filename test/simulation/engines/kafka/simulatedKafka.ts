@@ -2,13 +2,15 @@ import type { Kafka } from 'kafkajs'
 import { type Logger, pino } from 'pino'
 import { connectKafka } from '../../../../src/core/kafka/client.ts'
 import { type KafkaSink, kafkaSink } from '../../../../src/core/kafka/sink.ts'
-import { type KafkaSource, kafkaSource, type NewTopic } from '../../../../src/core/kafka/source.ts'
+import { type KafkaSource, kafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { RecordHeaders } from '../../../../src/core/kafka/sourceRecord.ts'
 import { readConfig } from '../../../../src/core/process/config.ts'
 import type { Host, Network } from '../../network.ts'
 import { address, Broker } from './broker.ts'
 import { type BrokerPool, replaceSockets } from './connection.ts'
+import type { Group } from './group.ts'
 import type { Compaction, LogRecord, PartitionLog } from './partitionLog.ts'
+import type { Topics } from './topics.ts'
 
 /** A record, and where it was appended. */
 type PlacedRecord = LogRecord & { readonly topic: string; readonly partition: number }
@@ -24,6 +26,14 @@ export class SimulatedKafka {
     this.#broker = new Broker(host)
   }
 
+  get topics(): Topics {
+    return this.#broker.topics
+  }
+
+  group(groupId: string): Group {
+    return this.#broker.coordinator.group(groupId)
+  }
+
   /** What one process uses to read and append. */
   client(
     network: Network,
@@ -33,14 +43,6 @@ export class SimulatedKafka {
     return { openSource: () => kafkaSource(kafka), sink: kafkaSink(kafka) }
   }
 
-  createTopic(topic: NewTopic): void {
-    this.#broker.topics.create(topic)
-  }
-
-  addPartition(topic: string): void {
-    this.#broker.topics.addPartition(topic)
-  }
-
   /** Appends a record at once, as a producer elsewhere does. */
   append(
     topic: string,
@@ -48,17 +50,13 @@ export class SimulatedKafka {
     value: Buffer | string | null,
     headers?: RecordHeaders,
   ): PlacedRecord {
-    const partition = this.#broker.topics.partitionOf(topic, key)
-    return { topic, partition, ...this.#broker.topics.append({ topic, partition }, { key, value, headers }) }
-  }
-
-  hasTopic(topic: string): boolean {
-    return this.#broker.topics.has(topic)
+    const partition = this.topics.partitionOf(topic, key)
+    return { topic, partition, ...this.topics.append({ topic, partition }, { key, value, headers }) }
   }
 
   /** The records of a topic that are left, partition by partition. */
   log(topic: string): PlacedRecord[] {
-    return this.#broker.topics
+    return this.topics
       .partitions(topic)
       .flatMap((log, partition) => log.records().map((record) => ({ topic, partition, ...record })))
   }
@@ -70,7 +68,7 @@ export class SimulatedKafka {
 
   /** Compacts every partition of a topic. */
   compact(topic: string, compaction: Compaction = {}): void {
-    for (const log of this.#broker.topics.partitions(topic)) log.compact(compaction)
+    for (const log of this.topics.partitions(topic)) log.compact(compaction)
   }
 
   /** Compacts what a group has committed of a topic, as a compaction lag does that is longer than the group's. */
@@ -81,7 +79,7 @@ export class SimulatedKafka {
 
   /** Forgets what was deleted in a topic, as compaction does with deletions that are old enough. */
   forgetDeletions(topic: string): void {
-    for (const log of this.#broker.topics.partitions(topic)) log.forgetDeletions()
+    for (const log of this.topics.partitions(topic)) log.forgetDeletions()
   }
 
   /** Removes the records of a partition below an offset, as retention does. */
@@ -91,27 +89,12 @@ export class SimulatedKafka {
 
   /** Sets how far the clock of a partition's leader, or of all leaders of the topic, is ahead (ms); append times may step back. */
   setLeaderClockOffset(topic: string, partition: number | undefined, ms: number): void {
-    const logs = partition === undefined ? this.#broker.topics.partitions(topic) : [this.#log(topic, partition)]
+    const logs = partition === undefined ? this.topics.partitions(topic) : [this.#log(topic, partition)]
     for (const log of logs) log.clockOffsetMs = ms
   }
 
-  /** Begins a transaction in every partition of a topic, or ends the open ones. */
-  setTransaction(topic: string, isOpen: boolean): void {
-    this.#broker.topics.setTransaction(topic, isOpen)
-  }
-
-  /** Makes every member of a group join again. */
-  forceRebalance(groupId: string): void {
-    this.#broker.coordinator.group(groupId).rebalance()
-  }
-
-  /** Takes every member of a group for dead, so that none of them is known any more. */
-  endSessions(groupId: string): void {
-    this.#broker.coordinator.group(groupId).endSessions()
-  }
-
   #log(topic: string, partition: number): PartitionLog {
-    const log = this.#broker.topics.find({ topic, partition })
+    const log = this.topics.find({ topic, partition })
     if (log === undefined) throw new Error(`${topic}/${partition} is not there`)
     return log
   }

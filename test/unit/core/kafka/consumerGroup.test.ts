@@ -17,16 +17,16 @@ async function setting() {
   }
   const kafka = new SimulatedKafka(localHost())
   const on = closed(new TopicUnderTest(kafka.client(network)))
-  kafka.createTopic({ topic: on.topic, partitions: 2, settings: {} })
+  kafka.topics.create({ topic: on.topic, partitions: 2, settings: {} })
   const reader = on.startReader()
   await eventually(async () => reader.assigned().length === 2)
   return { kafka, on, reader, losing }
 }
 
 test.each([
-  ['the coordinator has forgotten it', (kafka, { groupId }) => kafka.endSessions(groupId)],
-  ['a partition was added', (kafka, { topic }) => kafka.addPartition(topic)],
-  ['its group rebalances', (kafka, { groupId }) => kafka.forceRebalance(groupId)],
+  ['the coordinator has forgotten it', (kafka, { groupId }) => kafka.group(groupId).endSessions()],
+  ['a partition was added', (kafka, { topic }) => kafka.topics.addPartition(topic)],
+  ['its group rebalances', (kafka, { groupId }) => kafka.group(groupId).rebalance()],
 ] satisfies [string, (kafka: SimulatedKafka, on: TopicUnderTest) => void][])(
   'a member that joins again because %s, and does not learn its assignment, gives up what it had',
   async (_why, happen) => {

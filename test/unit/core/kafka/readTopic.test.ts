@@ -6,7 +6,7 @@ const topic = 'forms'
 /** Kafka with two records, and a way to read them. */
 function setting() {
   const kafka = new SimulatedKafka(localHost())
-  kafka.createTopic({ topic, partitions: 1, settings: {} })
+  kafka.topics.create({ topic, partitions: 1, settings: {} })
   kafka.append(topic, 'acme/f1', 'left')
   const last = kafka.append(topic, 'acme/f2', null)
   const read = async (onKey: (key: string) => void, signal = AbortSignal.timeout(60_000)): Promise<void> => {
