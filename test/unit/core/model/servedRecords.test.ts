@@ -97,18 +97,17 @@ function expectAsParsed(value: Buffer, kind: Kind = 'submission'): void {
 
 /** A number beyond a double is a number still, though it is read as infinite. */
 const ajv = new Ajv2020({ strictNumbers: false })
-const isSummary = ajv.compile(documentedTypes.submissionSummary)
-const isDetail = ajv.compile(documentedTypes.submission)
+const documented = {
+  submission: [ajv.compile(documentedTypes.submissionSummary), ajv.compile(documentedTypes.submission)],
+  form: [ajv.compile(documentedTypes.formSummary), ajv.compile(documentedTypes.form)],
+}
 /** What is made of a record that is accepted is of the types that the specification tells. */
-function expectDocumented(value: Buffer): void {
-  const served = rendered('submission', value)
-  if (served === undefined) return
-  for (const [text, validate] of [
-    [served.summary, isSummary],
-    [served.detail, isDetail],
-  ] as const) {
-    const isDocumented = validate(JSON.parse(text))
-    expect({ text, problems: validate.errors, isDocumented }).toMatchObject({ isDocumented: true })
+function expectDocumented(value: Buffer, kind: Kind): void {
+  const served = rendered(kind, value)
+  for (const [at, text] of (served === undefined ? [] : [served.summary, served.detail]).entries()) {
+    const validate = documented[kind][at]
+    const isDocumented = validate?.(JSON.parse(text))
+    expect({ text, problems: validate?.errors, isDocumented }).toMatchObject({ isDocumented: true })
   }
 }
 const recordOf = (submission: string, revision = '1'): Buffer =>
@@ -201,7 +200,7 @@ test('what is served of a submission is what JSON.parse reads, and as documented
   fc.assert(
     fc.property(records, (record) => {
       expectAsParsed(record)
-      expectDocumented(record)
+      expectDocumented(record, 'submission')
     }),
     { numRuns: 3_000 },
   )
@@ -218,7 +217,7 @@ test('what is served is what JSON.parse reads, also with a byte that is wrong', 
   )
 })
 
-test('what is served of a form is what JSON.parse reads, whatever its record says', () => {
+test('what is served of a form is what JSON.parse reads, and as documented, whatever its record says', () => {
   const form = formEntity({ id: 's1' })
   const space = fc.constantFrom('', ' ', '\n\t')
   const changed = fc.tuple(fc.constantFrom(...placesIn(form)), json, space).map(([place, raw, indent]) => {
@@ -226,7 +225,10 @@ test('what is served of a form is what JSON.parse reads, whatever its record say
     return Buffer.from(text.replace('"<raw>"', () => raw))
   })
   fc.assert(
-    fc.property(changed, (record) => expectAsParsed(record, 'form')),
+    fc.property(changed, (record) => {
+      expectAsParsed(record, 'form')
+      expectDocumented(record, 'form')
+    }),
     { numRuns: 1_000 },
   )
 })
