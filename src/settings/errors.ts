@@ -8,14 +8,7 @@ import { messagePage } from './pages/layout.ts'
 import { respondWithPage, type SettingsMiddleware } from './respond.ts'
 
 /** The reasons under which the metrics count rejected requests. */
-export const rejectionReasons = [
-  'sign_in_refused',
-  'no_session',
-  'foreign_form',
-  'change_incomplete',
-  'unavailable',
-] as const
-type RejectionReason = (typeof rejectionReasons)[number]
+type RejectionReason = 'sign_in_refused' | 'no_session' | 'foreign_form' | 'change_incomplete' | 'unavailable'
 
 /** An error page; `Messages` holds its text under the same code. */
 type ErrorCode = keyof Messages['errors']
@@ -38,6 +31,8 @@ const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly
   'change-incomplete': { status: 503, rejection: 'change_incomplete' },
   unavailable: { status: 503, rejection: 'unavailable' },
 }
+
+export const rejectionReasons = new Set(Object.values(errorKinds).flatMap(({ rejection }) => rejection ?? []))
 
 type SettingsError = HttpError<ErrorCode, RejectionReason>
 

@@ -8,7 +8,7 @@ const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 /** The metrics of requests; `reasons` are all reasons for rejecting one. */
-export function requestMetrics<Reason extends string>(registry: Registry, reasons: readonly Reason[]) {
+export function requestMetrics<Reason extends string>(registry: Registry, reasons: Iterable<Reason>) {
   const registers = [registry]
   const rejected = new Counter({
     name: 'tidemark_http_rejected_total',
