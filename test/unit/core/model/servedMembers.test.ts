@@ -1,6 +1,6 @@
 import { rawMembers } from '../../../../src/core/json/rawJson.ts'
-import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
-import { formEntity, submissionEntity } from '../../../support/entities.ts'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
+import { formRecord, submissionRecord } from '../../../support/replicaRecords.ts'
 
 /** What is served, by the specification's tables: of each object the names in their order. */
 const form = 'id title scene language publicToken shareUrl localization isActive createdAt updatedAt'
@@ -27,16 +27,10 @@ const served = {
   },
 }
 
-const recordOf = (member: string, entity: object): Buffer =>
-  Buffer.from(JSON.stringify({ revision: 1, [member]: { secret: 1, ...entity } }))
-const renderings = [
-  readFormRecord(Buffer.from('acme/f1'), recordOf('form', formEntity({ id: 'f1' }))),
-  readSubmissionRecord(Buffer.from('acme/s1'), recordOf('submission', submissionEntity({ id: 's1' }))),
-].flatMap((read) => {
-  if (!read.ok || read.value.live === null) throw new Error(JSON.stringify(read))
-  const { summary, detail } = read.value.live.entity
-  return [summary.toString(), detail.toString()]
-})
+const team = 'acme' as TeamId
+const renderings = [formRecord(team, 'f1', 1, { secret: 1 }), submissionRecord(team, 's1', 1, { secret: 1 })].flatMap(
+  ({ live }) => [String(live?.entity.summary), String(live?.entity.detail)],
+)
 
 test.each(
   Object.entries(served).flatMap(([what, objects], at) =>

@@ -1,6 +1,3 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { type Config, readConfig } from '../../../../src/core/process/config.ts'
 import {
@@ -8,34 +5,30 @@ import {
   connectElasticsearchBytes,
   elasticsearchProbe,
 } from '../../../../src/core/stores/elasticsearch.ts'
+import { answer, type FakeElasticsearch, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
 
 /** Answers everything but what is asked under `/unanswered`; who asks is refused. */
-let server: Server
-let url: string
+let server: FakeElasticsearch
 /** How each request names its user. */
 const authorizations: (string | undefined)[] = []
 
 beforeAll(async () => {
-  server = createServer(({ url: asked, headers }, response) => {
-    authorizations.push(headers.authorization)
-    const status = asked === '/_security/_authenticate' ? 401 : 200
-    if (asked !== '/unanswered') response.writeHead(status, { 'x-elastic-product': 'Elasticsearch' }).end('{}')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  server = await startFakeElasticsearch()
+  server.answerWith((request, response) => {
+    authorizations.push(request.headers.authorization)
+    const status = request.url === '/_security/_authenticate' ? 401 : 200
+    if (request.url !== '/unanswered') answer(status, {})(request, response)
+  })
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterAll(() => server.close())
 
 const configOf = (settings: Record<string, string> = {}): Config => {
-  const read = readConfig({ ELASTICSEARCH_URL: url, ...settings }, [], '')
+  const read = readConfig({ ELASTICSEARCH_URL: server.url, ...settings }, [], '')
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
   return read.config
 }
 /** The server, with a user and a password that a URL must encode. */
-const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: url.replace('//', '//us%20er:p%40ss@') })
+const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: server.url.replace('//', '//us%20er:p%40ss@') })
 const ask = (client: Client, path: string, signal: AbortSignal, requestTimeout: number): Promise<unknown> =>
   client.transport.request({ method: 'GET', path }, { signal, requestTimeout })
 

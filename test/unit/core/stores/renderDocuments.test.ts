@@ -1,5 +1,6 @@
+import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
-import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
+import { readFormRecord } from '../../../../src/core/model/record.ts'
 import {
   type DocumentWrite,
   formWrites,
@@ -8,27 +9,19 @@ import {
   withNamesOnce,
 } from '../../../../src/core/stores/renderDocuments.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
+import { formRecord, submissionRecord } from '../../../support/replicaRecords.ts'
 
+const team = 'acme' as TeamId
 const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
 
-function writesOfForm(entity: unknown): DocumentWrite[] {
-  const value = Buffer.from(JSON.stringify({ revision: 7, form: entity }))
-  const read = readFormRecord(Buffer.from('acme/f1'), value)
-  if (!read.ok) throw new Error(JSON.stringify(read.problem))
-  return formWrites(read.value, appendedAt)
-}
-function writesOfSubmission(entity: unknown, changedAt = appendedAt): DocumentWrite[] {
-  const value = Buffer.from(JSON.stringify({ revision: 7, submission: entity }))
-  const read = readSubmissionRecord(Buffer.from('acme/s1'), value)
-  if (!read.ok) throw new Error(JSON.stringify(read.problem))
-  return submissionWrites(read.value, changedAt)
-}
+const writesOfSubmission = (changes: object, changedAt = appendedAt): DocumentWrite[] =>
+  submissionWrites(submissionRecord(team, 's1', 7, { ...changes }), changedAt)
 const form = formEntity({ id: 'f1' })
 const submission = submissionEntity({ id: 's1' })
 const sourceOf = (write: DocumentWrite | undefined) => JSON.parse(write?.source.toString() ?? 'null')
 
 test('a list document carries what lists are searched and sorted by, beside the summary as it is served', () => {
-  const { summary, digest, ...keys } = sourceOf(writesOfSubmission(submission)[0])
+  const { summary, digest, ...keys } = sourceOf(writesOfSubmission({})[0])
   expect(digest).toMatch(/^[\w-]{16}$/)
   expect(keys).toEqual({
     teamId: 'acme',
@@ -58,7 +51,10 @@ test('whatever is sent, a document holds no line break, which would end it withi
 
 test('a row counts as large by all that a search returns of it, what a long title is found by included', () => {
   const titled = (words: number) =>
-    writesOfForm({ ...form, title: Array.from({ length: words }, (_, at) => `word${at}`).join(' ') })[0]
+    formWrites(
+      formRecord(team, 'f1', 7, { title: Array.from({ length: words }, (_, at) => `word${at}`).join(' ') }),
+      appendedAt,
+    )[0]
   const large = titled(600)
   expect(large?.source.length).toBeGreaterThan(16 * 1024)
   const { large: told } = sourceOf(large)
@@ -68,7 +64,7 @@ test('a row counts as large by all that a search returns of it, what a long titl
 })
 
 test('with every name once, a list document is still marked', () => {
-  const [list] = writesOfSubmission(submission)
+  const [list] = writesOfSubmission({})
   if (list === undefined) throw new Error('no list document')
   const doubled = {
     ...list,
@@ -79,7 +75,7 @@ test('with every name once, a list document is still marked', () => {
 
 test('the digest of a list document tells apart what two records say, whenever they were appended', () => {
   const digestOf = (changes: object, changedAt?: Instant): string =>
-    sourceOf(writesOfSubmission({ ...submission, ...changes }, changedAt)[0])['digest']
+    sourceOf(writesOfSubmission(changes, changedAt)[0])['digest']
   const first = digestOf({})
   expect(digestOf({}, '2026-06-01T00:00:00.000Z' as Instant)).toBe(first)
   expect(digestOf({ secret: 'is not served' })).toBe(first)
