@@ -22,12 +22,8 @@ export const setting = <Schema extends z.ZodType>(schema: Schema) =>
 
 export const optionalText = setting(z.string().optional())
 export const text = (fallback: string) => setting(z.string().default(fallback))
-export const flag = setting(
-  z
-    .enum(['true', 'false'])
-    .transform((value) => value === 'true')
-    .optional(),
-)
+const trueOrFalse = z.enum(['true', 'false']).transform((value) => value === 'true')
+export const flag = setting(trueOrFalse.optional())
 
 /** A text for which `holds` holds; only then is it checked by further rules. */
 const checked = (holds: (value: string) => boolean, error: string) => z.string().refine(holds, { error, abort: true })
@@ -63,13 +59,10 @@ const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
 export const hostNames = list(matching(hostNamePattern, 'must be host names without ports, separated by commas'))
 
+const hostAndPortPattern = /^(?:\[(?<address>[^\s\]]+)\]|(?<name>[^\s/:@[\]]+)):(?<digits>\d+)$/
 /** The host and the port of `host:port`; an IPv6 address is in brackets, as in a URL. Undefined for everything else. */
 export function hostAndPort(value: string): { readonly host: string; readonly port: number } | undefined {
-  const {
-    address,
-    name = address,
-    digits = '',
-  } = /^(?:\[(?<address>[^\s\]]+)\]|(?<name>[^\s/:@[\]]+)):(?<digits>\d+)$/.exec(value)?.groups ?? {}
+  const { address, name = address, digits = '' } = hostAndPortPattern.exec(value)?.groups ?? {}
   if (name === undefined || !isInteger(digits, 1, maxPort) || (address !== undefined && !isIPv6(address)))
     return undefined
   return { host: name, port: Number(digits) }

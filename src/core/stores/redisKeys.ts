@@ -17,7 +17,7 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `readListVersions` (listVersions.ts) |
  * | `pendingWrites` | hash, 1 h | topic/partition → the claim of the indexer that writes there: writes of the list that may become visible before its change token is replaced | `markPending` (pendingMarks.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
- * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/sessions.ts) |
+ * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its minute | `AccountKeyStore.lookup` |
  */
 export const redisKeys = (prefix: string) => ({
