@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Cluster, Engine } from '../../tools/engines/engines.ts'
+import { sentinelName } from '../../tools/engines/redis.ts'
+import { waitUntil } from '../../tools/engines/waiting.ts'
 import { isRedisWhole } from '../support/clusterHealth.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -29,6 +31,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   ;[master, replica] = await roles()
+  await untilSettled(async () => (await Promise.all(cluster.sentinels.map(couldFailOver))).every(Boolean))
   await pipeline.createKeys([team])
   await untilReady()
 })
@@ -43,15 +46,41 @@ async function ask<T>({ url }: Engine, question: (client: Redis) => Promise<T>):
     .finally(() => client.disconnect())
 }
 
+/**
+ * Longer than `eventually` waits: Sentinels whose first attempt has failed make the next one after twenty seconds, and those that the machine
+ * has held up for two seconds distrust their clocks, and do nothing, for thirty.
+ */
+const failoverMs = 150_000
+async function untilSettled(condition: () => Promise<boolean>): Promise<void> {
+  if (!(await waitUntil(condition, { deadlineMs: failoverMs, signal: new AbortController().signal })))
+    throw new Error(`does not come true: ${condition}`)
+}
+
 /** The master and its replica, once they are whole. */
 async function roles(): Promise<[Engine, Engine]> {
   let found: [Engine, Engine] | undefined
-  await eventually(async () => {
+  await untilSettled(async () => {
     for (const [each, other] of [cluster.redis, cluster.redis.toReversed()])
       if (each && other && (await ask(each, isRedisWhole))) found = [each, other]
     return found !== undefined
   })
   return found as [Engine, Engine]
+}
+
+/** Whether a Sentinel reaches the others and a replica that follows its master, and trusts its clock: else a failover is not tried. */
+async function couldFailOver(sentinel: Engine): Promise<boolean> {
+  const told = await ask(sentinel, async (client) => {
+    const quorum = String(await client.call('SENTINEL', 'CKQUORUM', sentinelName))
+    const replicas = JSON.stringify(await client.call('SENTINEL', 'REPLICAS', sentinelName))
+    return [quorum, replicas, await client.info('sentinel')]
+  })
+  const [quorum = '', replicas = '', info = ''] = told ?? []
+  return (
+    quorum.startsWith('OK 3 ') &&
+    replicas.includes('"flags","slave"') &&
+    replicas.includes('"master-link-status","ok"') &&
+    info.includes('sentinel_tilt:0')
+  )
 }
 
 type Answer = { status: number; etag: string; watermark: string; text: string }
@@ -135,7 +164,7 @@ function askAllTheTime(revoked: string, outdated: readonly string[]): { stop(): 
 }
 
 const untilPromoted = (engine: Engine): Promise<void> =>
-  eventually(async () => /^role:master/m.test((await ask(engine, (client) => client.info('replication'))) ?? ''))
+  untilSettled(async () => /^role:master/m.test((await ask(engine, (client) => client.info('replication'))) ?? ''))
 
 /** What the master sends to a frozen replica waits in the kernel, and would be read after all. */
 const endReplication = async (): Promise<void> =>

@@ -89,6 +89,15 @@ export async function producePersistently(pipeline: Pipeline, records: readonly 
   }
 }
 
+/** Waits until a rebuild has switched, and returns the number of its generation. The process ends ten seconds later, or once nobody reads the old one. */
+export async function untilServes(rebuild: Program): Promise<number> {
+  const serving = /generation (\d+) serves/
+  await eventually(() => serving.test(rebuild.log())).catch(() => {
+    throw new Error(`it has not switched: ${rebuild.log()}`)
+  })
+  return Number(serving.exec(rebuild.log())?.[1])
+}
+
 /** Waits until the watermark has passed this moment: the indexer has nothing left to do that it knows of. */
 export async function untilCaughtUp(pipeline: Pipeline, api: Program, team: string): Promise<void> {
   const askedAtMs = Date.now()

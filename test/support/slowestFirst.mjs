@@ -22,7 +22,6 @@ const slowest = [
   'e2e/demo',
   'security/elasticsearch',
   'fault/losslessPolling',
-  'fault/skewedClocks',
   'integration/bounds',
   'integration/indexer',
   'contract/apiLargeRows',
