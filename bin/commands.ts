@@ -100,6 +100,12 @@ export const commands = [
     example: 'tidemark bench api-small',
   },
   {
+    name: 'screenshots',
+    file: 'tools/screenshots/screenshotsCommand.ts',
+    description: 'takes pictures of the pages of the running demo for docs/screenshots',
+    example: 'tidemark screenshots --to var/pictures',
+  },
+  {
     name: 'simulate',
     file: 'test/simulation/main.ts',
     description: 'runs the product through random histories on simulated engines, and checks every invariant',

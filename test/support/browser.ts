@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { browserProgram } from './browserProgram.ts'
+import { browserProgram } from '../../tools/screenshots/browserProgram.ts'
 
 export const screenshots = 'var/screenshots'
 

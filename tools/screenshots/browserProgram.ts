@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { executable, findOnPath } from '../../tools/engines/permissions.ts'
-import { unpackOnce } from '../../tools/engines/unpackOnce.ts'
+import { executable, findOnPath } from '../engines/permissions.ts'
+import { unpackOnce } from '../engines/unpackOnce.ts'
 
 /** A Chromium, and what it needs in its environment. */
 export type BrowserProgram = { readonly executablePath: string; readonly env: Readonly<Record<string, string>> }
