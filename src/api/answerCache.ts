@@ -48,7 +48,7 @@ export class AnswerCache {
     const kept = this.#kept
     new Gauge({
       name: 'tidemark_http_answer_cache_bytes',
-      help: 'What kept answers take of ANSWER_CACHE_BYTES',
+      help: 'What cached answers take of ANSWER_CACHE_BYTES',
       registers: [registry],
       collect() {
         this.set(kept?.calculatedSize ?? 0)

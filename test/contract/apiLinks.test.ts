@@ -61,7 +61,7 @@ test('who follows next sees every item once, with the filters that were sent', a
   expect(seen.toSorted()).toEqual(Array.from({ length: count }, (_, at) => `f${at}`))
 })
 
-test('a kept answer links to the query of each client, also to what it ignores', async () => {
+test('a cached answer links to the query of each client, also to what it ignores', async () => {
   expect((await linksOf('forms?limit=3&mine=1'))['next']).toBe('forms?limit=3&mine=1&page=2')
   expect((await linksOf('forms?limit=03'))['next']).toBe('forms?limit=03&page=2')
 })

@@ -4,7 +4,7 @@ import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 
-test('of five teams, late, doubled, shuffled, with deletions and poison: every page and detail is the fold of the 2,000 events, and poison is set aside as it came', async () => {
+test('of five teams, late, doubled, shuffled, with deletions and rejected records: every page and detail is the fold of the 2,000 events, and each rejected record a dead letter as it came', async () => {
   const history = randomHistory(1, 2_000)
   await pipeline.startIndexer()
   await pipeline.createKeys(history.teams)

@@ -45,7 +45,7 @@ const nothingSeen = (): Seen => ({ answers: 0, refusals: 0, longestGapMs: 0, old
 export class PollingReader {
   /** No fault lasts: every answer must be a 200 with a watermark. */
   #isCalm = false
-  /** A kept answer may be served meanwhile: it may show less than the answer before, never less than promised. */
+  /** A cached answer may be served meanwhile: it may show less than the answer before, never less than promised. */
   #mayFallBack = false
   #seenSince = nothingSeen()
   #lastAnswerAtMs = Date.now()

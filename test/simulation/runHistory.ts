@@ -66,8 +66,8 @@ export async function runHistory(history: History): Promise<Outcome> {
 const isNodeAway = ({ kind }: HistoryEvent): boolean => kind === 'node-away'
 
 /**
- * Without an answer of Elasticsearch, a reader may meet an older row in a kept answer, though none older than its watermark. So in half of
- * the histories in which its nodes come and go no answers are kept: there no reader is led back.
+ * Without an answer of Elasticsearch, a reader may meet an older row in a cached answer, though none older than its watermark. So in half of
+ * the histories in which its nodes come and go no answers are cached: there no reader is led back.
  */
 const keepsAnswers = ({ seed, events }: History): boolean => seed % 2 === 0 || !events.some(isNodeAway)
 

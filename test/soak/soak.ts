@@ -61,7 +61,7 @@ export async function runRounds(tally: Tally, soak: Soak): Promise<void> {
 async function runRound(soak: Soak, round: number, faults: readonly Fault[], random: Random): Promise<void> {
   const { judged, reader, fleet, steady, signal, say } = soak
   const { journal, problems } = judged
-  // Without kept answers nobody is led back, whichever node of Elasticsearch fails.
+  // Without cached answers nobody is led back, whichever node of Elasticsearch fails.
   const keepsAnswers = process.env['ANSWER_CACHE_BYTES'] !== '0'
   reader.beginFaults(keepsAnswers && faults.some(({ target }) => target.startsWith('elasticsearch-')))
   problems.during = `round ${round}: ${faults.map(({ name, afterMs }) => `${name} after ${afterMs} ms`).join(', ')}`

@@ -78,13 +78,13 @@ export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = tr
   }
 }
 
-/** Throws where kept answers were served in a contract test that does not run without them, too. */
+/** Throws where cached answers were served in a contract test that does not run without them, too. */
 async function expectNamedIfRepeating(metrics: Registry): Promise<void> {
   const [, name = ''] = /\/test\/(contract\/\w+)\.test\.ts$/.exec(expect.getState().testPath ?? '') ?? []
   if (name === '' || [...repeating, ...sideBySide].includes(name)) return
   const lookups = await metrics.getSingleMetric('tidemark_http_answer_cache_lookups_total')?.get()
   const kept = lookups?.values.filter(({ labels }) => labels['result'] !== 'miss') ?? []
-  if (kept.some(({ value }) => value > 0)) throw new Error(`kept answers were served: repeating.ts must name ${name}`)
+  if (kept.some(({ value }) => value > 0)) throw new Error(`cached answers were served: repeating.ts must name ${name}`)
 }
 
 function send(

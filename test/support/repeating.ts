@@ -1,5 +1,5 @@
 /**
- * The contract tests in which kept answers are served: they run a second time without any (project `uncached`). The others never ask twice
+ * The contract tests in which cached answers are served: they run a second time without any (project `uncached`). The others never ask twice
  * about one version of a list, so that nothing that is kept is ever served. A file that is missing here fails (api.ts).
  */
 export const repeating = [
@@ -7,7 +7,7 @@ export const repeating = [
   ...['apiRestartedRedis', 'apiWaiting'],
 ].map((name) => `contract/${name}`)
 
-/** These ask processes with and without kept answers side by side, or do not look at bodies. */
-export const sideBySide = ['keptAnswers', 'apiOracle', 'apiCountOracle', 'hostileHeaders'].map(
+/** These ask processes with and without cached answers side by side, or do not look at bodies. */
+export const sideBySide = ['cachedAnswers', 'apiOracle', 'apiCountOracle', 'hostileHeaders'].map(
   (name) => `contract/${name}`,
 )

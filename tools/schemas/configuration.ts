@@ -80,7 +80,7 @@ const variables: Readonly<Record<keyof Config, Variable>> = {
     byDefault: 'no limit',
   },
   RATE_LIMIT_PER_MINUTE: { of: 'A', meaning: 'requests a minute of each key' },
-  ANSWER_CACHE_BYTES: { of: 'A', meaning: 'memory that an API process may use for answers it keeps; 0 keeps none' },
+  ANSWER_CACHE_BYTES: { of: 'A', meaning: 'memory that an API process may use for cached answers; 0 caches none' },
   DEEP_PAGE_FROM: {
     of: 'A',
     meaning: 'offset from which pages are deep: found by counting rows instead of skipping them',

@@ -120,7 +120,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: 'published === null || run !== runId ? null',
     to: 'published === null ? null',
   },
-  'kept-answer-while-a-change-is-pending': {
+  'cached-answer-while-a-change-is-pending': {
     themes: ['groups'],
     file: 'src/api/respond.ts',
     from: 'if (isSettled) return',

@@ -35,7 +35,7 @@ test('what is kept holds no larger buffer in memory', async () => {
   expect(cache.get('part')?.body.buffer.byteLength).toBe(10)
 })
 
-test('kept answers take no more than the bound, and the least recently used one goes first', async () => {
+test('cached answers take no more than the bound, and the least recently used one goes first', async () => {
   const maxBytes = 64 * 1024
   const cache = cacheOf(maxBytes)
   await cache.make('used', async () => answer(1_000), stays)

@@ -17,10 +17,7 @@ function missingIn(page: string): string[] {
   const linked = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, path = '']) =>
     normalize(join(dirname(page), path)),
   )
-  return [
-    ...[...paths, ...linked].filter((path) => !existsSync(path)),
-    ...files.filter((file) => !names.has(file)),
-  ]
+  return [...[...paths, ...linked].filter((path) => !existsSync(path)), ...files.filter((file) => !names.has(file))]
 }
 
 /** The headings of a page, as GitHub makes anchors of them. */

@@ -95,7 +95,7 @@ test('for a topic whose records go into no index, every commit counts', async ()
   expect((await startOffset(ends, commit(40, undefined), undefined, undefined)).position).toBe(40n)
 })
 
-test('for other indices everything is read again, but bad records are not set aside twice and promised watermarks stand', async () => {
+test('for other indices everything is read again, but no record becomes a dead letter twice and promised watermarks stand', async () => {
   expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual({
     position: 0n,
     isCommitted: false,

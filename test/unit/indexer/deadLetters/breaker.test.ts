@@ -24,7 +24,7 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-test('a few hundred bad records in a row are let through', async () => {
+test('a few hundred rejected records in a row are let through', async () => {
   const breaker = new Breaker()
   observeAll(breaker, 949, true)
   const come = permits(breaker, 949)
@@ -54,7 +54,7 @@ test('good records among those that follow end it, and everything held is let th
   expect([come(), breaker.isOpen]).toEqual([10, false])
 })
 
-test('bad records among many good ones never open it', () => {
+test('rejected records among many good ones never open it', () => {
   const breaker = new Breaker()
   for (let each = 0; each < 20_000; each++) breaker.observe(each % 10 !== 0)
   expect(breaker.isOpen).toBe(false)

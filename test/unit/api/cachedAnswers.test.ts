@@ -7,7 +7,7 @@ import { ElasticsearchUnavailable, InvalidSearch } from '../../../src/api/search
 const etag = 'W/"version"'
 const ctx = { get: () => '', res: {}, state: { holder: { teamId: 'a' } } } as unknown as RouteContext
 
-test('a kept answer stands in for an Elasticsearch that is away, not for a bug', async () => {
+test('a cached answer stands in for an Elasticsearch that is away, not for a bug', async () => {
   const answers = new AnswerCache(1_000_000, new Registry())
   const ask = (isSettled: boolean, make: Parameters<typeof keptOrMade>[3]) =>
     keptOrMade(ctx, answers, { etag, isSettled }, make)
