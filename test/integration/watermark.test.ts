@@ -173,22 +173,6 @@ describe('The watermark', () => {
     expect(await publish({ 'forms/0': 70 }, both, first, 'b')).toEqual(published(70))
   })
 
-  test('is never below one that any of its publishers knows of, once Redis has lost it', async () => {
-    const told = (watermarks: Record<string, number>, highestMs: number): Promise<WatermarkResult> =>
-      publish(watermarks, both, first, 'a', redis, highestMs)
-    expect(await told({ 'forms/0': 1_000 }, 5_000)).toEqual({ kind: 'incomplete' })
-    expect(await told({ 'submissions/0': 1_000 }, 900)).toEqual({ kind: 'behind' })
-    expect(await told({ 'forms/0': 6_000, 'submissions/0': 6_000 }, 900)).toEqual(published(6_000))
-  })
-
-  test('does not go back when Redis has lost it and only an indexer that owns nothing any more knows it', async () => {
-    const others = { 'forms/0': 3_000, 'submissions/0': 3_000 }
-    await claimPartitions(redis, 'b', both, undefined)
-    expect(await publish({ 'forms/0': 9_000 }, both, first, 'a', redis, 5_000)).toEqual({ kind: 'displaced' })
-    expect(await publish(others, both, first, 'b')).toEqual({ kind: 'behind' })
-    expect(await watermark()).toBeNull()
-  })
-
   test('is never below one that its publisher knows of, also when Redis has lost that and the clocks disagree', async () => {
     const told = (watermarkMs: number, highestMs: number): Promise<WatermarkResult> =>
       publish({ 'forms/0': watermarkMs, 'submissions/0': watermarkMs }, both, first, 'a', redis, highestMs)
