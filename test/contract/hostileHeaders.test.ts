@@ -75,6 +75,7 @@ const targets = {
       ...routes.map((route) => ofApi(`/api/v1/${route}`, { authorization })),
       ofApi('/api/v1/records', { authorization, accept: 'text/csv' }),
       ...['/api/v1/records', '/docs'].map((path) => ofApi(path, {})),
+      ofApi('/', { accept: 'text/html' }),
     ]
   },
   'the settings area': (): Target[] => {
