@@ -6,14 +6,19 @@ import {
   AccountKeysIncomplete,
   type KeyHolder,
   type Lookup,
+  type RequestWindow,
 } from '../core/stores/accountKeyStore.ts'
 import { minuteOf, recordKeyUse } from '../core/stores/keyLastUse.ts'
 import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import { createTeamAdmission } from './admission.ts'
-import type { ApiContext, ApiMiddleware, RouteContext } from './context.ts'
+import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
-import { enforceRateLimit, windowSeconds } from './rateLimit.ts'
 
+/**
+ * The window of a key's rate limit begins with its first request. The script that looks the key up counts its requests in Redis
+ * (`lookupScript` in accountKeyStore.ts), so all API processes share the window. Refused requests do not extend it.
+ */
+const windowSeconds = 60
 /** Keys whose last use a process remembers. */
 const maxKeys = 10_000
 
@@ -41,6 +46,18 @@ export function authenticate(
   }
 }
 
+/** Sets the rate limit headers, and throws `rate_limited` if the request exceeds the limit. */
+function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
+  const resetSeconds = Math.max(1, Math.ceil(leftMs / 1000))
+  ctx.set('RateLimit-Policy', `"key";q=${limit};w=${windowSeconds}`)
+  ctx.set('RateLimit', `"key";r=${Math.max(0, limit - requests)};t=${resetSeconds}`)
+  if (requests > limit)
+    throw apiError('rate_limited', `too many requests with this key; retry in ${resetSeconds} s`, {
+      headers: { 'Retry-After': String(resetSeconds) },
+      rejection: 'rate_limited',
+    })
+}
+
 /** Judges the key of a request again after a wait, and sets the freshness of now in the state. Counts no request. */
 export const createRecheck =
   (keys: LookUp, nowMs: () => number) =>
@@ -59,7 +76,7 @@ async function lookUp(keys: LookUp, ctx: Carrier, nowMs: number, windowMs: numbe
 }
 
 /** The digest of the key that a request carries. Throws `unauthorized` without one. */
-export function keyDigestOf(ctx: Carrier): Digest {
+function keyDigestOf(ctx: Carrier): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
   const token = /^Bearer +(?<token>.*)$/i.exec(ctx.get('Authorization'))?.groups?.['token'] ?? ''
@@ -74,7 +91,7 @@ const unauthorized = (isTokenSent: boolean): ApiError =>
   })
 
 /** Whether a key is still valid, and that of the holder for whom its request was accepted. */
-export const isHeldBy = ({ teamId, keyId }: KeyHolder, found: KeyHolder | null, nowMs: number): boolean =>
+const isHeldBy = ({ teamId, keyId }: KeyHolder, found: KeyHolder | null, nowMs: number): boolean =>
   found !== null && isValid(found, nowMs) && found.teamId === teamId && found.keyId === keyId
 
 const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
@@ -89,5 +106,45 @@ export function createUseRecorder(redis: RedisConnection, nowMs: () => number): 
     if (lastMinutes.get(key) === minuteMs) return
     lastMinutes.set(key, minuteMs)
     recordKeyUse(redis, teamId, keyId, minuteMs).catch(() => undefined)
+  }
+}
+
+const watchTickMs = 400
+
+type Watched = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
+
+/**
+ * Looks up the keys of long requests (exports, waits for a change), all in one round trip to Redis, so that a key that is revoked or expires
+ * ends them within a second. A key that cannot be looked up stays accepted. `readHolders` answers in the order of its digests; undefined while
+ * the store is incomplete.
+ */
+export function watchKeys(
+  readHolders: (digests: readonly Digest[]) => Promise<readonly (KeyHolder | null)[] | undefined>,
+  nowMs: () => number,
+): WatchKey {
+  const watched = new Set<Watched>()
+  let [timer, isReading]: [NodeJS.Timeout | undefined, boolean] = [undefined, false]
+  const tick = async (): Promise<void> => {
+    if (isReading) return
+    isReading = true
+    const asked = [...watched]
+    const digests = [...new Set(asked.map(({ digest }) => digest))]
+    const holders = await readHolders(digests).catch(() => undefined)
+    isReading = false
+    if (holders === undefined) return
+    const current = new Map(digests.map((digest, at) => [digest, holders[at] ?? null]))
+    for (const { digest, holder, onRefused } of asked)
+      if (!isHeldBy(holder, current.get(digest) ?? null, nowMs())) onRefused()
+  }
+  return (ctx, onRefused) => {
+    const each = { digest: keyDigestOf(ctx), holder: ctx.state.holder, onRefused }
+    watched.add(each)
+    timer ??= setInterval(() => void tick(), watchTickMs)
+    return () => {
+      watched.delete(each)
+      if (watched.size > 0) return
+      clearInterval(timer)
+      timer = undefined
+    }
   }
 }

@@ -88,9 +88,9 @@ export async function readCsvTable(
   runQuery: RunQuery,
 ): Promise<CsvTable> {
   if (formId === undefined) return csvTable(served)
-  const list = { type: 'forms', teamId, version: null } as const
-  const bytes = await weighDetail(indexReader, list, formId, runQuery)
-  const form = await runQuery((signal) => readDetail(indexReader, list, formId, signal), bytes)
+  const list = { ...indexReader, type: 'forms', teamId, version: null } as const
+  const bytes = await weighDetail(list, formId, runQuery)
+  const form = await runQuery((signal) => readDetail(list, formId, signal), bytes)
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 

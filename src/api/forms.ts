@@ -2,13 +2,12 @@ import { z } from 'zod'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import { scenes } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
-import { detailRoute } from './detailRoute.ts'
-import { listRoute } from './lists.ts'
+import { detailRoute, listRoute } from './entityRoutes.ts'
 import { flag, listParameters, oneOf, title } from './parameters.ts'
 import { type Filters, termClauses, windowClauses } from './search/clauses.ts'
 import { exactTitle, similarTitles } from './search/titleQuery.ts'
 
-export const listFormsParameters = z.object({
+const listFormsParameters = z.object({
   scene: oneOf(scenes).describe('Only forms of this scene.'),
   titleContains: title.describe(
     'Only forms whose title holds this text, or all of its words in any order; when there are none, those with words that differ by small slips.',
@@ -16,7 +15,7 @@ export const listFormsParameters = z.object({
   ...listParameters,
 })
 
-export const getFormParameters = z.object({
+const getFormParameters = z.object({
   includeFields: flag(true).describe('`false` leaves out `fields`.'),
   includeReport: flag(true).describe('`false` leaves out `report`.'),
 })

@@ -38,9 +38,12 @@ export function queueQueries(): RouteMiddleware {
     const disconnected = (): AbortSignal => (left ??= disconnectionOf(ctx.res))
     const runWith =
       ({ maxWaitMs, deadlineMs }: typeof ofPages): RunQuery =>
-      (send, bytes = 0) => {
-        const query = { teamId, send, bytes: Math.max(bytes, smallestBytes), maxWaitMs }
-        return withDeadline((signal) => ask(queries, query, signal), deadlineMs, disconnected())
+      async (send, bytes = 0) => {
+        const late = new AbortController()
+        const timer = setTimeout(() => late.abort(), deadlineMs)
+        const signal = AbortSignal.any([late.signal, disconnected()])
+        const turn = () => queries.acquire(teamId, signal, Math.max(bytes, smallestBytes), maxWaitMs)
+        return await ask(queries, turn, send, signal).finally(() => clearTimeout(timer))
       }
     ctx.state.runQuery = runWith(ofPages)
     ctx.state.runPart = runWith(ofParts)
@@ -51,63 +54,40 @@ export function queueQueries(): RouteMiddleware {
   }
 }
 
-type Query<Answer> = {
-  readonly teamId: string
-  readonly send: (signal: AbortSignal) => Promise<Answer>
-  readonly bytes: number
-  readonly maxWaitMs: number
-}
-
 /** Sends a query in its turn, again while Elasticsearch is overloaded. */
 async function ask<Answer>(
   queries: FairQueue,
-  query: Query<Answer>,
+  turn: () => ReturnType<FairQueue['acquire']>,
+  send: (signal: AbortSignal) => Promise<Answer>,
   signal: AbortSignal,
-  attempt = 0,
 ): Promise<Answer> {
-  const release = granted(await queries.acquire(query.teamId, signal, query.bytes, query.maxWaitMs), 'queries')
-  let overload: unknown
-  try {
-    // Given up at the moment of its turn.
-    if (signal.aborted) throw unavailable('capacity', new Error('a query was given up'))
-    const answer = await query.send(signal)
-    queries.open(Math.min(1, queries.share + shareStep))
-    return answer
-  } catch (error) {
-    if (!(error instanceof ElasticsearchUnavailable && error.reason === 'overloaded')) throw error
-    queries.open(Math.max(shareStep, queries.share / 2))
-    overload = error
-  } finally {
-    release()
+  for (let attempt = 0; ; attempt++) {
+    const release = granted(await turn(), 'queries')
+    let overload: unknown
+    try {
+      // Given up at the moment of its turn.
+      if (signal.aborted) throw unavailable('capacity', new Error('a query was given up'))
+      const answer = await send(signal)
+      queries.open(Math.min(1, queries.share + shareStep))
+      return answer
+    } catch (error) {
+      if (!(error instanceof ElasticsearchUnavailable && error.reason === 'overloaded')) throw error
+      queries.open(Math.max(shareStep, queries.share / 2))
+      overload = error
+    } finally {
+      release()
+    }
+    const pauseMs = pausesMs[attempt]
+    if (pauseMs !== undefined) await pause(pauseMs, signal)
+    if (pauseMs === undefined || signal.aborted) throw overload
   }
-  const pauseMs = pausesMs[attempt]
-  if (pauseMs !== undefined) await pause(pauseMs, signal)
-  if (pauseMs === undefined || signal.aborted) throw overload
-  return await ask(queries, query, signal, attempt + 1)
 }
 
-/** Resolves after so long, at once when `signal` aborts. */
+/** Resolves after so long, at once when `signal` is aborted. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)
   signal.addEventListener('abort', () => resolve(), { once: true })
+  if (signal.aborted) resolve()
   return promise.finally(() => clearTimeout(timer))
-}
-
-async function withDeadline<Result>(
-  query: (signal: AbortSignal) => Promise<Result>,
-  deadlineMs: number,
-  disconnected: AbortSignal,
-): Promise<Result> {
-  const stop = new AbortController()
-  const abort = (): void => stop.abort()
-  if (disconnected.aborted) abort()
-  const timer = setTimeout(abort, deadlineMs)
-  disconnected.addEventListener('abort', abort, { once: true })
-  try {
-    return await query(stop.signal)
-  } finally {
-    clearTimeout(timer)
-    disconnected.removeEventListener('abort', abort)
-  }
 }

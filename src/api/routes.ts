@@ -4,17 +4,10 @@ import { maxUrlBytes } from '../core/process/clientErrors.ts'
 import { routeOf } from '../core/process/requestLog.ts'
 import type { ApiMiddleware, Route, RouteDeps, RouteState } from './context.ts'
 import { type ApiError, allowedMethods, apiError } from './errors.ts'
-import { getForm, getFormParameters, listForms, listFormsParameters } from './forms.ts'
+import { getForm, listForms } from './forms.ts'
 import type { AnswerName } from './openapi/schemas.ts'
 import { maxCounts } from './search/counts.ts'
-import {
-  countSubmissions,
-  countSubmissionsParameters,
-  getSubmission,
-  getSubmissionParameters,
-  listSubmissions,
-  listSubmissionsParameters,
-} from './submissions.ts'
+import { countSubmissions, countSubmissionsParameters, getSubmission, listSubmissions } from './submissions.ts'
 
 /** One endpoint: how its requests are answered, and what the description of the API tells of it. */
 export type Endpoint = {
@@ -33,42 +26,38 @@ export type Endpoint = {
 export const endpoints: readonly Endpoint[] = [
   {
     path: '/forms',
-    respond: listForms,
+    ...listForms,
     operationId: 'listForms',
     summary: 'List forms',
     description: "All forms of the key's team, newest first by `createdAt`, then by `id` descending.",
-    parameters: listFormsParameters,
     answer: 'FormList',
     line: 'form',
   },
   {
     path: '/forms/:id',
-    respond: getForm,
+    ...getForm,
     operationId: 'getForm',
     summary: 'Get one form',
     description: 'A form with its fields and its report configuration.',
-    parameters: getFormParameters,
     answer: 'Form',
   },
   {
     path: '/records',
-    respond: listSubmissions,
+    ...listSubmissions,
     operationId: 'listRecords',
     summary: 'List submissions',
     description:
       'Submissions of the whole team, newest first by `submittedAt`, then by `id` descending. `since` and `until` act on that ' +
       'time and so miss updates; `changedSince=<the last Replica-Watermark>` gives every new and changed submission at least once.',
-    parameters: listSubmissionsParameters,
     answer: 'SubmissionList',
     line: 'submission',
   },
   {
     path: '/records/:id',
-    respond: getSubmission,
+    ...getSubmission,
     operationId: 'getRecord',
     summary: 'Get one submission',
     description: 'A submission with its full report.',
-    parameters: getSubmissionParameters,
     answer: 'Submission',
   },
   {

@@ -3,10 +3,9 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { WindowBound } from '../core/model/instant.ts'
 import { reportStatuses } from '../core/model/submission.ts'
 import type { Route } from './context.ts'
-import { detailRoute } from './detailRoute.ts'
+import { detailRoute, listRoute } from './entityRoutes.ts'
 import { apiError } from './errors.ts'
 import { validatorsOf } from './etag.ts'
-import { listRoute } from './lists.ts'
 import { changedParameters, createdParameters, listParameters, oneOf, text, timeZone, utc } from './parameters.ts'
 import { respond } from './respond.ts'
 import { type Filters, termClauses, windowClauses } from './search/clauses.ts'
@@ -19,10 +18,6 @@ const selectionParameters = {
   ...createdParameters,
   ...changedParameters,
 }
-
-export const listSubmissionsParameters = z.object({ ...selectionParameters, ...listParameters })
-
-export const getSubmissionParameters = z.object({})
 
 /** The filter that selects submissions. */
 export const submissionsFilters = (
@@ -38,10 +33,14 @@ export const submissionsFilters = (
 ]
 
 /** GET /api/v1/records */
-export const listSubmissions = listRoute('submissions', listSubmissionsParameters, submissionsFilters)
+export const listSubmissions = listRoute(
+  'submissions',
+  z.object({ ...selectionParameters, ...listParameters }),
+  submissionsFilters,
+)
 
 /** GET /api/v1/records/{id} */
-export const getSubmission = detailRoute('submissions', getSubmissionParameters, (submission) => submission)
+export const getSubmission = detailRoute('submissions', z.object({}), (submission) => submission)
 
 const fields = { form: 'formId', status: 'status' } as const
 const groups = [...timeUnits, 'form', 'status'] as const
@@ -77,10 +76,10 @@ export const countSubmissions: Route = async (ctx, { readParameters, indexReader
   const window = { sinceMs: toEpochMs(parameters.since), untilMs: toEpochMs(parameters.until) }
   const whole = async () => {
     const counts = await ctx.state.runQuery((signal) => {
-      const selection = { teamId, filter, signal }
+      const selection = { list: { ...indexReader, type: 'submissions' as const, teamId }, filter, signal }
       return isTimeUnit(by)
-        ? countByTime(indexReader, selection, { unit: by, timeZone: zone, window, nowMs: nowMs() })
-        : countByValue(indexReader, selection, fields[by])
+        ? countByTime(selection, { unit: by, timeZone: zone, window, nowMs: nowMs() })
+        : countByValue(selection, fields[by])
     })
     if (!counts.ok) throw apiError('bad_request', `${counts.problem.path} ${counts.problem.rule}`)
     const { totalDocs, items } = counts.value

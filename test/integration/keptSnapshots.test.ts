@@ -61,8 +61,8 @@ async function read(
   version: ListVersion | null,
   page = 11,
 ): Promise<{ total: number; ids: string[] }> {
-  const list = { type: 'submissions', teamId: team, version } as const
-  const found = await searchPage(indexReader, list, [[]], { page, limit: 20 }, false, signal)
+  const list = { ...indexReader, type: 'submissions' as const, teamId: team, version }
+  const found = await searchPage(list, [[]], { page, limit: 20 }, false, signal)
   return { total: found.total, ids: found.rows.map((item) => (JSON.parse(item.toString()) as { id: string }).id) }
 }
 const idsDownFrom = (highest: number): string[] => Array.from({ length: 20 }, (_, at) => `s-${highest - at}`)

@@ -8,8 +8,8 @@ import { refreshEveryCopy } from '../../indexer/refreshEveryCopy.ts'
 import { surveyIndices } from '../../indexer/status/observe.ts'
 import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
 import type { Clause } from '../../src/api/search/clauses.ts'
-import { exportList } from '../../src/api/search/exportRows.ts'
-import { createIndexReader, hasMatches, type IndexReader } from '../../src/api/search/indexReader.ts'
+import { exportList, hasMatches } from '../../src/api/search/exportRows.ts'
+import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchPage } from '../../src/api/search/searchPage.ts'
@@ -70,9 +70,9 @@ describe.each([
     refreshEveryCopy(clients.elasticsearch, Object.values(of.indices), options)
   const submission = (id: string, revision = 1, changedAt = instant): DocumentWrite[] =>
     submissionWrites(submissionRecord(team, id, revision), changedAt)
-  const list = () => ({ type: 'submissions', teamId: team, version: null }) as const
+  const list = () => ({ ...reader, type: 'submissions', teamId: team, version: null }) as const
   const page = (number: number, limit: number, filter: readonly Clause[] = []) =>
-    searchPage(reader, list(), [filter], { page: number, limit }, false, signal)
+    searchPage(list(), [filter], { page: number, limit }, false, signal)
   const states = async (): Promise<readonly unknown[]> =>
     (await generations.find()).map(({ number, complete }) => [
       number,
@@ -182,7 +182,7 @@ describe.each([
     await write(ids.flatMap((id) => submission(id)))
     await write(submissionWrites(deletionOf(team, 's-07'), later))
     await refresh()
-    const snapshot = await openListSnapshot(reader, list(), 30_000, signal)
+    const snapshot = await openListSnapshot(list(), 30_000, signal)
     expect(await generations.countReaders(first)).toBe(1)
     await write(submission('s-99'))
     await refresh()
@@ -198,11 +198,11 @@ describe.each([
     const paged = pages.flatMap(({ rows }) => rows.map(String))
     expect(pages.map(({ total }) => total)).toEqual([30, 30, 30, 30])
     const content = { filters: [[]] as const, view: 'summary' as const, deletions: [] }
-    const all = await collect(exportList(reader, list(), content, (send) => send(signal)))
+    const all = await collect(exportList(list(), content, (send) => send(signal)))
     expect(all.map(String)).toEqual([...paged, '{"id":"s-07","deleted":true}'])
-    expect(await hasMatches(reader, list(), { filters: [[]], deletions: undefined }, signal)).toBe(true)
+    expect(await hasMatches(list(), { filters: [[]], deletions: undefined }, signal)).toBe(true)
     const none = [{ term: { status: 'failed' } }]
-    expect(await hasMatches(reader, list(), { filters: [none], deletions: undefined }, signal)).toBe(false)
+    expect(await hasMatches(list(), { filters: [none], deletions: undefined }, signal)).toBe(false)
   })
 
   test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {

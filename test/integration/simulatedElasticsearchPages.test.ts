@@ -102,13 +102,14 @@ function readList(random: Random): Promise<unknown> {
   const page = { page: 1 + random.below(4), limit: random.pick([1, 3, 7, 20]) }
   if (random.chance(0.8))
     return both(async ({ reader }) => {
-      const isLarge = await hasLarge(reader, list, 'summary', (send) => send(signal))
-      return renderPage(page, await searchPage(reader, list, filters, page, isLarge, signal)).toString()
+      const isLarge = await hasLarge({ ...reader, ...list }, 'summary', (send) => send(signal))
+      return renderPage(page, await searchPage({ ...reader, ...list }, filters, page, isLarge, signal)).toString()
     })
   const content = { filters, view: 'summary', deletions: [] } as const
   return both(async ({ reader }) => {
     const lines: string[] = []
-    for await (const part of exportList(reader, list, content, (send) => send(signal))) lines.push(...part.map(String))
+    for await (const part of exportList({ ...reader, ...list }, content, (send) => send(signal)))
+      lines.push(...part.map(String))
     // Deletions come in no particular order.
     return [...lines.filter((line) => !isDeletion(line)), ...lines.filter(isDeletion).sort()]
   })

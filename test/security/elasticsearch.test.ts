@@ -160,16 +160,16 @@ async function search(name: string): Promise<void> {
   const { signal } = options()
   await expectPassing(isolatedNodesAnswerNothing(client))
   await probe(replica, signal)
-  const list = { type: 'forms', teamId: team } as const
-  await readDetail(replica, list, 'f1', signal)
-  const snapshot = await openListSnapshot(replica, list, 30_000, signal)
+  const list = { ...replica, type: 'forms', teamId: team } as const
+  await readDetail(list, 'f1', signal)
+  const snapshot = await openListSnapshot(list, 30_000, signal)
   await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
   const all = { clause: { match_all: {} }, skip: 0 }
   await snapshot.deletions([], 1, signal)
   await snapshot.rowsOf((await snapshot.keys([], all, 1, signal)).found, signal)
-  await readDetails(replica, list, ['f1' as EntityId], false, signal)
+  await readDetails(list, ['f1' as EntityId], false, signal)
   snapshot.close()
-  await searchTeam(replica, list, countOnly, signal)
+  await searchTeam(list, countOnly, signal)
   const path = `/${prefix}-forms/_pit`
   const opened = await replica.send({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
   const body = { id: (JSON.parse(opened.bytes.toString()) as { id: string }).id }

@@ -1,17 +1,17 @@
 import { z } from 'zod'
-import type { TeamId } from '../../core/model/ids.ts'
 import { accepted, type Result, refused } from '../../core/model/schema.ts'
 import type { TimeZone } from '../parameters.ts'
 import { type Clause, countOnly, ofTeam, type TimeSpan } from './clauses.ts'
 import { aggregationsIn, type SearchAnswer, type SearchBody, searchTeam, totalOf } from './hits.ts'
-import { ElasticsearchUnavailable, InvalidSearch, type SearchClient } from './searchClient.ts'
+import { ElasticsearchUnavailable, InvalidSearch, type SearchedList } from './searchClient.ts'
 
 export type Counts = {
   readonly totalDocs: number
   readonly items: readonly { readonly key: string; readonly count: number }[]
 }
 
-type Selection = { readonly teamId: TeamId; readonly filter: readonly Clause[]; readonly signal: AbortSignal }
+/** The submissions that are counted. */
+type Selection = { readonly list: SearchedList; readonly filter: readonly Clause[]; readonly signal: AbortSignal }
 
 /** The window of creation time that a filter leaves. */
 type TimeWindow = { readonly sinceMs: number | undefined; readonly untilMs: number | undefined }
@@ -41,7 +41,6 @@ const valuesSchema = z.object({
  * unit in between, so it is bound to a span that is likely to hold all; if that does not, to the one that does, unless that has too many.
  */
 export async function countByTime(
-  client: SearchClient,
   selection: Selection,
   grouping: {
     readonly unit: TimeUnit
@@ -58,7 +57,7 @@ export async function countByTime(
     // A unit is counted if it ends before the upper bound; no unit is twice as long as the shortest.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const aggs = { items: { date_histogram: { ...histogram, min_doc_count: 0, hard_bounds } } }
-    const answer = await search(client, selection, { ...countOnly, aggs })
+    const answer = await search(selection, { ...countOnly, aggs })
     const { buckets } = aggregationsIn(timesSchema, answer).items
     const items = buckets.map(({ key_as_string, doc_count }) => ({ key: key_as_string, count: doc_count }))
     return { totalDocs: totalOf(answer), items }
@@ -66,7 +65,7 @@ export async function countByTime(
   try {
     let counts = await countWithin(likelySpan(unit, maxCounts, window, nowMs))
     if (sumOf(counts) < counts.totalDocs) {
-      const span = await findSpan(client, selection)
+      const span = await findSpan(selection)
       const units = spannedUnits(unit, span)
       if (units > maxCounts + spareUnits) return tooMany(`about ${units}`)
       counts = await countWithin(span)
@@ -80,17 +79,13 @@ export async function countByTime(
 }
 
 /** Counts submissions by the values of a field, the most frequent first. */
-export async function countByValue(
-  client: SearchClient,
-  selection: Selection,
-  field: 'formId' | 'status',
-): Promise<Result<Counts>> {
+export async function countByValue(selection: Selection, field: 'formId' | 'status'): Promise<Result<Counts>> {
   const aggs = { items: { terms: { field, size: maxCounts, order: [{ _count: 'desc' }, { _key: 'asc' }] } } }
-  const answer = await search(client, selection, { ...countOnly, aggs })
+  const answer = await search(selection, { ...countOnly, aggs })
   const { buckets, sum_other_doc_count } = aggregationsIn(valuesSchema, answer).items
   if (sum_other_doc_count > 0) {
     const about = { values: { cardinality: { field, precision_threshold: 4 * maxCounts } } }
-    const estimate = await search(client, selection, { size: 0, track_total_hits: false, aggs: about })
+    const estimate = await search(selection, { size: 0, track_total_hits: false, aggs: about })
     const units = Math.max(maxCounts + 1, aggregationsIn(valueCountSchema, estimate).values.value)
     return refused(
       `by=${field === 'formId' ? 'form' : field}`,
@@ -101,15 +96,15 @@ export async function countByValue(
 }
 
 /** From the oldest to the newest; an empty span in 1970 if there is none. */
-async function findSpan(client: SearchClient, selection: Selection): Promise<TimeSpan> {
+async function findSpan(selection: Selection): Promise<TimeSpan> {
   const aggs = { span: { stats: { field: 'createdAt' } } }
-  const answer = await search(client, selection, { size: 0, track_total_hits: false, aggs })
+  const answer = await search(selection, { size: 0, track_total_hits: false, aggs })
   const { min, max } = aggregationsIn(spanSchema, answer).span
   return { fromMs: min ?? 0, toMs: max ?? 0 }
 }
 
-const search = (client: SearchClient, { teamId, filter, signal }: Selection, body: SearchBody): Promise<SearchAnswer> =>
-  searchTeam(client, { type: 'submissions', teamId }, { ...body, query: ofTeam(teamId, filter) }, signal)
+const search = ({ list, filter, signal }: Selection, body: SearchBody): Promise<SearchAnswer> =>
+  searchTeam(list, { ...body, query: ofTeam(list.teamId, filter) }, signal)
 
 const sumOf = ({ items }: Counts): number => items.reduce((sum, { count }) => sum + count, 0)
 

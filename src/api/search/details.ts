@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
-import { type DocumentId, documentId, type EntityId, isIdentifier, type List } from '../../core/model/ids.ts'
+import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { isTombstone, largeBytes } from '../../core/stores/renderDocuments.ts'
 import { keysOnly, largeOf, newestFirst } from './clauses.ts'
 import { keysIn, parse, searchTeam } from './hits.ts'
-import { hasLarge, type IndexReader, type ListAt } from './indexReader.ts'
-import { askShard, ElasticsearchUnavailable, overloads, type RunQuery, type SearchClient } from './searchClient.ts'
+import { hasLarge, type ListAt } from './indexReader.ts'
+import { askShard, ElasticsearchUnavailable, overloads, type RunQuery, type SearchedList } from './searchClient.ts'
 
 const detailKinds = { forms: 'form-details', submissions: 'submission-details' } as const
 
@@ -18,8 +18,7 @@ const missingDocument = '"type":"resource_not_found_exception"'
  * a client could see a change here and miss it in its next answer.
  */
 export async function readDetail(
-  { indexPrefix, send }: SearchClient,
-  { type, teamId }: List,
+  { indexPrefix, send, type, teamId }: SearchedList,
   id: string,
   signal: AbortSignal,
 ): Promise<Buffer | undefined> {
@@ -38,16 +37,15 @@ export type Detail = Buffer | 'deleted' | 'missing'
 
 /** The details of several entities, in the order of `ids`, as new as what a search finds, or with `isRealtime` as what is stored. */
 export async function readDetails(
-  client: SearchClient,
-  { type, teamId }: List,
+  list: SearchedList,
   ids: readonly EntityId[],
   isRealtime: boolean,
   signal: AbortSignal,
 ): Promise<readonly Detail[]> {
-  const kind = detailKinds[type]
-  const names = ids.map((id) => documentId(teamId, id))
+  const kind = detailKinds[list.type]
+  const names = ids.map((id) => documentId(list.teamId, id))
   const request = { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: names } }
-  const documents = splitDocuments(await askShard(client, kind, teamId, request, signal), names.length)
+  const documents = splitDocuments(await askShard(list, kind, request, signal), names.length)
   return documents.map((document, at) => readDocument(document, kind, names[at]))
 }
 
@@ -94,21 +92,15 @@ function readDocument(document: Buffer, kind: string, name: DocumentId | undefin
 }
 
 /** At most how many bytes the detail of an entity has, whatever text its id is. */
-export async function weighDetail(
-  indexReader: IndexReader,
-  list: ListAt,
-  id: string,
-  runQuery: RunQuery,
-): Promise<number> {
-  if (!isIdentifier(id) || !(await hasLarge(indexReader, list, 'detail', runQuery))) return largeBytes
-  const [bytes] = await runQuery((signal) => weighDetails(indexReader, list, [id as EntityId], signal))
+export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery): Promise<number> {
+  if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
+  const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
   return bytes ?? largeBytes
 }
 
 /** At most how many bytes each of these details has now; undefined for one that is not large. */
 export async function weighDetails(
-  client: SearchClient,
-  list: List,
+  list: SearchedList,
   ids: readonly EntityId[],
   signal: AbortSignal,
 ): Promise<readonly (number | undefined)[]> {
@@ -116,7 +108,7 @@ export async function weighDetails(
   // Where the team has no large detail, Elasticsearch looks no id up.
   const query = { bool: { filter: [largeOf(list.teamId, 'detail'), named] } }
   const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
-  const keys = keysIn(await searchTeam(client, list, body, signal), 'detail')
+  const keys = keysIn(await searchTeam(list, body, signal), 'detail')
   const large = new Map(keys.map(({ id, bytes }) => [id, bytes]))
   return ids.map((id) => large.get(id))
 }

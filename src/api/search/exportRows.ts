@@ -1,15 +1,16 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EntityId, List } from '../../core/model/ids.ts'
+import type { EntityId } from '../../core/model/ids.ts'
 import { largeBytes } from '../../core/stores/renderDocuments.ts'
-import type { Clause, Filters } from './clauses.ts'
+import { type Clause, createdWithin, deletedOfTeam, type Filters, ofTeam, type TimeSpan } from './clauses.ts'
 import { type Detail, readDetails, weighDetails } from './details.ts'
+import { longestStepMs, type TimeStep } from './findPage.ts'
 import { mostBytesOf, type RowKey, totalOf } from './hits.ts'
+import { hasAny } from './indexReader.ts'
 import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
 import type { PageRequest, RowsFound } from './pageEnvelope.ts'
-import { ElasticsearchUnavailable, type RunQuery, type SearchClient } from './searchClient.ts'
+import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 import { findPageKeys, firstFound } from './searchPage.ts'
-import { walkList } from './walkList.ts'
 
 /** What an export holds. */
 export type ExportContent = {
@@ -20,6 +21,18 @@ export type ExportContent = {
   readonly deletions: readonly Clause[] | undefined
 }
 
+/** Whether an export would hold anything. */
+export async function hasMatches(
+  list: SearchedList,
+  { filters, deletions }: Omit<ExportContent, 'view'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const queries = filters.map((filter) => ofTeam(list.teamId, filter))
+  if (deletions !== undefined) queries.push(deletedOfTeam(list.teamId, deletions))
+  for (const query of queries) if (await hasAny(list, query, signal)) return true
+  return false
+}
+
 /** The keep-alive of the snapshot: how long a client may take to read what is asked for at once. */
 const exportLifeMs = 120_000
 /** Keys have less than 4 MiB together, however long the ids are. */
@@ -28,23 +41,20 @@ const maxKeys = 5_000
 const maxWeighedKeys = 400
 
 type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
+type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
  * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. A part of summaries is queried after the
  * one before was consumed. Rejects also if Elasticsearch returns fewer rows than it counted.
  */
-export async function* exportList(
-  client: SearchClient,
-  list: List,
-  { filters, view, deletions }: ExportContent,
-  runQuery: RunQuery,
-): Rows {
-  const snapshot = await runQuery((signal) => openListSnapshot(client, list, exportLifeMs, signal))
+export async function* exportList(list: SearchedList, content: ExportContent, runQuery: RunQuery): Rows {
+  const { filters, view, deletions } = content
+  const snapshot = await runQuery((signal) => openListSnapshot(list, exportLifeMs, signal))
   try {
     if (view === 'full') {
       const keys = walkList(snapshot, filters, maxWeighedKeys, runQuery)
       // Reads one part ahead of the client.
-      yield* Readable.from(readWholeEntities(client, list, keys, runQuery), { highWaterMark: 1 })
+      yield* Readable.from(readWholeEntities(list, keys, runQuery), { highWaterMark: 1 })
     } else yield* readRows(snapshot, walkList(snapshot, filters, maxKeys, runQuery), runQuery)
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
   } finally {
@@ -54,13 +64,12 @@ export async function* exportList(
 
 /** Yields one page like an export: at least one part, which may be empty, each with the total of the list. */
 export async function* exportPage(
-  client: SearchClient,
-  list: List,
+  list: SearchedList,
   filters: Filters,
   request: PageRequest,
   runQuery: RunQuery,
 ): AsyncGenerator<RowsFound, void, undefined> {
-  const snapshot = await runQuery((signal) => openListSnapshot(client, list, exportLifeMs, signal))
+  const snapshot = await runQuery((signal) => openListSnapshot(list, exportLifeMs, signal))
   try {
     const { total, keys } = await firstFound(filters, (filter) =>
       runQuery((signal) => findPageKeys(snapshot, filter, request, signal)),
@@ -72,7 +81,62 @@ export async function* exportPage(
   }
 }
 
-type KeyPages = AsyncIterable<readonly RowKey[]> | Iterable<readonly RowKey[]>
+export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
+
+/**
+ * The keys of all rows of the first filter that finds any, newest first, at most `limit` at once. Rejects also if there are fewer rows than
+ * were counted. Elasticsearch collects all rows that a search matches, also those before the one that it goes on after. So each search is
+ * of a window of created time that holds about `limit` rows. Rows of one millisecond are collected again for each of their pages.
+ */
+export async function* walkList(snapshot: WalkedSnapshot, filters: Filters, limit: number, runQuery: RunQuery): Keys {
+  for (const filter of filters) {
+    const steps = await runQuery((signal) => snapshot.countsOf(filter, signal).countByTime(undefined, longestStepMs))
+    for (const span of spansOf(steps, limit)) yield* walkSpan(snapshot, filter, span, limit, runQuery)
+    if (steps.length > 0) return
+  }
+}
+
+type CountedSpan = TimeSpan & { readonly count: number }
+
+/** The same as few spans: neighbouring steps that have no more than `limit` rows together are one. */
+function spansOf(steps: readonly TimeStep[], limit: number): readonly CountedSpan[] {
+  const spans: CountedSpan[] = []
+  for (const { startMs, count } of steps) {
+    const last = spans.at(-1)
+    const isJoined = last !== undefined && last.count + count <= limit
+    if (isJoined) spans[spans.length - 1] = { ...last, fromMs: startMs, count: last.count + count }
+    else spans.push({ fromMs: startMs, toMs: startMs + longestStepMs - 1, count })
+  }
+  return spans
+}
+
+async function* walkSpan(
+  snapshot: WalkedSnapshot,
+  filter: readonly Clause[],
+  { fromMs: oldestMs, toMs: newestMs, count }: CountedSpan,
+  limit: number,
+  runQuery: RunQuery,
+): Keys {
+  let [left, toMs, after] = [count, newestMs, undefined as SortValues | undefined]
+  let density = 0
+  while (left > 0 && toMs >= oldestMs) {
+    // As long as if the rows of the span were spread evenly, or shorter where the window before held more.
+    const windowMs = Math.min(((newestMs - oldestMs) * limit) / count, limit / density)
+    const window = { fromMs: Math.max(oldestMs, Math.ceil(toMs - windowMs)), toMs }
+    const range = { clause: createdWithin(window), skip: 0 }
+    const { found, last, total } = await runQuery((signal) => snapshot.keys(filter, range, limit, signal, after))
+    density = totalOf({ total }) / (toMs - window.fromMs + 1)
+    const oldest = found.at(-1)
+    const isFull = oldest !== undefined && found.length === limit
+    // A position begins with the created time.
+    ;[toMs, after] = isFull ? [Date.parse(oldest.position.split('|')[0] ?? ''), last] : [window.fromMs - 1, undefined]
+    left -= found.length
+    if (found.length > 0) yield found
+  }
+  if (left !== 0) throw new ElasticsearchUnavailable('partial', `${left} rows of ${count} are missing`)
+}
+
+type KeyPages = Keys | Iterable<readonly RowKey[]>
 
 const readRows = (snapshot: ListSnapshot, pages: KeyPages, runQuery: RunQuery): Rows =>
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
@@ -116,19 +180,19 @@ function nextPart(keys: readonly RowKey[], expectedBytes: number): readonly RowK
  * The details of entities in the order of their keys, in parts, at least as new as the snapshot of the keys. An entity that was deleted after
  * the snapshot is left out: no watermark that was published before the snapshot covers its deletion. Rejects also if an entity has no detail.
  */
-export function readWholeEntities(client: SearchClient, list: List, pages: KeyPages, runQuery: RunQuery): Rows {
+export function readWholeEntities(list: SearchedList, pages: KeyPages, runQuery: RunQuery): Rows {
   // Weighed just before they are read: reading them cannot be cancelled.
-  async function* weighed(): AsyncGenerator<readonly RowKey[]> {
+  async function* weighed(): Keys {
     for await (const keys of pages) {
       const ids = keys.map(({ id }) => id)
-      const weights = await runQuery((signal) => weighDetails(client, list, ids, signal))
+      const weights = await runQuery((signal) => weighDetails(list, ids, signal))
       yield keys.map((key, at) => ({ ...key, bytes: weights[at] }))
     }
   }
   return readParts(weighed(), (keys, bytes) =>
     readEach(
       keys.map(({ id }) => id),
-      (ids, isRealtime) => runQuery((signal) => readDetails(client, list, ids, isRealtime, signal), bytes),
+      (ids, isRealtime) => runQuery((signal) => readDetails(list, ids, isRealtime, signal), bytes),
     ),
   )
 }

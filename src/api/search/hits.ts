@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { type DocumentId, type EntityId, entityIdOf, type List } from '../../core/model/ids.ts'
+import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
 import { type EntityPart, idInPosition, largeBytes, summaryDelimiter } from '../../core/stores/renderDocuments.ts'
 import { bytesOf } from './clauses.ts'
-import { askShard, ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
+import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
 
 /** The body of a search, without what selects the index. */
 export type SearchBody = Readonly<Record<string, unknown>>
@@ -38,15 +38,10 @@ export type SearchAnswer = Pick<z.output<typeof answerSchema>, 'aggregations' | 
   readonly total: number | undefined
 }
 
-/** Searches the shard of a team in the index that serves one of its lists. `body` must select the team. */
-export async function searchTeam(
-  client: SearchClient,
-  { type, teamId }: List,
-  body: SearchBody,
-  signal: AbortSignal,
-): Promise<SearchAnswer> {
+/** Searches the shard of the team in the index that serves the list. `body` must select the team. */
+export async function searchTeam(list: SearchedList, body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> {
   const querystring = { allow_partial_search_results: false }
-  return readAnswer(await askShard(client, type, teamId, { api: '_search', querystring, body }, signal))
+  return readAnswer(await askShard(list, list.type, { api: '_search', querystring, body }, signal))
 }
 
 /**

@@ -1,24 +1,26 @@
 import { LRUCache } from 'lru-cache'
-import { type List, type TeamList, teamList } from '../../core/model/ids.ts'
+import { type TeamList, teamList } from '../../core/model/ids.ts'
 import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
 import type { EntityPart } from '../../core/stores/renderDocuments.ts'
-import { anyAtAll, type Clause, countOnly, deletedOfTeam, type Filters, largeOf, ofTeam } from './clauses.ts'
+import { anyAtAll, type Clause, countOnly, largeOf } from './clauses.ts'
 import { readAnswer, searchTeam, totalOf } from './hits.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
-import { ElasticsearchUnavailable, type RunQuery, type SearchClient } from './searchClient.ts'
-
-/** A list to read, with its version before the read: null while it is unknown, or while Elasticsearch may show more than it stands for. */
-export type ListAt = List & { readonly version: ListVersion | null }
+import { ElasticsearchUnavailable, type RunQuery, type SearchClient, type SearchedList } from './searchClient.ts'
 
 /** Reads the indices. Holds what is remembered between requests. */
 export type IndexReader = ReturnType<typeof createIndexReader>
+
+/** The version of a list before it is read: null while it is unknown, or while Elasticsearch may show more than it stands for. */
+type Versioned = { readonly version: ListVersion | null }
+
+export type ListAt = SearchedList & IndexReader & Versioned
 
 export const createIndexReader = (client: SearchClient, deepPageFrom: number) => ({
   ...client,
   /** The offset from which a page is found by counts instead of by skipping the rows before it. */
   deepPageFrom,
-  readSnapshot: keepSnapshots(client),
+  readSnapshot: keepSnapshots(),
   /** Lists that had so many rows when last counted that counting them in a search of its own is faster. */
   longLists: new LRUCache<string, true>({ max: 1_000 }),
   /** Whether a part of any row of a list was large, and at which version of the list. */
@@ -28,25 +30,29 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number) =>
 const lifeMs = 30_000
 
 /** `users`: reads in progress, and the cache; the last one closes the snapshot. */
-type Kept = { readonly version: ListVersion | null; readonly snapshot: ListSnapshot; users: number }
+type Kept = Versioned & { readonly snapshot: ListSnapshot; users: number }
 
 /**
  * Reads from snapshots that are kept while their lists have the same versions, so that later pages reuse their counts. A version is replaced after the refresh
  * that makes a change visible, and a snapshot is opened after its version was read: so it holds every change that its version stands for.
  * Without a version, each read has a snapshot of its own.
  */
-function keepSnapshots(client: SearchClient) {
+function keepSnapshots() {
   const release = (entry: Kept): void => {
     entry.users--
     if (entry.users === 0) entry.snapshot.close()
   }
   // A snapshot close to the end of its keep-alive is not used any more.
   const kept = new LRUCache<TeamList, Kept>({ max: 64, ttl: lifeMs / 2, updateAgeOnGet: true, dispose: release })
-  return async <T>(list: ListAt, read: (snapshot: ListSnapshot) => Promise<T>, signal: AbortSignal): Promise<T> => {
-    const { type, teamId, version } = list
-    const name = teamList(type, teamId)
+  return async <T>(
+    list: SearchedList & Versioned,
+    read: (snapshot: ListSnapshot) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> => {
+    const { version } = list
+    const name = teamList(list.type, list.teamId)
     const readNew = async () => {
-      const snapshot = await openListSnapshot(client, list, lifeMs, signal)
+      const snapshot = await openListSnapshot(list, lifeMs, signal)
       const entry: Kept = { version, snapshot, users: version === null ? 1 : 2 }
       if (version !== null) kept.set(name, entry)
       return await read(entry.snapshot).finally(() => release(entry))
@@ -68,36 +74,19 @@ function keepSnapshots(client: SearchClient) {
 }
 
 /** Whether this part of any row is large. Asked once for each version of the list: until that is replaced, rows become large by one refresh only. */
-export async function hasLarge(
-  indexReader: IndexReader,
-  list: ListAt,
-  part: EntityPart,
-  runQuery: RunQuery,
-): Promise<boolean> {
-  const { type, teamId, version } = list
+export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
+  const { type, teamId, version, largeParts } = list
   const name = `${teamList(type, teamId)} ${part}`
-  const known = indexReader.largeParts.get(name)
+  const known = largeParts.get(name)
   if (version !== null && known?.version === version) return known.hasLarge
-  const found = await runQuery((signal) => hasAny(indexReader, list, largeOf(teamId, part), signal))
-  if (version !== null) indexReader.largeParts.set(name, { version, hasLarge: found })
+  const found = await runQuery((signal) => hasAny(list, largeOf(teamId, part), signal))
+  if (version !== null) largeParts.set(name, { version, hasLarge: found })
   return found
 }
 
-/** Whether any row of a list matches one of the filters, or any deletion is selected. */
-export async function hasMatches(
-  client: SearchClient,
-  list: List,
-  { filters, deletions }: { readonly filters: Filters; readonly deletions: readonly Clause[] | undefined },
-  signal: AbortSignal,
-): Promise<boolean> {
-  const queries = filters.map((filter) => ofTeam(list.teamId, filter))
-  if (deletions !== undefined) queries.push(deletedOfTeam(list.teamId, deletions))
-  for (const query of queries) if (await hasAny(client, list, query, signal)) return true
-  return false
-}
-
-const hasAny = async (client: SearchClient, list: List, query: Clause, signal: AbortSignal): Promise<boolean> =>
-  totalOf(await searchTeam(client, list, { query, ...anyAtAll }, signal)) > 0
+/** Whether a search of a list finds anything. */
+export const hasAny = async (list: SearchedList, query: Clause, signal: AbortSignal): Promise<boolean> =>
+  totalOf(await searchTeam(list, { query, ...anyAtAll }, signal)) > 0
 
 /** Resolves if every shard of every index answers. */
 export async function probe({ indexPrefix, send }: SearchClient, signal: AbortSignal): Promise<void> {

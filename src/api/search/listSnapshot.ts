@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { List } from '../../core/model/ids.ts'
 import { type Clause, createdWithin, deletedOfTeam, keysOnly, newestFirst, ofTeam, oldestFirst } from './clauses.ts'
 import type { KeyRange, ListCounts } from './findPage.ts'
 import {
@@ -13,7 +12,7 @@ import {
   type SearchAnswer,
   type SearchBody,
 } from './hits.ts'
-import { askShard, ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
+import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
 
 /** Of opening and of closing a snapshot. */
 const deadlineMs = 5_000
@@ -32,17 +31,12 @@ type Found<Hit> = {
 export type ListSnapshot = ReturnType<typeof listSnapshot>
 
 /** Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. */
-export async function openListSnapshot(
-  client: SearchClient,
-  list: List,
-  lifeMs: number,
-  signal: AbortSignal,
-): Promise<ListSnapshot> {
+export async function openListSnapshot(list: SearchedList, lifeMs: number, signal: AbortSignal): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
   const opening = AbortSignal.timeout(deadlineMs)
-  const bytes = await askShard(client, list.type, list.teamId, { api: '_pit', querystring: { keep_alive } }, opening)
+  const bytes = await askShard(list, list.type, { api: '_pit', querystring: { keep_alive } }, opening)
   const { id } = JSON.parse(bytes.toString()) as { id: string }
-  const snapshot = listSnapshot(client, list, { id, keep_alive })
+  const snapshot = listSnapshot(list, { id, keep_alive })
   // The opening request is not aborted with the caller: without its response the id to close would be lost.
   if (!signal.aborted) return snapshot
   snapshot.close()
@@ -51,12 +45,13 @@ export async function openListSnapshot(
 
 let snapshots = 0
 
-function listSnapshot(client: SearchClient, { type, teamId }: List, opened: { id: string; keep_alive: string }) {
+function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: string }) {
+  const { type, teamId } = list
   const number = ++snapshots
   let pit = opened
   const send = async (body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> => {
     const request = { method: 'POST', path: '/_search', querystring: {}, body: { pit, ...body } } as const
-    const { isFound, bytes } = await client.send(request, signal)
+    const { isFound, bytes } = await list.send(request, signal)
     if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', type)
     const answer = readAnswer(bytes)
     // Each response may carry a new id.
@@ -107,7 +102,7 @@ function listSnapshot(client: SearchClient, { type, teamId }: List, opened: { id
     /** Elasticsearch closes it after `keep_alive` otherwise. */
     close(): void {
       const request = { method: 'DELETE', path: '/_pit', querystring: {}, body: { id: pit.id } } as const
-      client.send(request, AbortSignal.timeout(deadlineMs)).catch(() => undefined)
+      list.send(request, AbortSignal.timeout(deadlineMs)).catch(() => undefined)
     },
   }
 }

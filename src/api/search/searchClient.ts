@@ -1,5 +1,5 @@
 import { type Client, errors } from '@elastic/elasticsearch'
-import type { TeamId } from '../../core/model/ids.ts'
+import type { List } from '../../core/model/ids.ts'
 import type { RawBody } from '../../core/stores/elasticsearch.ts'
 import { aliasOf, type DocumentKind } from '../../core/stores/indices.ts'
 
@@ -20,6 +20,9 @@ export type SearchClient = {
    */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
 }
+
+/** A list of a team, and who searches it. */
+export type SearchedList = SearchClient & List
 
 /** Runs one query in the team's turn, again if Elasticsearch is overloaded, until its deadline. `bytes`: the most that the query returns. */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
@@ -60,11 +63,10 @@ export class InvalidSearch extends Error {
   }
 }
 
-/** Asks the index that serves a kind of documents, on the shard of a team. */
+/** Asks the index that serves a kind of documents, on the shard of the team. */
 export async function askShard(
-  { indexPrefix, send }: SearchClient,
+  { indexPrefix, send, teamId }: SearchedList,
   kind: DocumentKind,
-  teamId: TeamId,
   request: { readonly api: string } & Pick<SearchRequest, 'querystring' | 'body'>,
   signal: AbortSignal,
 ): Promise<Buffer> {

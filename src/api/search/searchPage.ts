@@ -1,8 +1,7 @@
-import type { List } from '../../core/model/ids.ts'
 import { type Clause, countOnly, type Filters, newestFirst, ofTeam } from './clauses.ts'
 import { findPage } from './findPage.ts'
 import { mostBytesOf, type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
-import type { IndexReader, ListAt } from './indexReader.ts'
+import type { ListAt } from './indexReader.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 import { LargePage, maxPageBytes, type PageRequest, type RowsFound } from './pageEnvelope.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
@@ -13,18 +12,17 @@ import { ElasticsearchUnavailable } from './searchClient.ts'
  * read. Rejects also with `LargePage`.
  */
 export function searchPage(
-  indexReader: IndexReader,
   list: ListAt,
   filters: Filters,
   request: PageRequest,
   hasLarge: boolean,
   signal: AbortSignal,
 ): Promise<RowsFound> {
-  const isDeep = offsetOf(request) >= indexReader.deepPageFrom
+  const isDeep = offsetOf(request) >= list.deepPageFrom
   return firstFound(filters, (filter) =>
     isDeep || hasLarge
-      ? indexReader.readSnapshot(list, (snapshot) => deepPage(snapshot, filter, request, hasLarge, signal), signal)
-      : shallowPage(indexReader, list, filter, request, signal),
+      ? list.readSnapshot(list, (snapshot) => deepPage(snapshot, filter, request, hasLarge, signal), signal)
+      : shallowPage(list, filter, request, signal),
   )
 }
 
@@ -51,18 +49,17 @@ const rowsOn = (request: PageRequest, total: number): number =>
 const longFactor = 20
 
 async function shallowPage(
-  indexReader: IndexReader,
-  list: List,
+  list: ListAt,
   filter: readonly Clause[],
   request: PageRequest,
   signal: AbortSignal,
 ): Promise<RowsFound> {
-  const { longLists, deepPageFrom } = indexReader
+  const { longLists, deepPageFrom } = list
   const query = ofTeam(list.teamId, filter)
   const search = async (countsRows: boolean): Promise<RowsFound> => {
     const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits: countsRows }
-    const answer = searchTeam(indexReader, list, { query, ...page }, signal)
-    const count = countsRows ? answer : searchTeam(indexReader, list, { query, ...countOnly }, signal)
+    const answer = searchTeam(list, { query, ...page }, signal)
+    const count = countsRows ? answer : searchTeam(list, { query, ...countOnly }, signal)
     const [rows, counted] = await Promise.all([answer, count])
     return { total: totalOf(counted), rows: rowsIn(rows) }
   }

@@ -58,9 +58,8 @@ const write = async (documents: readonly DocumentWrite[], by = clients): Promise
   return (await sendBulk(by.elasticsearch, body, documents, { requestTimeout: 1_000, signal })).map(({ kind }) => kind)
 }
 const refresh = (): Promise<void> => refreshEveryCopy(clients.elasticsearch, Object.values(generation.indices), request)
-const list = { type: 'submissions', teamId: team, version: null } as const
-const total = async (): Promise<number> =>
-  (await searchPage(reader, list, [[]], { page: 1, limit: 10 }, false, signal)).total
+const list = () => ({ ...reader, type: 'submissions', teamId: team, version: null }) as const
+const total = async (): Promise<number> => (await searchPage(list(), [[]], { page: 1, limit: 10 }, false, signal)).total
 /** How many rows each of many readers finds, each by a preference of its own. */
 const totalsOfCopies = async (): Promise<ReadonlySet<number>> => {
   const counts = Array.from({ length: 20 }, async (_, at) => {
@@ -158,7 +157,7 @@ test('an answer may be lost when the work is done', async () => {
 })
 
 test('a snapshot ends with its keep-alive, or with the copy that holds it', async () => {
-  const open = () => openListSnapshot(reader, list, 1_000, signal)
+  const open = () => openListSnapshot(list(), 1_000, signal)
   const read = (snapshot: Awaited<ReturnType<typeof open>>) => snapshot.deletions([], 1, signal)
   const first = await open()
   await read(first)

@@ -8,26 +8,25 @@ import {
   spannedUnits,
   timeUnits,
 } from '../../../../src/api/search/counts.ts'
-import { InvalidSearch, type SearchClient, type SearchRequest } from '../../../../src/api/search/searchClient.ts'
-import type { TeamId } from '../../../../src/core/model/ids.ts'
+import { InvalidSearch } from '../../../../src/api/search/searchClient.ts'
+import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()
-const selection = { teamId: 'team-1' as TeamId, filter: [], signal }
 const dayMs = 86_400_000
 
 /** Gives each answer once, in order; an answer is the total and the aggregations, or an error. */
 function answering(...answers: readonly ([total: number | undefined, aggregations: unknown] | Error | 'missing')[]) {
-  const asked: SearchRequest[] = []
-  const send: SearchClient['send'] = async (question) => {
-    const answer = answers[asked.push(question) - 1]
+  const { list, asked } = askedList(() => {
+    const answer = answers[asked.length - 1]
     if (answer instanceof Error) throw answer
-    if (answer === undefined || answer === 'missing') return { isFound: false, bytes: Buffer.from('{}') }
+    if (answer === undefined || answer === 'missing') return { isFound: false, text: '{}' }
     const [value, aggregations] = answer
-    const hits = { ...(value !== undefined && { total: { value, relation: 'eq' } }), hits: [] }
-    const envelope = { timed_out: false, _shards: { failed: 0 }, hits, aggregations }
-    return { isFound: true, bytes: Buffer.from(JSON.stringify(envelope)) }
-  }
-  return { client: { indexPrefix: 'tidemark', send }, asked }
+    return searchAnswer(
+      { ...(value !== undefined && { total: { value, relation: 'eq' } }), hits: [] },
+      { aggregations },
+    )
+  }, 'submissions')
+  return { selection: { list, filter: [], signal }, asked }
 }
 
 const span = (fromMs: number | null, toMs: number | null): [undefined, unknown] => [
@@ -52,9 +51,9 @@ const partial = { name: 'ElasticsearchUnavailable', reason: 'partial' }
 
 describe('counts by time', () => {
   test('take one search where all are within the span that is likely', async () => {
-    const { client, asked } = answering(times(3, 1, 0, 2))
+    const { selection, asked } = answering(times(3, 1, 0, 2))
     const items = [1, 0, 2].map((count, at) => ({ key: `k${at}`, count }))
-    expect(await countByTime(client, selection, days)).toEqual({ ok: true, value: { totalDocs: 3, items } })
+    expect(await countByTime(selection, days)).toEqual({ ok: true, value: { totalDocs: 3, items } })
     expect(asked).toMatchObject([
       {
         path: '/tidemark-submissions/_search',
@@ -64,9 +63,9 @@ describe('counts by time', () => {
   })
 
   test('are refused by their span alone, before Elasticsearch makes them', async () => {
-    const { client, asked } = answering(outside(1), span(0, 20_000 * dayMs))
+    const { selection, asked } = answering(outside(1), span(0, 20_000 * dayMs))
     const window = { sinceMs: 0, untilMs: 30_000 * dayMs }
-    expect(await countByTime(client, selection, { ...days, window })).toEqual({
+    expect(await countByTime(selection, { ...days, window })).toEqual({
       ok: false,
       problem: { path: 'by=day', rule: 'makes about 20001 items of at most 10000: narrow since and until' },
     })
@@ -76,44 +75,44 @@ describe('counts by time', () => {
   })
 
   test('are answered where all are far away, but together', async () => {
-    const { client } = answering(outside(2), span(0, dayMs), times(2, 1, 1))
-    expect(await countByTime(client, selection, days)).toMatchObject({ ok: true, value: { totalDocs: 2 } })
+    const { selection } = answering(outside(2), span(0, dayMs), times(2, 1, 1))
+    expect(await countByTime(selection, days)).toMatchObject({ ok: true, value: { totalDocs: 2 } })
   })
 
   test('are refused by their number when the span is a little too long', async () => {
     const tooMany = times(0, ...Array.from({ length: maxCounts + 1 }, () => 0))
     const refused = { ok: false, problem: { path: 'by=day', rule: expect.stringContaining('10001 items') } }
-    expect(await countByTime(answering(tooMany).client, selection, days)).toEqual(refused)
+    expect(await countByTime(answering(tooMany).selection, days)).toEqual(refused)
   })
 
   test('of nothing are none', async () => {
-    const { client } = answering(outside(1), span(null, null), times(0))
-    expect(await countByTime(client, selection, days)).toEqual({ ok: true, value: { totalDocs: 0, items: [] } })
+    const { selection } = answering(outside(1), span(null, null), times(0))
+    expect(await countByTime(selection, days)).toEqual({ ok: true, value: { totalDocs: 0, items: [] } })
   })
 
   test('in a time zone that Elasticsearch does not know are refused', async () => {
-    const { client } = answering(invalid('zone_rules_exception'))
-    expect(await countByTime(client, selection, days)).toMatchObject({ ok: false, problem: { path: 'timeZone' } })
+    const { selection } = answering(invalid('zone_rules_exception'))
+    expect(await countByTime(selection, days)).toMatchObject({ ok: false, problem: { path: 'timeZone' } })
   })
 
   test('fail with what else is wrong', async () => {
     const bug = invalid('parsing_exception')
-    await expect(countByTime(answering(bug).client, selection, days)).rejects.toBe(bug)
-    const missing = countByTime(answering('missing').client, selection, days)
+    await expect(countByTime(answering(bug).selection, days)).rejects.toBe(bug)
+    const missing = countByTime(answering('missing').selection, days)
     await expect(missing).rejects.toMatchObject({ reason: 'missing-index' })
     // One has come between the searches, far away from all others.
     const answers = [outside(3), span(0, dayMs), times(4, 1, 2)]
-    await expect(countByTime(answering(...answers).client, selection, days)).rejects.toMatchObject(partial)
+    await expect(countByTime(answering(...answers).selection, days)).rejects.toMatchObject(partial)
     for (const aggregations of [{}, { items: { buckets: [{ doc_count: 3 }] } }])
-      await expect(countByTime(answering([3, aggregations]).client, selection, days)).rejects.toMatchObject(partial)
+      await expect(countByTime(answering([3, aggregations]).selection, days)).rejects.toMatchObject(partial)
   })
 })
 
 describe('counts by value', () => {
   test('are given in the order of Elasticsearch', async () => {
-    const { client } = answering(values(3, 0, 0, 2, 1))
+    const { selection } = answering(values(3, 0, 0, 2, 1))
     const items = [2, 1].map((count, at) => ({ key: `k${at}`, count }))
-    expect(await countByValue(client, selection, 'formId')).toEqual({ ok: true, value: { totalDocs: 3, items } })
+    expect(await countByValue(selection, 'formId')).toEqual({ ok: true, value: { totalDocs: 3, items } })
   })
 
   test.each([
@@ -121,14 +120,14 @@ describe('counts by value', () => {
     // An estimate, which cannot be right.
     [9_999, 10_001],
   ])('are refused when there are more, with about their number: %i', async (estimate, told) => {
-    const { client } = answering(values(4, 1, 0, 2, 1), [undefined, { values: { value: estimate } }])
+    const { selection } = answering(values(4, 1, 0, 2, 1), [undefined, { values: { value: estimate } }])
     const rule = `makes about ${told} items of at most 10000: narrow since and until, or choose another`
-    expect(await countByValue(client, selection, 'formId')).toEqual({ ok: false, problem: { path: 'by=form', rule } })
+    expect(await countByValue(selection, 'formId')).toEqual({ ok: false, problem: { path: 'by=form', rule } })
   })
 
   test('are never inexact', async () => {
     for (const inexact of [values(3, 0, 1, 2, 1), values(4, 0, 0, 2, 1)])
-      await expect(countByValue(answering(inexact).client, selection, 'status')).rejects.toMatchObject(partial)
+      await expect(countByValue(answering(inexact).selection, 'status')).rejects.toMatchObject(partial)
   })
 })
 

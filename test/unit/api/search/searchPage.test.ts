@@ -1,46 +1,27 @@
 import fc from 'fast-check'
 import { type Filters, termClauses, windowClauses } from '../../../../src/api/search/clauses.ts'
-import { createIndexReader, type IndexReader } from '../../../../src/api/search/indexReader.ts'
-import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import type { SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import { searchPage } from '../../../../src/api/search/searchPage.ts'
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
+import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()
 const team = 'team-1' as TeamId
-const forms = { type: 'forms', teamId: team, version: null } as const
-const submissions = { ...forms, type: 'submissions' } as const
-const emptyAnswer =
-  '{"id":"pit","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]},"aggregations":{"counts":{"buckets":[]}}}'
-
-/** A client that notes what it is asked, and answers it. */
-const clientOf = (asked: SearchRequest[], answer: () => string, isFound = true): SearchClient => ({
-  indexPrefix: 'tidemark',
-  send: async (question) => {
-    asked.push(question)
-    return { isFound, bytes: Buffer.from(answer()) }
-  },
-})
-
-const listening = (isFound = true): { indexReader: IndexReader; asked: SearchRequest[] } => {
-  const asked: SearchRequest[] = []
-  return {
-    indexReader: createIndexReader(
-      clientOf(asked, () => emptyAnswer, isFound),
-      1_000,
-    ),
-    asked,
-  }
-}
+const nothing = searchAnswer(
+  { total: { value: 0, relation: 'eq' }, hits: [] },
+  { id: 'pit', aggregations: { counts: { buckets: [] } } },
+)
+const listening = (isFound = true) => askedList(() => ({ isFound, text: nothing }))
 
 type Body = { from?: number; size: number; query: { bool: { filter: unknown[] } } }
 const bodyOf = (question: SearchRequest | undefined): Body => question?.body as Body
 
 describe('searchPage', () => {
   test('asks the alias of the team, newest first, for one page and the exact total', async () => {
-    const { indexReader, asked } = listening()
-    await searchPage(indexReader, forms, [[]], { page: 3, limit: 20 }, false, signal)
+    const { list, asked } = listening()
+    await searchPage(list, [[]], { page: 3, limit: 20 }, false, signal)
     expect(asked).toEqual([
       {
         method: 'POST',
@@ -64,9 +45,9 @@ describe('searchPage', () => {
         fc.integer({ min: 1, max: 100 }),
         fc.boolean(),
         async (page, limit, hasLarge) => {
-          const { indexReader, asked } = listening()
-          const found = await searchPage(indexReader, forms, [[]], { page, limit }, hasLarge, signal)
-          const isDeep = hasLarge || (page - 1) * limit >= indexReader.deepPageFrom
+          const { list, asked } = listening()
+          const found = await searchPage(list, [[]], { page, limit }, hasLarge, signal)
+          const isDeep = hasLarge || (page - 1) * limit >= list.deepPageFrom
           expect(found).toEqual({ total: 0, rows: [] })
           expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(
             isDeep ? ['POST /tidemark-forms/_pit', 'POST /_search', 'DELETE /_pit'] : ['POST /tidemark-forms/_search'],
@@ -78,8 +59,8 @@ describe('searchPage', () => {
   })
 
   test('an alias that points nowhere is an outage', async () => {
-    const { indexReader } = listening(false)
-    const asking = searchPage(indexReader, forms, [[]], { page: 1, limit: 20 }, false, signal)
+    const { list } = listening(false)
+    const asking = searchPage(list, [[]], { page: 1, limit: 20 }, false, signal)
     await expect(asking).rejects.toMatchObject({ reason: 'missing-index' })
   })
 })
@@ -93,13 +74,10 @@ describe('a list that is known to be long', () => {
 
   /** Asks so often; each question gets the next answer. Long is what has more than 20 rows. */
   async function ask(answers: readonly string[], times: number) {
-    const asked: SearchRequest[] = []
     const left = answers.values()
-    const client = clientOf(asked, () => left.next().value ?? '')
-    const indexReader = createIndexReader(client, 1)
+    const { list, asked } = askedList(() => left.next().value ?? '', 'submissions', 1)
     const pages = []
-    for (let time = 0; time < times; time++)
-      pages.push(await searchPage(indexReader, submissions, [[]], wanted, false, signal))
+    for (let time = 0; time < times; time++) pages.push(await searchPage(list, [[]], wanted, false, signal))
     return { asked, pages }
   }
 
@@ -139,11 +117,11 @@ test('whatever is asked, the question stays within the team', async () => {
   const title = fc.string({ unit: 'binary' }).map((text) => text.toWellFormed())
   await fc.assert(
     fc.asyncProperty(clauses, title, async (filter, typed) => {
-      const { indexReader, asked } = listening()
-      await searchPage(indexReader, submissions, [filter], { page: 1, limit: 20 }, false, signal)
+      const { list, asked } = listening()
+      await searchPage({ ...list, type: 'submissions' }, [filter], { page: 1, limit: 20 }, false, signal)
       const [first, ...others] = titleFilters(typed)
       const both: Filters = [[...filter, ...first], ...others.map((other) => [...filter, ...other])]
-      await searchPage(indexReader, forms, both, { page: 1, limit: 20 }, false, signal)
+      await searchPage(list, both, { page: 1, limit: 20 }, false, signal)
       expect(asked.length).toBeGreaterThanOrEqual(2)
       for (const question of asked) {
         expect(question.querystring['routing']).toBe(team)
@@ -162,8 +140,8 @@ const titleFilters = (typed: string): Filters => [
 
 test('similar titles are asked for only when no title holds what was typed', async () => {
   const titlesAsked = async (titleContains: string): Promise<number> => {
-    const { indexReader, asked } = listening()
-    await searchPage(indexReader, forms, titleFilters(titleContains), { page: 1, limit: 20 }, false, signal)
+    const { list, asked } = listening()
+    await searchPage(list, titleFilters(titleContains), { page: 1, limit: 20 }, false, signal)
     return asked.length
   }
   expect(await titlesAsked('science')).toBe(2)

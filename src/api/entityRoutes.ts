@@ -4,6 +4,7 @@ import type { EntityType, TeamId } from '../core/model/ids.ts'
 import { servedSubmissionSummary } from '../core/model/submission.ts'
 import { largeBytes } from '../core/stores/renderDocuments.ts'
 import type { ExportParts, Route, RouteContext, RouteDeps } from './context.ts'
+import { apiError } from './errors.ts'
 import { holdsWindow, type Validators, validatorsOf } from './etag.ts'
 import {
   csv,
@@ -18,8 +19,9 @@ import {
 import { exportParameters, type ListParameters, listParameters, pageParameters } from './parameters.ts'
 import { type Making, respond } from './respond.ts'
 import { type Filters, windowClauses } from './search/clauses.ts'
-import { type ExportContent, exportList, exportPage } from './search/exportRows.ts'
-import { hasLarge, hasMatches } from './search/indexReader.ts'
+import { readDetail, weighDetail } from './search/details.ts'
+import { type ExportContent, exportList, exportPage, hasMatches } from './search/exportRows.ts'
+import { hasLarge } from './search/indexReader.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts } from './search/pageEnvelope.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { searchPage } from './search/searchPage.ts'
@@ -39,18 +41,45 @@ type Asked = {
   readonly parameters: Parameters
 }
 
+/** What a route reads of a query, and how it answers. */
+type EntityRoute = { readonly parameters: z.ZodObject; readonly respond: Route }
+
+/** The route of a single entity, which `render` makes of the stored JSON. */
+export function detailRoute<Schema extends z.ZodObject>(
+  type: EntityType,
+  schema: Schema,
+  render: (detail: Buffer, parameters: z.output<Schema>) => Buffer,
+): EntityRoute {
+  const respondWithDetail: Route = async (ctx, { readParameters, indexReader, answers }) => {
+    const parameters = readParameters(ctx, schema)
+    const validators = validatorsOf(ctx, type, parameters)
+    const { holder, runQuery, holdAnswer } = ctx.state
+    const id = ctx.params['id'] ?? ''
+    const whole = async () => {
+      const list = { ...indexReader, type, teamId: holder.teamId, version: validators.version }
+      const bytes = await weighDetail(list, id, runQuery)
+      await holdAnswer(bytes)
+      const found = await runQuery((signal) => readDetail(list, id, signal), bytes)
+      if (found === undefined) throw apiError('not_found', type === 'forms' ? 'no such form' : 'no such record')
+      return { body: render(found, parameters) }
+    }
+    await respond(ctx, answers, validators, { whole, mayBeMissing: true })
+  }
+  return { parameters: schema, respond: respondWithDetail }
+}
+
 /** The route of a list: one page of it as JSON, or all of it as NDJSON or CSV. */
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
   schema: z.ZodObject & z.ZodType<Selection>,
   filtersOf: (teamId: TeamId, selection: Selection) => Filters,
-): Route {
+): EntityRoute {
   const schemas = {
     page: schema.superRefine(refuseMeaningless(undefined)),
     [ndjson]: schema.superRefine(refuseMeaningless(ndjson)),
     [csv]: schema.superRefine(refuseMeaningless(csv)),
   }
-  return async (ctx, deps) => {
+  const respondWithList: Route = async (ctx, deps) => {
     const format = exportFormat(ctx)
     const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as Selection
     const asked = { type, parameters, filters: filtersOf(ctx.state.holder.teamId, parameters) }
@@ -62,6 +91,7 @@ export function listRoute<Selection extends Parameters>(
     const making = format === undefined ? makePage(asked, validators, ctx, deps) : makeExport(asked, format, ctx, deps)
     await respond(ctx, deps.answers, validators, making)
   }
+  return { parameters: schema, respond: respondWithList }
 }
 
 /**
@@ -76,12 +106,12 @@ async function untilChanged(
 ): Promise<void> {
   const { changedSince } = parameters
   if (changedSince === undefined) return
-  const { teamId } = ctx.state.holder
+  const list = { ...indexReader, type, teamId: ctx.state.holder.teamId }
   const content = { filters, deletions: deletionsOf(parameters) }
   await waitForChange(ctx, type, async () => {
     const { etag, watermark } = validate()
     if (holdsWindow(ctx, etag)) return 'held'
-    const isFound = await ctx.state.runQuery((signal) => hasMatches(indexReader, { type, teamId }, content, signal))
+    const isFound = await ctx.state.runQuery((signal) => hasMatches(list, content, signal))
     if (!isFound) return 'none'
     return watermark !== null && watermark > changedSince ? 'promised' : 'unpromised'
   })
@@ -100,16 +130,15 @@ function makePage(
   { indexReader, startStream, baseUrl }: RouteDeps,
 ): Making {
   const { holder, holdAnswer, runQuery } = ctx.state
-  const { teamId } = holder
   // While a change may be visible already, a snapshot of this version may lack what other pages show.
-  const list = { type, teamId, version: isSettled ? known : null }
+  const list = { ...indexReader, type, teamId: holder.teamId, version: isSettled ? known : null }
   return {
     whole: async () => {
-      const isLarge = await hasLarge(indexReader, list, 'summary', runQuery)
+      const isLarge = await hasLarge(list, 'summary', runQuery)
       const bytes = parameters.limit * largeBytes
       await holdAnswer(isLarge ? maxPageBytes : bytes)
       const found = await runQuery(
-        (signal) => searchPage(indexReader, list, filters, parameters, isLarge, signal),
+        (signal) => searchPage(list, filters, parameters, isLarge, signal),
         isLarge ? largeListBytes : bytes,
       )
       return { body: renderPage(parameters, found), totalDocs: found.total }
@@ -117,7 +146,7 @@ function makePage(
     parts: async () => {
       let totalDocs = 0
       const body = await startStream('large pages', ctx, (runPart) => {
-        const parts = exportPage(indexReader, list, filters, parameters, runPart)
+        const parts = exportPage(list, filters, parameters, runPart)
         return renderPageParts(parameters, parts, (total) => (totalDocs = total))
       })
       return { body, totalDocs, contentType: 'json' }
@@ -135,7 +164,7 @@ function makeExport(
   const { teamId } = ctx.state.holder
   const content = { filters, view: parameters.view, deletions: deletionsOf(parameters) }
   const lines = (runPart: RunQuery): ExportParts => {
-    const rows = exportList(indexReader, { type, teamId }, content, runPart)
+    const rows = exportList({ ...indexReader, type, teamId }, content, runPart)
     if (format === ndjson) return ndjsonLines(rows)
     return csvLines(() => readCsvTable(indexReader, teamId, lists[type].served, parameters.formId, runPart), rows)
   }

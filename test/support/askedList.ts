@@ -1,0 +1,27 @@
+import { createIndexReader, type ListAt } from '../../src/api/search/indexReader.ts'
+import type { SearchRequest } from '../../src/api/search/searchClient.ts'
+import type { EntityType, TeamId } from '../../src/core/model/ids.ts'
+
+/** The body of a `_search` response, and one of nothing. */
+export const searchAnswer = (hits: object, others: object = {}): string =>
+  JSON.stringify({ timed_out: false, _shards: { failed: 0 }, hits, ...others })
+
+type Answer = string | { readonly isFound: boolean; readonly text: string }
+
+/** A list of a team, what Elasticsearch was asked for it, and what that answers. */
+export function askedList(
+  answer: (request: SearchRequest) => Answer,
+  type: EntityType = 'forms',
+  deepPageFrom = 1_000,
+) {
+  const asked: SearchRequest[] = []
+  const send = async (request: SearchRequest) => {
+    asked.push(request)
+    const answered = answer(request)
+    const { isFound, text } = typeof answered === 'string' ? { isFound: true, text: answered } : answered
+    return { isFound, bytes: Buffer.from(text) }
+  }
+  const reader = createIndexReader({ indexPrefix: 'tidemark', send }, deepPageFrom)
+  const list: ListAt = { ...reader, type, teamId: 'team-1' as TeamId, version: null }
+  return { list, asked }
+}

@@ -1,0 +1,139 @@
+import fc from 'fast-check'
+import { withoutParts } from '../../../../src/api/forms.ts'
+import { type Detail, readDetail, readDetails } from '../../../../src/api/search/details.ts'
+import type { SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import type { EntityId } from '../../../../src/core/model/ids.ts'
+import { askedList } from '../../../support/askedList.ts'
+
+const { signal } = new AbortController()
+
+const answering = (text: string, isFound = true) => askedList(() => ({ isFound, text }))
+const missing = (type: string): string => `{"error":{"root_cause":[],"type":"${type}"},"status":404}`
+
+describe('readDetail', () => {
+  test('asks for the one document of the team, percent-encoded, as the last refresh shows it', async () => {
+    const { list, asked } = answering('{}')
+    await readDetail(list, 'a:b', signal)
+    expect(asked).toEqual([
+      {
+        method: 'GET',
+        path: '/tidemark-form-details/_source/team-1%2Fa%3Ab',
+        querystring: { routing: 'team-1', realtime: false },
+      },
+    ])
+  })
+
+  test('gives the source byte for byte', async () => {
+    const source = '{ "10":1, "2":1.50, "x":"\\u00e9" }'
+    const read = await readDetail(answering(source).list, 'a', signal)
+    expect(String(read)).toBe(source)
+  })
+
+  test('gives nothing for a missing or deleted document', async () => {
+    const answers = [
+      answering(missing('resource_not_found_exception'), false),
+      answering('{"tombstone":{"teamId":"team:1"}}'),
+    ]
+    for (const { list } of answers) expect(await readDetail(list, 'a', signal)).toBeUndefined()
+  })
+
+  test.each([missing('index_not_found_exception'), '', '<html>'])(
+    'a missing index is an outage, not a missing document: %p',
+    async (text) => {
+      const { list } = answering(text, false)
+      const reading = readDetail(list, 'a', signal)
+      await expect(reading).rejects.toMatchObject({ reason: 'missing-index' })
+    },
+  )
+
+  test('does not ask for what cannot be an id', async () => {
+    const malformed = fc.string({ unit: 'binary' }).filter((id) => !/^[A-Za-z0-9._:-]{1,128}$/.test(id))
+    await fc.assert(
+      fc.asyncProperty(malformed, async (id) => {
+        const { list, asked } = answering('{}')
+        expect(await readDetail(list, id, signal)).toBeUndefined()
+        expect(asked).toEqual([])
+      }),
+    )
+  })
+})
+
+describe('a form', () => {
+  const form = '{"id":"a","10":1.50,"2":{"fields":1},"fields":[{"report":1}],"report":{"x":1E2}}'
+
+  test.each([
+    [true, true, form],
+    [false, true, '{"id":"a","10":1.50,"2":{"fields":1},"report":{"x":1E2}}'],
+    [true, false, '{"id":"a","10":1.50,"2":{"fields":1},"fields":[{"report":1}]}'],
+    [false, false, '{"id":"a","10":1.50,"2":{"fields":1}}'],
+  ])('with fields: %p, report: %p', (includeFields, includeReport, expected) => {
+    expect(String(withoutParts(Buffer.from(form), { includeFields, includeReport }))).toBe(expected)
+  })
+})
+
+/** What is read of details when Elasticsearch gives this answer. */
+async function read(ids: readonly string[], answer: string, asked: SearchRequest[] = []): Promise<readonly Detail[]> {
+  const answered = answering(answer)
+  const details = await readDetails(answered.list, ids as EntityId[], false, signal)
+  asked.push(...answered.asked)
+  return details
+}
+const envelope = (id: string, rest: string): string =>
+  `{"_index":"tidemark-form-details-v1-1","_id":"team-1/${id}",${rest}}`
+const found = (id: string, source: string): string =>
+  envelope(id, `"_version":3,"_seq_no":1,"_primary_term":1,"_routing":"team-1","found":true,"_source":${source}`)
+const answerOf = (...documents: string[]): string => `{"docs":[${documents.join(',')}]}`
+const texts = (details: readonly Detail[]): string[] => details.map(String)
+
+test('sources come back byte for byte, in the order of the ids, whatever they hold', async () => {
+  const envelopes = ['{"_index":"', '"},{"_index":"p","_id":"team-1/b","found":false}', ',"_source":', '{"docs":[']
+  const text = fc.oneof(fc.string(), fc.constantFrom(...envelopes))
+  const source = fc.oneof(
+    fc.dictionary(text, fc.jsonValue()),
+    fc.record({ _index: text, _id: text, found: fc.boolean(), _source: fc.jsonValue() }),
+    fc.record({ docs: fc.array(fc.record({ _index: fc.constant('p'), _id: fc.constant('t/1'), _source: text })) }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(source.map((value) => JSON.stringify(value))), async (sources) => {
+      const ids = sources.map((_, at) => String(at))
+      expect(texts(await read(ids, answerOf(...sources.map((each, at) => found(String(at), each)))))).toEqual(sources)
+    }),
+  )
+})
+
+test('the details of a team are asked for on its shard, by one request', async () => {
+  const asked: SearchRequest[] = []
+  await read(['a', 'b'], answerOf(found('a', '{}'), found('b', '{}')), asked)
+  expect(asked).toMatchObject([
+    {
+      path: '/tidemark-form-details/_mget',
+      querystring: { routing: 'team-1', realtime: false },
+      body: { ids: ['team-1/a', 'team-1/b'] },
+    },
+  ])
+})
+
+test('what is deleted and what is missing is told apart', async () => {
+  const tombstone = '{"tombstone":{"teamId":"t","deletedAt":"2026-01-01T00:00:00.000Z"}}'
+  const answer = answerOf(found('a', tombstone), envelope('b', '"found":false'), found('c', '{"c":1}'))
+  expect(texts(await read(['a', 'b', 'c'], answer))).toEqual(['deleted', 'missing', '{"c":1}'])
+})
+
+test.each([
+  ['too few documents', answerOf(found('a', '{}')), 'partial'],
+  ['another document', answerOf(found('a', '{}'), found('c', '{}')), 'partial'],
+  ['the documents in another order', answerOf(found('b', '{}'), found('a', '{}')), 'partial'],
+  ['no answer', '{}', 'partial'],
+  ['a failed shard', answerOf(found('a', '{}'), envelope('b', '"error":{"type":"no_shard_available"}')), 'partial'],
+  [
+    'no index',
+    answerOf(...['a', 'b'].map((id) => envelope(id, '"error":{"type":"index_not_found_exception"}'))),
+    'missing-index',
+  ],
+])('an answer with %s is refused', async (_what, answer, reason) => {
+  await expect(read(['a', 'b'], answer)).rejects.toMatchObject({ name: 'ElasticsearchUnavailable', reason })
+})
+
+test.each(['', '<html>', '{"docs":[{"_index":"p","_id":"team-1/a",'])('%p is refused', async (answer) => {
+  await expect(read(['a'], answer)).rejects.toMatchObject({ name: 'ElasticsearchUnavailable' })
+})
