@@ -36,16 +36,6 @@ test('whoever goes away while waiting takes no place', async () => {
   expect(await third).toBeInstanceOf(Function)
 })
 
-test('whoever waits too long is told so', async () => {
-  jest.useFakeTimers()
-  const queue = new FairQueue({ ...bounds, maxRunning: 1 })
-  await queue.acquire('a', stays)
-  const second = queue.acquire('b', stays)
-  await jest.advanceTimersByTimeAsync(bounds.maxWaitMs)
-  expect(await second).toBe('full')
-  jest.useRealTimers()
-})
-
 test('who does not wait gets a permit at once, or hears which limit is reached; it overtakes nobody of its tenant', async () => {
   const queue = new FairQueue(bounds)
   const first = queue.acquireNow('a')

@@ -85,11 +85,6 @@ describe('counts by time', () => {
     expect(await countByTime(answering(tooMany).selection, days)).toEqual(refused)
   })
 
-  test('of nothing are none', async () => {
-    const { selection } = answering(outside(1), span(null, null), times(0))
-    expect(await countByTime(selection, days)).toEqual({ ok: true, value: { totalDocs: 0, items: [] } })
-  })
-
   test('in a time zone that Elasticsearch does not know are refused', async () => {
     const { selection } = answering(invalid('zone_rules_exception'))
     expect(await countByTime(selection, days)).toMatchObject({ ok: false, problem: { path: 'timeZone' } })
@@ -109,12 +104,6 @@ describe('counts by time', () => {
 })
 
 describe('counts by value', () => {
-  test('are given in the order of Elasticsearch', async () => {
-    const { selection } = answering(values(3, 0, 0, 2, 1))
-    const items = [2, 1].map((count, at) => ({ key: `k${at}`, count }))
-    expect(await countByValue(selection, 'formId')).toEqual({ ok: true, value: { totalDocs: 3, items } })
-  })
-
   test.each([
     [12_345, 12_345],
     // An estimate, which cannot be right.

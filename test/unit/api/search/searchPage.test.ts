@@ -19,25 +19,6 @@ type Body = { from?: number; size: number; query: { bool: { filter: unknown[] } 
 const bodyOf = (question: SearchRequest | undefined): Body => question?.body as Body
 
 describe('searchPage', () => {
-  test('asks the alias of the team, newest first, for one page and the exact total', async () => {
-    const { list, asked } = listening()
-    await searchPage(list, [[]], { page: 3, limit: 20 }, false, signal)
-    expect(asked).toEqual([
-      {
-        method: 'POST',
-        path: '/tidemark-forms/_search',
-        querystring: { routing: 'team-1', allow_partial_search_results: false },
-        body: {
-          query: { bool: { filter: [{ term: { teamId: 'team-1' } }] } },
-          sort: [{ teamId: 'asc' }, { position: 'desc' }],
-          track_total_hits: true,
-          from: 40,
-          size: 20,
-        },
-      },
-    ])
-  })
-
   test('a page far down, or of large rows, is looked for in a snapshot, which is closed, and few rows are passed over', async () => {
     await fc.assert(
       fc.asyncProperty(
