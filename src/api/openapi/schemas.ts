@@ -40,25 +40,19 @@ function served(schema: JsonSchema, members: Served, omissible: readonly string[
   }
 }
 
-const count = (description: string, example: number) =>
+const count = (description: string, example: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   z
     .int()
-    .min(0)
+    .min(min)
+    .max(max)
     .meta({ description, examples: [example] })
 
 const list = (item: string): JsonSchema =>
   sent(
     z.object({
       totalDocs: count('How many match on all pages; exact.', 1),
-      page: z
-        .int()
-        .min(1)
-        .meta({ description: 'The page that was asked for.', examples: [1] }),
-      limit: z
-        .int()
-        .min(1)
-        .max(maxLimit)
-        .meta({ description: 'The items per page that were asked for.', examples: [defaultLimit] }),
+      page: count('The page that was asked for.', 1, 1),
+      limit: count('The items per page that were asked for.', defaultLimit, 1, maxLimit),
       items: z.array(z.unknown().meta({ $ref: `#/components/schemas/${item}` })).describe('Newest first.'),
     }),
   )
