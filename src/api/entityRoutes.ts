@@ -22,9 +22,8 @@ import { type Filters, windowClauses } from './search/clauses.ts'
 import { readDetail, weighDetail } from './search/details.ts'
 import { type ExportContent, exportList, exportPage, hasMatches } from './search/exportRows.ts'
 import { hasLarge } from './search/indexReader.ts'
-import { maxPageBytes, pageLinks, renderPage, renderPageParts } from './search/pageEnvelope.ts'
 import type { RunQuery } from './search/searchClient.ts'
-import { searchPage } from './search/searchPage.ts'
+import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
 
 /** The path of each list below the URL of the API, and the members of its items, which become columns of CSV. */
 const lists = {

@@ -3,8 +3,8 @@ import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
 import { compressed, compressedStream, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
 import { holdsVersion, matchesAny, type Validators } from './etag.ts'
-import { LargePage } from './search/pageEnvelope.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
+import { LargePage } from './search/searchPage.ts'
 
 /** An answer that is sent part by part; of a page with the total of its list. */
 type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }

@@ -8,9 +8,8 @@ import { longestStepMs, type TimeStep } from './findPage.ts'
 import { mostBytesOf, type RowKey, totalOf } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
-import type { PageRequest, RowsFound } from './pageEnvelope.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
-import { findPageKeys, firstFound } from './searchPage.ts'
+import { findPageKeys, firstFound, type PageRequest, type RowsFound } from './searchPage.ts'
 
 /** What an export holds. */
 export type ExportContent = {
