@@ -114,7 +114,7 @@ export const commands = [
   {
     name: 'soak',
     file: 'test/soak/main.ts',
-    description: 'random faults on real engines, with a strict check after each round; a seed repeats them',
+    description: 'kills, freezes and cuts off each node of real engines in turn, with a strict check after each round',
     example: 'tidemark soak --minutes 5 --seed 7 --nodes 3',
   },
   {

@@ -5,8 +5,8 @@ import type { Fault } from './faults.ts'
 export class FaultTable {
   readonly #rows = new Map<string, Seen & { times: number }>()
 
-  add(faults: readonly Fault[], seen: Seen): void {
-    const what = faults.map(({ name }) => name.replace(/-\d+ | for .*/g, ' ').trim()).join(', ')
+  add(fault: Fault, seen: Seen): void {
+    const what = fault.name.replace(/-\d+ | for .*/g, ' ').trim()
     const row = this.#rows.get(what)
     this.#rows.set(what, {
       times: 1 + (row?.times ?? 0),
@@ -16,6 +16,10 @@ export class FaultTable {
       oldestMs: Math.max(seen.oldestMs, row?.oldestMs ?? 0),
       fallbacks: seen.fallbacks + (row?.fallbacks ?? 0),
     })
+  }
+
+  get rounds(): number {
+    return this.#rows.values().reduce((sum, { times }) => sum + times, 0)
   }
 
   /** As lines of Markdown. */

@@ -5,19 +5,17 @@ import { ask } from '../model/reader.ts'
 import type { SteadyWriter } from '../model/steadyWriter.ts'
 import type { Watcher } from '../model/watcher.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { type Fault, type PlanRound, runFaults, type Stage } from './faults.ts'
+import type { Fault } from './faults.ts'
 import type { FaultTable } from './faultTable.ts'
 import { type Judged, judge } from './finalCheck.ts'
 import type { Fleet } from './fleet.ts'
 import type { Followers } from './followers.ts'
 import { appendOver, roundOfRecords, steadyTeam } from './rounds.ts'
 
-type Soak = {
+type Soak = Judged & {
   readonly seed: number
   readonly minutes: number
-  readonly judged: Judged
-  readonly stage: Stage
-  readonly planRound: PlanRound
+  planRound(random: Random): Fault
   /** Resolves once no engine is left to recover. */
   untilEnginesWhole(): Promise<void>
   readonly fleet: Fleet
@@ -27,12 +25,9 @@ type Soak = {
   readonly followers: Followers
   readonly watcher: Watcher
   readonly table: FaultTable
-  readonly signal: AbortSignal
   fail(error: unknown): void
   say(line: string): void
 }
-
-export type Tally = { rounds: number; faults: number }
 
 /** From the end of the last fault until everything is in the answers again. */
 const wholePatienceMs = 120_000
@@ -41,54 +36,46 @@ const calmMs = 2_000
 /** An indexer holds at most 64 MiB of records under way, and as much again as documents. */
 const memoryBoundMiB = 512
 
-/** Rounds of faults and checks until the time is over; what is wrong ends them only where nothing could follow. */
-export async function runRounds(tally: Tally, soak: Soak): Promise<void> {
+/** Rounds of a fault and checks until the time is over; what is wrong ends them only where nothing could follow. */
+export async function runRounds(soak: Soak): Promise<void> {
   const endsAtMs = Date.now() + soak.minutes * 60_000
   soak.steady.start(soak.fail)
   await untilWhole(soak)
-  while (Date.now() < endsAtMs) {
-    const round = tally.rounds + 1
+  for (let round = 1; Date.now() < endsAtMs; round++) {
     const random = seeded(soak.seed * 1_000_003 + round)
-    const faults = soak.planRound(random)
+    const fault = soak.planRound(random)
     await sleep(calmMs, undefined, { signal: soak.signal })
-    await runRound(soak, round, faults, random)
-    tally.rounds++
-    tally.faults += faults.length
+    await runRound(soak, round, fault, random)
   }
   await soak.steady.pause()
 }
 
-async function runRound(soak: Soak, round: number, faults: readonly Fault[], random: Random): Promise<void> {
-  const { judged, reader, fleet, steady, signal, say } = soak
-  const { journal, problems } = judged
+async function runRound(soak: Soak, round: number, fault: Fault, random: Random): Promise<void> {
+  const { journal, problems, reader, fleet, steady, signal, say } = soak
   // Without cached answers nobody is led back, whichever node of Elasticsearch fails.
   const keepsAnswers = process.env['ANSWER_CACHE_BYTES'] !== '0'
-  reader.beginFaults(keepsAnswers && faults.some(({ target }) => target.startsWith('elasticsearch-')))
-  problems.during = `round ${round}: ${faults.map(({ name, afterMs }) => `${name} after ${afterMs} ms`).join(', ')}`
+  reader.beginFaults(keepsAnswers && fault.kind === 'elasticsearch')
+  problems.during = `round ${round}: ${fault.name}`
   const drafts = roundOfRecords(soak.seed, round, journal.newest())
-  const [told] = await Promise.all([
-    runFaults(faults, soak.stage),
-    appendOver(soak.randomWriter, drafts, random, signal),
-  ])
-  const failed = told.find((each) => each.startsWith('rebuild (exit code 1'))
-  if (failed !== undefined && faults.every(({ target }) => target === 'rebuild' || target.includes('indexer')))
-    await problems.add('rebuild failed', `${failed}, while every engine and every index was there`)
+  const running = [fault.run(signal), appendOver(soak.randomWriter, drafts, random, signal)]
+  await Promise.allSettled(running)
+  await Promise.all(running)
   const overAtMs = Date.now()
   await steady.pause()
   await soak.untilEnginesWhole()
   await untilWhole(soak)
   const wholeMs = Date.now() - overAtMs
   const seen = reader.endFaults()
-  soak.table.add(faults, seen)
-  await judge(judged, journal.takeChanged(), random)
-  await soak.followers.judge(judged)
+  soak.table.add(fault, seen)
+  await judge(soak, journal.takeChanged(), random)
+  await soak.followers.judge(soak)
   const memory = await fleet.memory()
   if (memory.some((each) => each > memoryBoundMiB))
     await problems.add('memory', `an indexer holds ${Math.max(...memory)} MiB, more than ${memoryBoundMiB}`)
   steady.start(soak.fail)
   say(
     [
-      `${new Date().toISOString()} seed ${soak.seed} round ${round}: ${told.join('; ')}`,
+      `${new Date().toISOString()} seed ${soak.seed} round ${round}: ${fault.name}`,
       `${journal.entries.length} records, ${journal.poison.size} of them poison`,
       `whole after ${(wholeMs / 1_000).toFixed(1)} s`,
       `${seen.answers} answers, ${seen.refusals} times 503, longest gap ${seen.longestGapMs} ms, ` +
@@ -100,26 +87,24 @@ async function runRound(soak: Soak, round: number, faults: readonly Fault[], ran
 }
 
 /** Every process is ready, and every API says that everything appended so far is in its answers. */
-async function untilWhole({ fleet, judged, signal }: Soak): Promise<void> {
-  const lastMs = judged.journal.lastAppendMs()
+async function untilWhole({ fleet, journal, problems, keyOf, signal }: Soak): Promise<void> {
+  const lastMs = journal.lastAppendMs()
   const givesUpAtMs = Date.now() + wholePatienceMs
   for (;;) {
     signal.throwIfAborted()
     const watermarks = await Promise.all(
       fleet.apis.map((api) =>
-        ask(api, judged.keyOf(steadyTeam), '/api/v1/forms?limit=1').then(
+        ask(api, keyOf(steadyTeam), '/api/v1/forms?limit=1').then(
           ({ watermark }) => watermark,
           () => null,
         ),
       ),
     )
-    const readiness = await fleet.readiness()
-    const isReady = [...readiness.values()].every((each) => each.startsWith('200'))
-    if (isReady && watermarks.every((each) => Date.parse(each ?? '') > lastMs)) return
+    const unready = await fleet.unready()
+    if (unready.length === 0 && watermarks.every((each) => Date.parse(each ?? '') > lastMs)) return
     if (Date.now() > givesUpAtMs) {
-      const said = [...readiness].map(([name, each]) => `  ${name}: ${each}`).join('\n')
       const promised = `last append ${new Date(lastMs).toISOString()}, watermarks ${watermarks.join(', ')}`
-      await judged.problems.add('not whole', `after ${wholePatienceMs / 1_000} s; ${promised}\n${said}`)
+      await problems.add('not whole', `after ${wholePatienceMs / 1_000} s; ${[promised, ...unready].join('\n  ')}`)
       throw new Error('it does not become whole again')
     }
     await sleep(pollMs)
