@@ -7,7 +7,7 @@ import type { Cluster } from '../../tools/engines/engines.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf } from '../support/faults.ts'
-import { clusterDeadlineMs, startOwnBrokers } from '../support/ownEngines.ts'
+import { clusterDeadlineMs, startOwnCluster } from '../support/ownEngines.ts'
 
 const topics = ['forms', 'submissions']
 const transactions = 60
@@ -27,7 +27,7 @@ const countIn = (topic: string): Promise<number> =>
 let cluster: Cluster
 let example: ChildProcess | undefined
 beforeAll(async () => {
-  cluster = await startOwnBrokers()
+  cluster = await startOwnCluster(['kafka'])
   const admin = kafka().admin()
   await admin.connect()
   // Partitions of both topics on every broker, with a copy elsewhere.

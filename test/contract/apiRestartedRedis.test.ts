@@ -6,19 +6,19 @@ import type { TestAnswer } from '../support/api.ts'
 import { appendOnlyState, copyState } from '../support/appendOnlyState.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { type OwnRedis, startDeadlineMs, startOwnRedis } from '../support/ownEngines.ts'
+import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const watermark = '2026-11-21T10:00:00.000Z' as Instant
 const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a']
 
-let own: OwnRedis
+let own: OwnEngines
 let redis: Engine
 let revision = 0
 beforeAll(async () => {
-  own = await startOwnRedis()
-  redis = own.redis
+  own = await startOwnEngines(['redis'])
+  redis = own.engine('redis')
 }, startDeadlineMs)
 const api = useApi({ watermark })
 beforeAll(change)

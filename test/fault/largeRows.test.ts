@@ -8,7 +8,7 @@ import {
   type Received,
   submissionAt,
 } from '../abuse/largeRows.ts'
-import { type OwnElasticsearch, startSmallElasticsearch } from '../support/ownEngines.ts'
+import { type OwnEngines, startSmallElasticsearch } from '../support/ownEngines.ts'
 import { killPrograms } from '../support/programs.ts'
 
 const mebibyte = 1024 * 1024
@@ -95,7 +95,7 @@ const longTitles: LargeTeam = {
 
 const teams = [megabyteRows, largestRows, largestDetails, longTitles]
 
-let elasticsearch: OwnElasticsearch
+let elasticsearch: OwnEngines
 let stage: LargeStage
 beforeAll(async () => {
   elasticsearch = await startSmallElasticsearch()

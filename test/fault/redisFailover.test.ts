@@ -7,7 +7,7 @@ import { waitUntil } from '../../tools/engines/waiting.ts'
 import { isRedisWhole } from '../support/clusterHealth.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { startDeadlineMs, startOwnReplicatedRedis } from '../support/ownEngines.ts'
+import { startDeadlineMs, startOwnCluster } from '../support/ownEngines.ts'
 import { type Program, probe } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -16,7 +16,7 @@ const pauseMs = 20
 
 let cluster: Cluster
 beforeAll(async () => {
-  cluster = await startOwnReplicatedRedis()
+  cluster = await startOwnCluster(['redis'])
 }, startDeadlineMs)
 const pipeline = usePipeline()
 let apis: Program[]

@@ -1,10 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { clearRedis } from '../support/clearRedis.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { watermarkOf } from '../support/faults.ts'
-import { type OwnKafka, startDeadlineMs, startOwnKafka } from '../support/ownEngines.ts'
+import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
 import { type Program, probe, startProgram, untilReady } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -13,12 +14,12 @@ const damaged = 1
 const others = [0, 2, 3]
 const partitions = [...others, damaged]
 
-let kafka: OwnKafka
+let kafka: OwnEngines
 const pipeline = usePipeline({ forEachTest: true })
 let api: Program
 
 beforeAll(async () => {
-  kafka = await startOwnKafka()
+  kafka = await startOwnEngines(['kafka'])
 }, startDeadlineMs)
 beforeEach(async () => {
   const indexer = await pipeline.startIndexer()
@@ -31,6 +32,10 @@ beforeEach(async () => {
 afterAll(async () => {
   await kafka?.stop()
 }, startDeadlineMs)
+
+/** The file that holds the first records of a partition. */
+const logFile = (topic: string, partition: number): string =>
+  join(kafka.engine('kafka').dataFolder, 'log', `${topic}-${partition}`, '00000000000000000000.log')
 
 /** One form in each partition, in a batch of its own. */
 async function produceForms(name: string): Promise<void> {
@@ -85,7 +90,7 @@ test.each<[string, Damage, RegExp]>([
     const secondAtMs = pipeline.appendedAtMs()
     await produceForms('third')
     const topic = pipeline.names['TOPIC_FORMS'] ?? ''
-    const mend = await damage(kafka.logFile(topic, damaged), change)
+    const mend = await damage(logFile(topic, damaged), change)
 
     const indexer = await startProgram('indexer', pipeline.names)
     for (const partition of others) await eventually(async () => (await statusOf(`third-${partition}`)) === 200)
@@ -110,9 +115,9 @@ test.each<[string, Damage, RegExp]>([
 test('a replay of account keys that meets a batch that cannot be decoded is not complete, and names it', async () => {
   const redis = new Redis(process.env['REDIS_URL'] ?? '')
   const topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
-  const found = await Promise.all(partitions.map((each) => readFile(kafka.logFile(topic, each))))
+  const found = await Promise.all(partitions.map((each) => readFile(logFile(topic, each))))
   const holding = partitions[found.findIndex((log) => log.includes('acme/k1'))] ?? 0
-  const mend = await damage(kafka.logFile(topic, holding), flipByteOf('acme/k1'))
+  const mend = await damage(logFile(topic, holding), flipByteOf('acme/k1'))
   await clearRedis(redis, pipeline.names['INDEX_PREFIX'])
   redis.disconnect()
   const indexer = await startProgram('indexer', pipeline.names)

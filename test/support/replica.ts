@@ -14,6 +14,7 @@ import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {
   aliasOf,
+  type DocumentKind,
   documentKinds,
   type GenerationTag,
   physicalName,
@@ -27,40 +28,7 @@ import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 
-/** A replica of its own, filled by hand: what an indexer would have written, without one. */
-export type TestReplica = {
-  readonly prefix: string
-  /** Applies records as they would come from Kafka and makes them searchable. A null entity deletes. */
-  storeForms(...records: TestRecord[]): Promise<void>
-  storeSubmissions(...records: TestRecord[]): Promise<void>
-  /** Stores a key and returns its plaintext. */
-  storeKey(team: string, key?: TestKey): Promise<string>
-  deleteKey(team: string, id: string): Promise<void>
-  completeAccountKeys(): Promise<void>
-  loseAccountKeys(): Promise<void>
-  publishWatermark(instant: Instant | null): Promise<void>
-  /** Publishes a later one, as an indexer does: at no moment is there none. */
-  advanceWatermark(instant: Instant): Promise<void>
-  /** What an indexer does after a refresh. */
-  replaceChangeToken(list: TeamList): Promise<void>
-  /** What an indexer does before a write to the list can become visible, and after it has replaced the token. */
-  setPending(list: TeamList, isPending: boolean): Promise<void>
-  /** Redis forgets watermark and tokens, or a rebuild switches. */
-  disturb(event: 'flushed' | 'switched'): Promise<void>
-  /** Ends the minutes of all keys' limits. */
-  endMinutes(): Promise<void>
-  /** The time in which the minute of a key ends. */
-  minuteLeftMs(team: string, keyId: string): Promise<number>
-  dropAlias(kind: (typeof documentKinds)[number]): Promise<void>
-  /** Leads readers to an index whose mappings do not allow what they ask. */
-  misleadAlias(kind: (typeof documentKinds)[number]): Promise<void>
-  restoreAlias(kind: (typeof documentKinds)[number]): Promise<void>
-  /** How many snapshots of its indices are open. */
-  openContexts(): Promise<number>
-  /** Whether Redis is there, after it was restarted. */
-  isConnected(): boolean
-  close(): Promise<void>
-}
+export type TestReplica = Awaited<ReturnType<typeof createTestReplica>>
 
 export type TestRecord = {
   readonly team: string
@@ -79,7 +47,8 @@ export type TestKey = {
   readonly revision?: number
 }
 
-export async function createTestReplica(): Promise<TestReplica> {
+/** A replica of its own, filled by hand: what an indexer would have written, without one. */
+export async function createTestReplica() {
   const prefix = `test-${randomUUID().slice(0, 8)}`
   const config = testConfig({ INDEX_PREFIX: prefix })
   const elasticsearch = connectElasticsearch(config)
@@ -108,6 +77,7 @@ export async function createTestReplica(): Promise<TestReplica> {
     throw error
   }
 
+  /** Publishes a later one, as an indexer does: at no moment is there none. */
   const advanceWatermark = async (instant: Instant): Promise<void> => {
     await publishWatermark(link, {
       generation,
@@ -136,33 +106,18 @@ export async function createTestReplica(): Promise<TestReplica> {
     }
     if (bulks.length > 1) await elasticsearch.indices.refresh({ index: `${prefix}-*` })
   }
-  const bytes = ({ entity, revision = 1 }: TestRecord, member: string): Buffer | null =>
-    entity === null
-      ? null
-      : Buffer.from(
-          `{"revision":${revision},"${member}":${typeof entity === 'string' ? entity : JSON.stringify(entity)}}`,
-        )
-  const appended = ({ appendedAt }: TestRecord): Instant => (appendedAt ?? toInstant(Date.now())) as Instant
-
   return {
     prefix,
-    storeForms: (...records) =>
-      store(
-        records.flatMap((record) => {
-          const change = readFormRecord(Buffer.from(`${record.team}/${record.id}`), bytes(record, 'form'))
-          if (!change.ok) throw new Error(JSON.stringify(change.problem))
-          return formWrites(change.value, appended(record))
-        }),
-      ),
-    storeSubmissions: (...records) =>
-      store(
-        records.flatMap((record) => {
-          const change = readSubmissionRecord(Buffer.from(`${record.team}/${record.id}`), bytes(record, 'submission'))
-          if (!change.ok) throw new Error(JSON.stringify(change.problem))
-          return submissionWrites(change.value, appended(record))
-        }),
-      ),
-    storeKey: async (team, { id = 'key-1', plaintext, state = 'active', expiresAt, revision = 1 } = {}) => {
+    /** Applies records as they would come from Kafka and makes them searchable. A null entity deletes. */
+    storeForms: (...records: TestRecord[]) =>
+      store(records.flatMap((record) => formWrites(...readWith(readFormRecord, 'form', record)))),
+    storeSubmissions: (...records: TestRecord[]) =>
+      store(records.flatMap((record) => submissionWrites(...readWith(readSubmissionRecord, 'submission', record)))),
+    /** Stores a key and returns its plaintext. */
+    storeKey: async (
+      team: string,
+      { id = 'key-1', plaintext, state = 'active', expiresAt, revision = 1 }: TestKey = {},
+    ): Promise<string> => {
       const key = plaintext ?? `${accountKeyPrefix}${randomUUID()}`
       await keys.apply(team as TeamId, id as EntityId, {
         revision: revision as Revision,
@@ -178,59 +133,77 @@ export async function createTestReplica(): Promise<TestReplica> {
       })
       return key
     },
-    deleteKey: async (team, id) => {
+    deleteKey: async (team: string, id: string): Promise<void> => {
       await keys.apply(team as TeamId, id as EntityId, { revision: deletedRevision, key: null })
     },
-    completeAccountKeys: async () => {
+    completeAccountKeys: async (): Promise<void> => {
       const fold = await keys.beginReplay(randomUUID())
       if (!(await fold.complete())) throw new Error('the key view could not be completed')
     },
-    loseAccountKeys: async () => {
-      await link.client.del(names.accountKeysComplete)
-    },
-    publishWatermark: async (instant) => {
+    loseAccountKeys: () => link.client.del(names.accountKeysComplete),
+    publishWatermark: async (instant: Instant | null): Promise<void> => {
       await link.client.del(names.watermark)
       if (instant === null) return
       await setWatermarkGeneration(link, generation, undefined)
       await advanceWatermark(instant)
     },
     advanceWatermark,
-    replaceChangeToken: (list) => replaceChangeTokens(link, [list], randomToken),
-    setPending: async (list, isPending) => {
+    /** What an indexer does after a refresh. */
+    replaceChangeToken: (list: TeamList) => replaceChangeTokens(link, [list], randomToken),
+    /** What an indexer does before a write to the list can become visible, and after it has replaced the token. */
+    setPending: async (list: TeamList, isPending: boolean): Promise<void> => {
       if (isPending) await link.client.hset(names.pendingWrites(list), 'forms/0', 'replica')
       else await link.client.del(names.pendingWrites(list))
     },
-    disturb: async (event) => {
+    /** Redis forgets watermark and tokens, or a rebuild switches. */
+    disturb: async (event: 'flushed' | 'switched'): Promise<void> => {
       if (event === 'flushed')
         await link.client.del(names.watermark, ...(await link.client.keys(`${prefix}:change-token:*`)))
       const serving = event === 'flushed' ? generation : ('2-0123456789abcdef' as GenerationTag)
       await setWatermarkGeneration(link, serving, undefined)
     },
-    endMinutes: async () => {
+    /** Ends the minutes of all keys' limits. */
+    endMinutes: async (): Promise<void> => {
       const minutes = await link.client.keys(`${names.limitPrefix}*`)
       if (minutes.length > 0) await link.client.del(...minutes)
     },
-    minuteLeftMs: (team, keyId) => link.client.pttl(`${names.limitPrefix}:${team}/${keyId}`),
-    dropAlias: async (kind) => {
-      await elasticsearch.indices.deleteAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
-    },
-    misleadAlias: async (kind) => {
+    /** The time in which the minute of a key ends. */
+    minuteLeftMs: (team: string, keyId: string) => link.client.pttl(`${names.limitPrefix}:${team}/${keyId}`),
+    dropAlias: (kind: DocumentKind) =>
+      elasticsearch.indices.deleteAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) }),
+    /** Leads readers to an index whose mappings do not allow what they ask. */
+    misleadAlias: async (kind: DocumentKind): Promise<void> => {
       const [alias, index] = [aliasOf(prefix, kind), misleading(kind)]
       await elasticsearch.indices.create({ index, mappings: { properties: { position: { type: 'text' } } } })
       const actions = [{ remove: { index: physical.get(kind) ?? '', alias } }, { add: { index, alias } }]
       await elasticsearch.indices.updateAliases({ actions })
     },
-    restoreAlias: async (kind) => {
+    restoreAlias: async (kind: DocumentKind): Promise<void> => {
       await elasticsearch.indices.delete({ index: misleading(kind), ignore_unavailable: true })
       await elasticsearch.indices.putAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
     },
-    openContexts: async () => {
+    /** How many snapshots of its indices are open. */
+    openContexts: async (): Promise<number> => {
       const { _all: all } = await elasticsearch.indices.stats({ index: `${prefix}-*`, metric: 'search' })
       return all.total?.search?.open_contexts ?? 0
     },
+    /** Whether Redis is there, after it was restarted. */
     isConnected: () => link.runId() !== undefined,
     close,
   }
+}
+
+/** What is read of a record, and when it was appended. */
+function readWith<T>(
+  read: (key: Buffer, value: Buffer | null) => { ok: true; value: T } | { ok: false; problem: unknown },
+  member: string,
+  { team, id, entity, revision = 1, appendedAt }: TestRecord,
+): [T, Instant] {
+  const text = typeof entity === 'string' ? entity : JSON.stringify(entity)
+  const value = entity === null ? null : Buffer.from(`{"revision":${revision},"${member}":${text}}`)
+  const change = read(Buffer.from(`${team}/${id}`), value)
+  if (!change.ok) throw new Error(JSON.stringify(change.problem))
+  return [change.value, (appendedAt as Instant | undefined) ?? toInstant(Date.now())]
 }
 
 /** A small Elasticsearch takes no more at once. */

@@ -1,14 +1,8 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  type Engine,
-  type EngineDefinition,
-  type EngineName,
-  type EngineUrls,
-  variableOf,
-} from '../../tools/engines/engines.ts'
+import type { Engine, EngineDefinition, EngineName } from '../../tools/engines/engines.ts'
 import { makeCertificates } from './certificates.ts'
-import { startSpecial } from './ownEngines.ts'
+import { startBeside } from './ownEngines.ts'
 import { temporaryFolder } from './temporaryFolder.ts'
 
 /** An engine that speaks TLS and asks who connects, beside the two others of all tests. */
@@ -36,15 +30,9 @@ export async function startSecured(
     return join(files, file)
   }
   const own = { certificate: await write('engine.pem', made.certificate), key: await write('engine.key', made.key) }
-  const others = Object.values(variableOf).filter((variable) => variable !== variableOf[name])
-  const external: Partial<EngineUrls> = Object.fromEntries(
-    others.map((variable) => [variable, process.env[variable] ?? '']),
-  )
-  const { engines, stop } = await startSpecial({ external, adapt: (definition) => secure(definition, own, made.ca) })
-  const engine = engines[name]
-  if (engine === undefined) throw new Error(`${name} was not started`)
+  const { engine, stop } = await startBeside([name], { adapt: (definition) => secure(definition, own, made.ca) })
   return {
-    engine,
+    engine: engine(name),
     ca: made.ca,
     caFile: await write('ca.pem', made.ca),
     foreignCaFile: await write('foreign-ca.pem', made.foreignCa),
