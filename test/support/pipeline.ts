@@ -1,37 +1,23 @@
 import { createHash } from 'node:crypto'
-import kafkajs, { type Consumer, type Kafka, type Message } from 'kafkajs'
+import kafkajs, { type Message } from 'kafkajs'
+import type { CommandName } from '../../bin/commands.ts'
+import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { accountKeyRecord } from './entities.ts'
 import { eventually } from './eventually.ts'
+import { recordsOf } from './faults.ts'
 import { ownNames } from './names.ts'
 import { type Program, startProgram, untilReady } from './programs.ts'
 import type { HistoryRecord } from './randomHistory.ts'
 
-/** The whole path under names of its own: Kafka in, HTTP out. */
-export type Pipeline = {
-  readonly names: Record<string, string>
-  readonly kafka: Kafka
-  startIndexer(settings?: Record<string, string>): Promise<Program>
-  startApi(settings?: Record<string, string>): Promise<Program>
-  startSettings(settings: Record<string, string>): Promise<Program>
-  /** Produces records, in order; remembers the latest append time. */
-  produce(topic: string, messages: readonly Message[]): Promise<void>
-  /** The latest append time of what was produced. */
-  appendedAtMs(): number
-  produceHistory(records: readonly HistoryRecord[]): Promise<void>
-  /** Gives each team a key through Kafka; a team's key is the answer of `keyOf`. */
-  createKeys(teams: readonly string[]): Promise<void>
-  keyOf(team: string): string
-  get(api: Pick<Program, 'url'>, team: string, path: string): Promise<{ status: number; headers: Headers; body: never }>
-  /** Waits until the API says that everything produced so far is in its answers. */
-  untilApplied(api: Pick<Program, 'url'>, team: string): Promise<void>
-  deadLetters(count: number): Promise<{ key: Buffer | null; value: Buffer | null; headers: Record<string, string> }[]>
-  /** Deletes its indices, for Elasticsearch becomes slower with each. */
-  close(): Promise<void>
-}
+type Settings = Readonly<Record<string, string>>
+
+export type Pipeline = Awaited<ReturnType<typeof openPipeline>>
 
 const closeTimeoutMs = 10_000
+const atOnce = 100
 
-export async function openPipeline(): Promise<Pipeline> {
+/** The whole path under names of its own: Kafka in, HTTP out. */
+export async function openPipeline() {
   const names = ownNames()
   const kafka = new kafkajs.Kafka({
     clientId: 'test',
@@ -45,43 +31,50 @@ export async function openPipeline(): Promise<Pipeline> {
   let appendedAtMs = 0
   const nameOf = (topic: string): string => names[`TOPIC_${topic.toUpperCase().replace('-', '_')}`] ?? topic
   const keyOf = (team: string): string => `rqp_acct_${sha256(names['INDEX_PREFIX'] + team)}`
+  const starting =
+    (command: CommandName, defaults: Settings = {}) =>
+    async (settings: Settings = {}): Promise<Program> => {
+      const program = await startProgram(command, { ...names, ...defaults, ...settings })
+      await untilReady(program)
+      return program
+    }
+  /** Produces records, in order; remembers the latest append time. */
+  const produce = async (topic: string, messages: readonly Message[]): Promise<void> => {
+    const sent = await producer.send({ topic: nameOf(topic), acks: -1, messages: [...messages] })
+    for (const { logAppendTime } of sent) appendedAtMs = Math.max(appendedAtMs, Number(logAppendTime))
+  }
+  const get = async (
+    api: Pick<Program, 'url'>,
+    team: string,
+    path: string,
+  ): Promise<{ status: number; headers: Headers; body: never }> => {
+    const response = await fetch(api.url + path, { headers: { authorization: `Bearer ${keyOf(team)}` } })
+    return { status: response.status, headers: response.headers, body: (await response.json()) as never }
+  }
 
-  const pipeline: Pipeline = {
+  return {
     names,
     kafka,
+    /** The key of a team that `createKeys` was called with. */
     keyOf,
-    startIndexer: async (settings = {}) => {
-      const indexer = await startProgram('indexer', { ...names, ...settings })
-      await untilReady(indexer)
-      return indexer
-    },
-    startApi: async (settings = {}) => {
-      const api = await startProgram('api', { ...names, RATE_LIMIT_PER_MINUTE: '1000000', ...settings })
-      await untilReady(api)
-      return api
-    },
-    startSettings: async (settings) => {
-      const area = await startProgram('settings', { ...names, ...settings })
-      await untilReady(area)
-      return area
-    },
-    produce: async (topic, messages) => {
-      const sent = await producer.send({ topic: nameOf(topic), acks: -1, messages: [...messages] })
-      for (const { logAppendTime } of sent) appendedAtMs = Math.max(appendedAtMs, Number(logAppendTime))
-    },
+    startIndexer: starting('indexer'),
+    startApi: starting('api', { RATE_LIMIT_PER_MINUTE: '1000000' }),
+    startSettings: starting('settings'),
+    produce,
+    /** The latest append time of what was produced. */
     appendedAtMs: () => appendedAtMs,
-    produceHistory: async (records) => {
-      const size = 100
-      for (let at = 0; at < records.length; at += size) {
+    produceHistory: async (records: readonly HistoryRecord[]): Promise<void> => {
+      for (let at = 0; at < records.length; at += atOnce) {
         for (const topic of ['forms', 'submissions'] as const) {
-          const messages = records.slice(at, at + size).filter((record) => record.topic === topic)
-          if (messages.length > 0) await pipeline.produce(topic, messages)
+          const messages = records.slice(at, at + atOnce).filter((record) => record.topic === topic)
+          if (messages.length > 0) await produce(topic, messages)
         }
       }
     },
-    createKeys: async (teams) => {
+    /** Gives each team a key through Kafka. */
+    createKeys: async (teams: readonly string[]): Promise<void> => {
       const createdAt = new Date().toISOString()
-      await pipeline.produce(
+      await produce(
         'account-keys',
         teams.map((team) => ({
           key: `${team}/k1`,
@@ -89,23 +82,33 @@ export async function openPipeline(): Promise<Pipeline> {
         })),
       )
     },
-    get: async (api, team, path) => {
-      const response = await fetch(api.url + path, { headers: { authorization: `Bearer ${keyOf(team)}` } })
-      return { status: response.status, headers: response.headers, body: (await response.json()) as never }
-    },
-    untilApplied: (api, team) =>
+    get,
+    /** Waits until the API says that everything produced so far is in its answers. */
+    untilApplied: (api: Pick<Program, 'url'>, team: string): Promise<void> =>
       eventually(async () => {
-        const { headers } = await pipeline.get(api, team, '/api/v1/forms?limit=1')
+        const { headers } = await get(api, team, '/api/v1/forms?limit=1')
         return Date.parse(headers.get('replica-watermark') ?? '') > appendedAtMs
       }),
-    deadLetters: async (count) =>
-      await readAll(kafka.consumer({ groupId: `${names['INDEX_PREFIX']}-reader` }), nameOf('dead-letters'), count),
-    close: async () => {
+    /** Waits until there are so many. */
+    deadLetters: async (
+      count: number,
+    ): Promise<{ key: Buffer | null; value: Buffer | null; headers: Record<string, string> }[]> => {
+      let letters: SourceRecord[] = []
+      await eventually(async () => {
+        letters = await recordsOf(kafka, nameOf('dead-letters'))
+        return letters.length >= count
+      })
+      return letters.map(({ key, value, headers }) => {
+        const texts = Object.entries(headers).map(([name, text]) => [name, String(text)])
+        return { key, value, headers: Object.fromEntries(texts) }
+      })
+    },
+    /** Deletes its indices, for Elasticsearch becomes slower with each. */
+    close: async (): Promise<void> => {
       await producer.disconnect()
       await deleteIndices(elasticsearchUrl, names['INDEX_PREFIX'] ?? '')
     },
   }
-  return pipeline
 }
 
 async function deleteIndices(url: string, prefix: string): Promise<void> {
@@ -113,21 +116,6 @@ async function deleteIndices(url: string, prefix: string): Promise<void> {
   const found = await fetch(`${url}/${prefix}-*`, { signal })
   const indices = Object.keys((await found.json()) as object)
   if (indices.length > 0) await (await fetch(`${url}/${indices.join()}`, { method: 'DELETE', signal })).arrayBuffer()
-}
-
-async function readAll(consumer: Consumer, topic: string, count: number): ReturnType<Pipeline['deadLetters']> {
-  const letters: Awaited<ReturnType<Pipeline['deadLetters']>> = []
-  await consumer.connect()
-  await consumer.subscribe({ topic, fromBeginning: true })
-  await consumer.run({
-    eachMessage: async ({ message }) => {
-      const headers = Object.entries(message.headers ?? {}).map(([name, value]) => [name, String(value)])
-      letters.push({ key: message.key, value: message.value, headers: Object.fromEntries(headers) })
-    },
-  })
-  await eventually(() => letters.length >= count)
-  await consumer.disconnect()
-  return letters
 }
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
