@@ -1,39 +1,13 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { Writable } from 'node:stream'
-import { Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { startApi } from '../../src/api/startApi.ts'
-import type { Checks } from '../../src/core/process/health.ts'
-import { createLog } from '../../src/core/process/log.ts'
-import { configuredEngines } from '../../src/core/stores/engines.ts'
-import { testConfig } from './config.ts'
-import { eventually } from './eventually.ts'
+import { send, startInProcess, type TestAnswer, type TestRequest } from './inProcess.ts'
 import { repeating, sideBySide } from './repeating.ts'
 
-export type TestAnswer = {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | undefined>>
-  readonly text: string
-  /** The body, parsed; undefined when there is none, or it is not JSON. */
-  readonly json: unknown
-}
+export type { TestAnswer, TestRequest } from './inProcess.ts'
 
-export type TestRequest = {
-  readonly method?: string
-  readonly key?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly signal?: AbortSignal
-}
-
-export type TestApi = {
-  readonly port: number
-  readonly logLines: readonly Readonly<Record<string, unknown>>[]
-  readonly metrics: Registry
-  readonly readiness: () => Promise<readonly string[]>
-  /** Sends the target as it is written, without any normalising. */
-  send(target: string, request?: TestRequest): Promise<TestAnswer>
-  close(): Promise<void>
-}
+export type TestApi = Awaited<ReturnType<typeof startTestApi>>
 
 type ApiOptions = {
   readonly settings: Readonly<Record<string, string>>
@@ -44,37 +18,25 @@ type ApiOptions = {
   readonly awaitReady?: boolean
 }
 
-/** The API in this process, on a free port, composed as in production. */
-export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = true }: ApiOptions): Promise<TestApi> {
-  const logLines: Record<string, unknown>[] = []
-  const sink = new Writable({
-    write: (chunk, _encoding, done) => {
-      logLines.push(JSON.parse(String(chunk)) as Record<string, unknown>)
-      done()
+type LogLine = Readonly<Record<string, unknown>>
+
+/** The API in this process. */
+export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = true }: ApiOptions) {
+  const started = await startInProcess((service) => startApi(service, nowMs, elapsedMs), settings, awaitReady)
+  const { port, metrics, readiness, log } = started
+  return {
+    port,
+    metrics,
+    readiness,
+    get logLines(): readonly LogLine[] {
+      const lines = log().split('\n').slice(0, -1)
+      return lines.map((line) => JSON.parse(line) as LogLine)
     },
-  })
-  const releasers: (() => Promise<unknown>)[] = []
-  const metrics = new Registry()
-  const close = async (): Promise<void> => {
-    for (const releaser of releasers.splice(0).reverse()) await releaser()
-    await expectNamedIfRepeating(metrics)
-  }
-  const release = (_what: string, releaser: () => Promise<unknown>): void => {
-    releasers.push(releaser)
-  }
-  try {
-    const log = createLog({ name: 'test', level: 'info' }, sink)
-    const { port, checks } = await startApi(
-      { config: testConfig(settings), engines: configuredEngines, log, metrics, release },
-      nowMs,
-      elapsedMs,
-    )
-    const readiness = readinessOf(checks)
-    if (awaitReady) await eventually(async () => (await readiness()).length === 0)
-    return { port, logLines, metrics, readiness, send: (target, options) => send(port, target, options), close }
-  } catch (error) {
-    await close()
-    throw error
+    send: (target: string, options?: TestRequest): Promise<TestAnswer> => send(port, target, options),
+    close: async (): Promise<void> => {
+      await started.close()
+      await expectNamedIfRepeating(metrics)
+    },
   }
 }
 
@@ -85,51 +47,6 @@ async function expectNamedIfRepeating(metrics: Registry): Promise<void> {
   const lookups = await metrics.getSingleMetric('tidemark_http_answer_cache_lookups_total')?.get()
   const kept = lookups?.values.filter(({ labels }) => labels['result'] !== 'miss') ?? []
   if (kept.some(({ value }) => value > 0)) throw new Error(`cached answers were served: repeating.ts must name ${name}`)
-}
-
-function send(
-  port: number,
-  target: string,
-  { method = 'GET', key, headers, signal }: TestRequest = {},
-): Promise<TestAnswer> {
-  return new Promise((resolve, reject) => {
-    const sent = request({
-      port,
-      path: target,
-      method,
-      agent: false,
-      signal,
-      headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers },
-    })
-    sent.on('error', reject)
-    sent.on('response', (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', reject)
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8')
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers as Readonly<Record<string, string | undefined>>,
-          text,
-          json: isJson(response) && text !== '' ? JSON.parse(text) : undefined,
-        })
-      })
-    })
-    sent.end()
-  })
-}
-
-const isJson = ({ headers }: IncomingMessage): boolean =>
-  headers['content-type']?.startsWith('application/json') ?? false
-
-/** What every check says now that has a problem, as `name: problem`. */
-export const readinessOf = (checks: Checks) => async (): Promise<string[]> => {
-  const said = Object.entries(checks).map(async ([name, check]) => {
-    const problem = await check(AbortSignal.timeout(2_000)).catch((error: Error) => error.message)
-    return problem === undefined ? [] : [`${name}: ${problem}`]
-  })
-  return (await Promise.all(said)).flat()
 }
 
 /** An answer whose body is read by hand. */

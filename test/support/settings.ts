@@ -1,62 +1,33 @@
-import { request } from 'node:http'
-import { Writable } from 'node:stream'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import { Registry } from 'prom-client'
 import { ensureTopics } from '../../indexer/topics.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
-import { createLog } from '../../src/core/process/log.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { configuredEngines } from '../../src/core/stores/engines.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startSettings } from '../../src/settings/startSettings.ts'
-import { readinessOf } from './api.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
+import { send, startInProcess, type TestAnswer, type TestRequest } from './inProcess.ts'
 import { ownNames } from './names.ts'
 import { connectReal } from './redisPair.ts'
 import { type Claims, signInClaims, signInSettings, signToken } from './signIns.ts'
 
-export type SettingsAnswer = {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | undefined>>
-  readonly cookies: readonly string[]
-  readonly text: string
-}
-
-export type SettingsRequest = {
-  readonly method?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-}
+export type { TestAnswer as SettingsAnswer } from './inProcess.ts'
 
 /** A browser as far as the server sees it: it keeps cookies and sends forms from the page it has. */
 export type Visitor = {
   readonly jar: Map<string, string>
-  get(path: string, headers?: Readonly<Record<string, string>>): Promise<SettingsAnswer>
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<TestAnswer>
   /** Fills in the form of the page at `/keys`, or one with fields of its own. */
   post(
     path: string,
     fields: Readonly<Record<string, string>>,
     headers?: Readonly<Record<string, string>>,
-  ): Promise<SettingsAnswer>
+  ): Promise<TestAnswer>
   /** The hidden fields of the page that makes keys: `csrf` and `once`. */
   hidden(): Promise<{ csrf: string; once: string }>
 }
 
-export type TestSettings = {
-  readonly origin: string
-  readonly redis: RedisConnection
-  readonly redisKeys: RedisKeys
-  /** Everything that was logged so far. */
-  log(): string
-  send(target: string, request?: SettingsRequest): Promise<SettingsAnswer>
-  visitor(): Visitor
-  /** A visitor that has signed in. */
-  signIn(changes?: Claims): Promise<Visitor>
-  close(): Promise<void>
-}
+export type TestSettings = Awaited<ReturnType<typeof startTestSettings>>
 
 /** The names, topics and a key view for settings areas of one test file. */
 export async function prepareSettings(): Promise<Record<string, string>> {
@@ -78,53 +49,30 @@ export async function prepareSettings(): Promise<Record<string, string>> {
   return names
 }
 
-/** The settings area in this process, on a free port, composed as in production. */
+/** The settings area in this process. */
 export async function startTestSettings(
   settings: Readonly<Record<string, string>>,
   { nowMs = Date.now, awaitReady = true }: { nowMs?: () => number; awaitReady?: boolean } = {},
-): Promise<TestSettings> {
-  let log = ''
-  const sink = new Writable({
-    write: (chunk, _encoding, done) => {
-      log += String(chunk)
-      done()
-    },
-  })
-  const releasers: (() => Promise<unknown>)[] = []
-  const stop = new AbortController()
-  const config = testConfig({ ...signInSettings, ...settings })
-  const { port, checks } = await startSettings(
-    {
-      config,
-      engines: configuredEngines,
-      log: createLog({ name: 'test', level: 'info' }, sink),
-      metrics: new Registry(),
-      signal: stop.signal,
-      release: (_what, releaser) => {
-        releasers.push(releaser)
-      },
-    },
-    nowMs,
-  )
-  const readiness = readinessOf(checks)
-  if (awaitReady) await eventually(async () => (await readiness()).length === 0)
+) {
+  const all = { ...signInSettings, ...settings }
+  const { config, port, log, close } = await startInProcess((service) => startSettings(service, nowMs), all, awaitReady)
   const redis = await connectReal(config.INDEX_PREFIX)
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
-  const area: TestSettings = {
-    origin,
+  const area = { origin, send: (target: string, options?: TestRequest) => send(port, target, options) }
+  return {
+    ...area,
     redis,
     redisKeys: redis.keys,
-    log: () => log,
-    send: (target, options) => send(port, target, options),
+    /** Everything that was logged so far. */
+    log,
     visitor: () => visitor(area),
-    signIn: (changes) => signIn(area, nowMs(), changes),
-    close: async () => {
-      stop.abort()
-      for (const releaser of releasers.reverse()) await releaser()
+    /** A visitor that has signed in. */
+    signIn: (changes?: Claims) => signIn(area, nowMs(), changes),
+    close: async (): Promise<void> => {
+      await close()
       await redis.close()
     },
   }
-  return area
 }
 
 /** A visitor that has signed in to a settings area that runs as a process of its own. */
@@ -133,7 +81,10 @@ export const signInAt = (origin: string, changes: Claims): Promise<Visitor> => {
   return signIn({ origin, send: (target, options) => send(port, target, options) }, Date.now(), changes)
 }
 
-type Area = Pick<TestSettings, 'origin' | 'send'>
+type Area = {
+  readonly origin: string
+  send(target: string, request?: TestRequest): Promise<TestAnswer>
+}
 
 async function signIn(area: Area, nowMs: number, changes?: Claims): Promise<Visitor> {
   const visiting = visitor(area)
@@ -145,7 +96,7 @@ async function signIn(area: Area, nowMs: number, changes?: Claims): Promise<Visi
 
 function visitor(area: Area): Visitor {
   const jar = new Map<string, string>()
-  const exchange = async (path: string, options: SettingsRequest): Promise<SettingsAnswer> => {
+  const exchange = async (path: string, options: TestRequest): Promise<TestAnswer> => {
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
     const headers = { ...(cookie !== '' && { cookie }), ...options.headers }
     const answer = await area.send(path, { ...options, headers })
@@ -177,33 +128,4 @@ const fieldOf = (text: string, name: string): string =>
   new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? ''
 
 /** The plaintext key on a page. */
-export const plaintextIn = ({ text }: SettingsAnswer): string => /rqp_acct_[A-Za-z0-9_-]{43}/.exec(text)?.[0] ?? ''
-
-function send(
-  port: number,
-  target: string,
-  { method = 'GET', headers, body }: SettingsRequest = {},
-): Promise<SettingsAnswer> {
-  return new Promise((resolve, reject) => {
-    const sent = request({ port, path: target, method, agent: false, headers: { ...headers } })
-    sent.on('error', reject)
-    sent.on('response', (response) => {
-      let text = ''
-      response.setEncoding('utf8')
-      response.on('data', (chunk: string) => {
-        text += chunk
-      })
-      response.on('error', reject)
-      response.on('end', () => {
-        const { 'set-cookie': cookies = [], ...others } = response.headers
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: others as Readonly<Record<string, string | undefined>>,
-          cookies,
-          text,
-        })
-      })
-    })
-    sent.end(body)
-  })
-}
+export const plaintextIn = ({ text }: TestAnswer): string => /rqp_acct_[A-Za-z0-9_-]{43}/.exec(text)?.[0] ?? ''

@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { Writable } from 'node:stream'
+import { text as readText } from 'node:stream/consumers'
+import { Registry } from 'prom-client'
+import type { Checks } from '../../src/core/process/health.ts'
+import { createLog } from '../../src/core/process/log.ts'
+import type { Service, Started } from '../../src/core/process/service.ts'
+import { configuredEngines } from '../../src/core/stores/engines.ts'
+import { testConfig } from './config.ts'
+import { eventually } from './eventually.ts'
+
+export type TestAnswer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly cookies: readonly string[]
+  readonly text: string
+  /** The body, parsed; undefined when there is none, or it is not JSON. */
+  readonly json: unknown
+}
+
+export type TestRequest = {
+  readonly method?: string
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal?: AbortSignal
+}
+
+/** Sends the target as it is written, without any normalising. */
+export async function send(
+  port: number,
+  target: string,
+  { method = 'GET', key, headers, body, signal }: TestRequest = {},
+): Promise<TestAnswer> {
+  const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  const sent = request({ port, path: target, method, agent: false, signal, headers: { ...authorization, ...headers } })
+  // One that comes after the answer has begun: reading the answer tells of it.
+  sent.on('error', () => undefined)
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const text = await readText(response)
+  const { 'set-cookie': cookies = [], ...others } = response.headers
+  const isJson = response.headers['content-type']?.startsWith('application/json') ?? false
+  return {
+    status: response.statusCode ?? 0,
+    headers: others as TestAnswer['headers'],
+    cookies,
+    text,
+    json: isJson && text !== '' ? JSON.parse(text) : undefined,
+  }
+}
+
+/** A server of the project in this process, on a free port, composed as in production. */
+export async function startInProcess(
+  start: (service: Omit<Service, 'fail'>) => Promise<Started & { readonly port: number }>,
+  settings: Readonly<Record<string, string>>,
+  awaitReady: boolean,
+) {
+  let log = ''
+  const sink = new Writable({
+    write: (chunk, _encoding, done) => {
+      log += String(chunk)
+      done()
+    },
+  })
+  const releasers: (() => Promise<unknown>)[] = []
+  const metrics = new Registry()
+  const stop = new AbortController()
+  const close = async (): Promise<void> => {
+    stop.abort()
+    for (const releaser of releasers.splice(0).reverse()) await releaser()
+  }
+  try {
+    const config = testConfig(settings)
+    const { port, checks } = await start({
+      config,
+      engines: configuredEngines,
+      log: createLog({ name: 'test', level: 'info' }, sink),
+      metrics,
+      signal: stop.signal,
+      release: (_what, releaser) => {
+        releasers.push(releaser)
+      },
+    })
+    const readiness = readinessOf(checks)
+    if (awaitReady) await eventually(async () => (await readiness()).length === 0)
+    return { config, port, metrics, readiness, log: () => log, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** What every check says now that has a problem, as `name: problem`. */
+const readinessOf = (checks: Checks) => async (): Promise<string[]> => {
+  const said = Object.entries(checks).map(async ([name, check]) => {
+    const problem = await check(AbortSignal.timeout(2_000)).catch((error: Error) => error.message)
+    return problem === undefined ? [] : [`${name}: ${problem}`]
+  })
+  return (await Promise.all(said)).flat()
+}
