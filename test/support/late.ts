@@ -8,3 +8,12 @@ export const late = <T extends object>(what: string, current: () => T | undefine
       return typeof member === 'function' ? (member.bind(value) as unknown) : member
     },
   })
+
+/** Another object's members, and these in front of them. */
+export const beside = <Other extends object, Own extends object>(
+  other: Other,
+  own: Own,
+): Omit<Other, keyof Own> & Own =>
+  new Proxy(own, {
+    get: (target, name) => Reflect.get(name in target ? target : other, name) as unknown,
+  }) as Omit<Other, keyof Own> & Own

@@ -1,7 +1,7 @@
 import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestAnswer, type TestApi, type TestRequest } from './api.ts'
 import { type FaultyElasticsearch, startFaultyElasticsearch } from './faultyElasticsearch.ts'
-import { late } from './late.ts'
+import { beside, late } from './late.ts'
 import { createTestReplica, type TestRecord, type TestReplica } from './replica.ts'
 
 type ReplicaOptions = {
@@ -14,13 +14,6 @@ type ReplicaOptions = {
   readonly fill?: (replica: TestReplica) => Promise<unknown>
 }
 
-export type ReplicaUnderTest = {
-  readonly replica: TestReplica
-  /** The key of the first team. */
-  readonly key: string
-  keyOf(team: string): string
-}
-
 type ApiOptions = ReplicaOptions & {
   /** Beyond the names of the replica; the rate limit is out of the way unless it is set here. */
   readonly settings?: Readonly<Record<string, string>>
@@ -29,20 +22,10 @@ type ApiOptions = ReplicaOptions & {
   readonly hasFaultyElasticsearch?: boolean
 }
 
-export type ApiUnderTest = Omit<TestApi, 'close'> &
-  ReplicaUnderTest & {
-    /** Passes everything on to Elasticsearch, but for what a test injects, until that test ends. */
-    readonly elasticsearch: FaultyElasticsearch
-    /** Starts another API on the same replica; who starts it closes it. */
-    startAnother(settings?: Readonly<Record<string, string>>): Promise<TestApi>
-    /** Sends a request with the key of the first team, unless it has another. */
-    get(target: string, request?: TestRequest): Promise<TestAnswer>
-    /** The parsed body of an answer, which must be a 200. */
-    read<T>(target: string, request?: TestRequest): Promise<T>
-  }
+export type ApiUnderTest = ReturnType<typeof useApi>
 
 /** A replica of its own for all tests of a file or block: made before them and deleted after them. */
-export function useReplica(options: ReplicaOptions = {}): ReplicaUnderTest {
+export function useReplica(options: ReplicaOptions = {}) {
   const { teams = ['team-1'], forms = [], submissions = [], watermark, fill } = options
   const keys = new Map<string, string>()
   let created: TestReplica | undefined
@@ -64,7 +47,8 @@ export function useReplica(options: ReplicaOptions = {}): ReplicaUnderTest {
   }
   return {
     replica: late('the replica', () => created),
-    get key() {
+    /** The key of the first team. */
+    get key(): string {
       return keyOf(teams[0] ?? '')
     },
     keyOf,
@@ -72,7 +56,7 @@ export function useReplica(options: ReplicaOptions = {}): ReplicaUnderTest {
 }
 
 /** The API on a replica of its own, for all tests of a file or block. Everything is closed after them, also when a start failed. */
-export function useApi(options: ApiOptions = {}): ApiUnderTest {
+export function useApi(options: ApiOptions = {}) {
   const { settings = {}, nowMs, hasFaultyElasticsearch = false } = options
   let elasticsearch: FaultyElasticsearch | undefined
   let started: TestApi | undefined
@@ -99,32 +83,26 @@ export function useApi(options: ApiOptions = {}): ApiUnderTest {
   })
   afterEach(() => elasticsearch?.restore())
   const api = late('the API', () => started)
+  /** Sends a request with the key of the first team, unless it has another. */
   const get = (target: string, request?: TestRequest): Promise<TestAnswer> =>
     api.send(target, { key: underTest.key, ...request })
-  return {
+  /** The parsed body of an answer, which must be a 200. */
+  const read = async <T>(target: string, request?: TestRequest): Promise<T> => {
+    const { status, json } = await get(target, request)
+    expect(status).toBe(200)
+    return json as T
+  }
+  return beside(api, {
     replica: underTest.replica,
-    keyOf: (team) => underTest.keyOf(team),
-    elasticsearch: late('the Elasticsearch between', () => elasticsearch),
-    get key() {
+    keyOf: underTest.keyOf,
+    get key(): string {
       return underTest.key
     },
-    get port() {
-      return api.port
-    },
-    get logLines() {
-      return api.logLines
-    },
-    get metrics() {
-      return api.metrics
-    },
-    readiness: () => api.readiness(),
-    send: (target, request) => api.send(target, request),
+    /** Passes everything on to Elasticsearch, but for what a test injects, until that test ends. */
+    elasticsearch: late('the Elasticsearch between', () => elasticsearch),
+    /** Starts another API on the same replica; who starts it closes it. */
     startAnother: start,
     get,
-    read: async <T>(target: string, request?: TestRequest): Promise<T> => {
-      const { status, json } = await get(target, request)
-      expect(status).toBe(200)
-      return json as T
-    },
-  }
+    read,
+  })
 }
