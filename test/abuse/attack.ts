@@ -1,4 +1,3 @@
-import { Client } from '@elastic/elasticsearch'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
@@ -46,7 +45,6 @@ export async function openStage(): Promise<Stage> {
     NODE_OPTIONS: '--max-old-space-size=256',
   })
   await untilReady(api)
-  const client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   const target = { port: Number(new URL(api.url).port), key, team: attacker, elasticsearch }
   return {
     api,
@@ -55,23 +53,14 @@ export async function openStage(): Promise<Stage> {
       const outcome = await scenario.run(target, times)
       return { scenario, outcome, ...(await watched.stop()) }
     },
-    openContexts: async () => {
-      const { _all: all } = await client.indices.stats({ index: `${replica.prefix}-*`, metric: 'search' })
-      return all.total?.search?.open_contexts ?? 0
-    },
-    close: () => close(api, elasticsearch, client, replica),
+    openContexts: replica.openContexts,
+    close: () => close(api, elasticsearch, replica),
   }
 }
 
-async function close(
-  api: Program,
-  elasticsearch: FaultyElasticsearch,
-  client: Client,
-  replica: TestReplica,
-): Promise<void> {
+async function close(api: Program, elasticsearch: FaultyElasticsearch, replica: TestReplica): Promise<void> {
   await api.end('SIGTERM')
   await elasticsearch.close()
-  await client.close()
   await replica.close()
 }
 

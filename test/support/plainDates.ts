@@ -13,13 +13,16 @@ export function readBound(text: string): PlainBound | undefined {
   const groups = form.exec(text)
   if (groups === null) return undefined
   const [year, month, day, hour, minute, second] = groups.slice(1, 7).map((digits) => Number(digits ?? 0)) as Six
-  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined
+  const midnight = new Date(0)
+  midnight.setUTCFullYear(year, month - 1, day)
+  // Of a day that there is not, another one has been made.
+  if (midnight.getUTCMonth() !== month - 1 || midnight.getUTCDate() !== day) return undefined
   if (hour > 23 || minute > 59 || second > 59) return undefined
   const [fraction = '', , sign, offsetHours = '0', offsetMinutes = '0'] = groups.slice(7)
   if (Number(offsetHours) > 23 || Number(offsetMinutes) > 59) return undefined
   const west = sign === '-' ? -1n : 1n
   const offsetSeconds = west * BigInt(Number(offsetHours) * 3_600 + Number(offsetMinutes) * 60)
-  const seconds = daysSince1970(year, month, day) * daySeconds + BigInt(hour * 3_600 + minute * 60 + second)
+  const seconds = BigInt(midnight.getTime() / 1_000 + hour * 3_600 + minute * 60 + second)
   const ticks = (seconds - offsetSeconds) * ticksPerSecond + BigInt(fraction.padEnd(fractionDigits, '0'))
   return { ticks, isWholeDay: groups[4] === undefined }
 }
@@ -34,20 +37,3 @@ export const isUpTo = (epochMs: number, { ticks, isWholeDay }: PlainBound): bool
     : BigInt(epochMs) * ticksPerMs <= ticks
 
 type Six = [number, number, number, number, number, number]
-
-const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-
-const daysIn = (year: number, month: number): number =>
-  month === 2 ? (isLeap(year) ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31
-
-/** The days from 1 January 1970, counted year by year and month by month. */
-function daysSince1970(year: number, month: number, day: number): bigint {
-  const years = (from: number, to: number): number => {
-    let days = 0
-    for (let each = from; each < to; each++) days += isLeap(each) ? 366 : 365
-    return days
-  }
-  let days = year >= 1970 ? years(1970, year) : -years(year, 1970)
-  for (let each = 1; each < month; each++) days += daysIn(year, each)
-  return BigInt(days + day - 1)
-}

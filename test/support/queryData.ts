@@ -1,6 +1,6 @@
 import { formEntity, submissionEntity } from './entities.ts'
 import { type Random, seeded } from './random.ts'
-import type { Json } from './randomHistory.ts'
+import { type Json, scenes, statuses, thinned } from './randomHistory.ts'
 import { randomTitle } from './randomTitles.ts'
 import type { TestRecord, TestReplica } from './replica.ts'
 
@@ -26,9 +26,6 @@ export type QueryData = {
    */
   storeIn(replica: TestReplica): Promise<void>
 }
-
-export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz']
-export const statuses = ['pending', 'processing', 'completed', 'failed']
 
 const teams = ['acme', 'acme2', 'Acme', 'b.team:1']
 const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-'
@@ -160,15 +157,6 @@ function randomSubmission(random: Random, team: string, id: string): Json {
     ['id', 'formId', 'submittedAt', 'updatedAt', 'result'],
   )
 }
-
-/** The same with some of its optional members missing or null. */
-const thinned = (random: Random, entity: Json, required: readonly string[]): Json =>
-  Object.fromEntries(
-    Object.entries(entity).flatMap(([name, value]) => {
-      if (required.includes(name) || random.chance(0.9)) return [[name, value]]
-      return random.chance(0.5) ? [] : [[name, null]]
-    }),
-  )
 
 /** Most in one millisecond, some beside it, some of the same day, a few years away, written in the ways products write them. */
 function someMoment(random: Random): string {

@@ -1,3 +1,4 @@
+import { formEntity, submissionEntity } from './entities.ts'
 import { type Random, seeded } from './random.ts'
 
 /** A record to produce; poison is what breaks the contract. */
@@ -13,8 +14,8 @@ export type History = { readonly teams: readonly string[]; readonly records: rea
 // biome-ignore lint/suspicious/noExplicitAny: a test's picture of JSON
 export type Json = any
 
-const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz']
-const statuses = ['pending', 'processing', 'completed', 'failed']
+export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz']
+export const statuses = ['pending', 'processing', 'completed', 'failed']
 const titles = [
   'Geography Quiz',
   'Größenwahn & Maß',
@@ -75,35 +76,28 @@ const moment = (random: Random): string =>
   ])
 
 function form(random: Random, id: string): Json {
-  const full = {
+  const full = formEntity({
     id,
     title: random.pick(titles),
     scene: random.pick(scenes),
-    language: 'en_US',
-    publicToken: 'tok',
-    shareUrl: 'https://quiz.example/tok',
     localization: { '10': 'ten', '2': 'two' },
     isActive: random.chance(0.5),
     createdAt: moment(random),
     updatedAt: moment(random),
     description: null,
-    layout: 'classic',
     systemText: null,
     fields: [{ code: 'q1', options: [1, null, 'x'] }, { type: 'page_break' }],
-    report: { dimensions: [] },
     secret: 'never served',
-  }
+  })
   return thinned(random, full, ['id', 'title', 'scene', 'createdAt', 'updatedAt'])
 }
 
 function submission(random: Random, id: string): Json {
   const status = random.pick(statuses)
-  const full = {
+  const full = submissionEntity({
     id,
     formId: `f${random.below(12)}`,
     serialNumber: random.below(1_000),
-    shareToken: 'share',
-    reportUrl: 'https://quiz.example/r',
     submittedAt: moment(random),
     updatedAt: moment(random),
     examinee: random.chance(0.3)
@@ -126,12 +120,12 @@ function submission(random: Random, id: string): Json {
       aiSuggestion: { status: 'completed', content: 'c' },
     },
     internal: 'never served',
-  }
+  })
   return thinned(random, full, ['id', 'formId', 'submittedAt', 'updatedAt', 'result'])
 }
 
 /** The same with some of its optional members missing or null. */
-function thinned(random: Random, entity: Record<string, unknown>, required: readonly string[]): Json {
+export function thinned(random: Random, entity: Record<string, unknown>, required: readonly string[]): Json {
   const members = Object.entries(entity).flatMap(([name, value]) => {
     if (required.includes(name) || random.chance(0.9)) return [[name, value]]
     return random.chance(0.5) ? [] : [[name, null]]

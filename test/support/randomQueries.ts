@@ -1,7 +1,8 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import { type Held, ownForm, type QueryData, scenes, statuses } from './queryData.ts'
+import { type Held, ownForm, type QueryData } from './queryData.ts'
 import { expectedTotal, type ListQuery } from './queryOracle.ts'
 import type { Random } from './random.ts'
+import { scenes, statuses } from './randomHistory.ts'
 import { typedFor } from './randomTitles.ts'
 
 /** A query and one of the ways to write it as a request's target. */
