@@ -1,6 +1,6 @@
 import { toInstant } from '../../src/core/model/instant.ts'
 import { submissionEntity } from '../support/entities.ts'
-import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
 import type { Outcome, Scenario } from './scenarios.ts'
@@ -19,16 +19,10 @@ export type Damage = {
   readonly bystander: Outcome
 }
 
-/** An API process of its own with two teams, and what attacks it. */
-export type Stage = {
-  readonly api: Program
-  attack(scenario: Scenario, times: number): Promise<Damage>
-  /** Points in time that Elasticsearch keeps open for the API. */
-  openContexts(): Promise<number>
-  close(): Promise<void>
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>
 
-export async function openStage(): Promise<Stage> {
+/** An API process of its own with two teams, and what attacks it. */
+export async function openStage() {
   const replica = await createTestReplica()
   await replica.completeAccountKeys()
   const [key, bystanderKey] = [await replica.storeKey(attacker), await replica.storeKey(bystander)]
@@ -48,20 +42,19 @@ export async function openStage(): Promise<Stage> {
   const target = { port: Number(new URL(api.url).port), key, team: attacker, elasticsearch }
   return {
     api,
-    attack: async (scenario, times) => {
+    attack: async (scenario: Scenario, times: number): Promise<Damage> => {
       const watched = watch(api, bystanderKey)
       const outcome = await scenario.run(target, times)
       return { scenario, outcome, ...(await watched.stop()) }
     },
+    /** Points in time that Elasticsearch keeps open for the API. */
     openContexts: replica.openContexts,
-    close: () => close(api, elasticsearch, replica),
+    close: async (): Promise<void> => {
+      await api.end('SIGTERM')
+      await elasticsearch.close()
+      await replica.close()
+    },
   }
-}
-
-async function close(api: Program, elasticsearch: FaultyElasticsearch, replica: TestReplica): Promise<void> {
-  await api.end('SIGTERM')
-  await elasticsearch.close()
-  await replica.close()
 }
 
 async function store(replica: TestReplica, team: string, count: number): Promise<void> {

@@ -43,19 +43,10 @@ export type LargeRows = {
   readonly bystander: Bystander
 }
 
-/** API processes of their own, teams whose rows are large or many, and another team. */
-export type LargeStage = {
-  /** How the other team is answered while nobody else asks for anything. */
-  watchAlone(ms: number): Promise<Bystander>
-  fill(team: LargeTeam): Promise<void>
-  /** Asks the processes for all that a team asks for, at the same time. */
-  ask(team: LargeTeam): Promise<LargeRows>
-  /** Asks one process for an answer, alone. */
-  askAlone(team: LargeTeam, ask: Ask): Promise<Received>
-  close(): Promise<void>
-}
+export type LargeStage = Awaited<ReturnType<typeof openLargeStage>>
 
-export async function openLargeStage(processes: number): Promise<LargeStage> {
+/** API processes of their own, teams whose rows are large or many, and another team. */
+export async function openLargeStage(processes: number) {
   const replica = await createTestReplica()
   await replica.completeAccountKeys()
   const keys = new Map<string, string>()
@@ -73,21 +64,24 @@ export async function openLargeStage(processes: number): Promise<LargeStage> {
   const apis = await Promise.all(Array.from({ length: processes }, () => startApi(replica.prefix)))
   const startWatch = watcherOf(apis, keyOf(bystander))
   return {
-    watchAlone: async (ms) => {
+    /** How the other team is answered while nobody else asks for anything. */
+    watchAlone: async (ms: number): Promise<Bystander> => {
       const watched = startWatch()
       await sleep(ms)
       return (await watched.stop()).bystander
     },
     fill,
-    ask: async (team) => {
+    /** Asks the processes for all that a team asks for, at the same time. */
+    ask: async (team: LargeTeam): Promise<LargeRows> => {
       const watched = startWatch()
       const received = await Promise.all(
         apis.flatMap(({ url }, at) => team.asksOf(at).map((ask) => receive(url, ask, keyOf(team.name)))),
       )
       return { received, ...(await watched.stop()) }
     },
-    askAlone: (team, ask) => receive(apis[0]?.url ?? '', ask, keyOf(team.name)),
-    close: async () => {
+    /** Asks one process for an answer, alone. */
+    askAlone: (team: LargeTeam, ask: Ask): Promise<Received> => receive(apis[0]?.url ?? '', ask, keyOf(team.name)),
+    close: async (): Promise<void> => {
       for (const api of apis) await api.end('SIGTERM')
       await replica.close().catch(() => undefined)
     },

@@ -2,28 +2,19 @@ import { Client } from '@elastic/elasticsearch'
 import type { Pipeline } from '../support/pipeline.ts'
 import type { Program } from '../support/programs.ts'
 import { Appender } from './appender.ts'
-import { type Entry, SentJournal } from './journal.ts'
+import { SentJournal } from './journal.ts'
 import { Problems } from './problems.ts'
 import { PollingReader } from './reader.ts'
 import { SteadyWriter } from './steadyWriter.ts'
 import { Watcher } from './watcher.ts'
 
-/** One team's submissions, written at a steady rate for as long as a test wants: new revisions, late ones, deletions. */
-export type LiveWriter = {
-  readonly team: string
-  readonly journal: SentJournal
-  readonly entries: readonly Entry[]
-  written(): number
-  /** Ends the writing; resolves once everything is appended. */
-  stop(): Promise<void>
-  /** Ends it at once, whether or not Kafka answers. */
-  abandon(): Promise<void>
-}
+type LiveWriter = ReturnType<typeof startSteadyWriter>
 
+/** One team's submissions, written at a steady rate for as long as a test wants: new revisions, late ones, deletions. */
 export function startSteadyWriter(
   pipeline: Pick<Pipeline, 'kafka' | 'names'>,
   { team, ...how }: { team: string; seed: number; perSecond: number },
-): LiveWriter {
+) {
   const journal = new SentJournal()
   const over = new AbortController()
   const appender = new Appender(pipeline.kafka, journal, pipeline.names, over.signal)
@@ -39,11 +30,13 @@ export function startSteadyWriter(
   return {
     ...{ team, journal, entries: appender.entries },
     written: () => appender.entries.length,
-    stop: async () => {
+    /** Ends the writing; resolves once everything is appended. */
+    stop: async (): Promise<void> => {
       await end()
       if (failure !== undefined) throw failure
     },
-    abandon: async () => {
+    /** Ends it at once, whether or not Kafka answers. */
+    abandon: async (): Promise<void> => {
       over.abort()
       await end()
     },
@@ -51,17 +44,11 @@ export function startSteadyWriter(
 }
 
 /** Asks for what is written steadily, again and again, and remembers everything that is wrong: every answer must be 200. */
-export type LiveReader = {
-  answers(): number
-  /** Ends it and resolves with what was wrong. */
-  stop(): Promise<readonly string[]>
-}
-
 export function startPollingReader(
   pipeline: Pick<Pipeline, 'keyOf'>,
   api: Pick<Program, 'url'>,
   { journal, team, entries }: LiveWriter,
-): LiveReader {
+) {
   const problems = new Problems(journal)
   const reader = new PollingReader(journal, problems, team, entries)
   reader.endFaults()
@@ -69,7 +56,8 @@ export function startPollingReader(
   const running = reader.run([api], pipeline.keyOf(team), over.signal)
   return {
     answers: () => reader.answers,
-    stop: async () => {
+    /** Ends it and resolves with what was wrong. */
+    stop: async (): Promise<readonly string[]> => {
       over.abort()
       await running
       return problems.found
@@ -79,17 +67,10 @@ export function startPollingReader(
 
 export const checkerTeam = 'checker'
 
-/** Writes steadily while faults last, and checks what answers, watermark and commits promise of it. */
-export type ConsistencyChecker = {
-  /** Broken promises, and answers that no outage excuses. */
-  problems(): readonly string[]
-  /** How often promises were checked. */
-  checks(): { answers: number; commits: number }
-  stop(): Promise<void>
-}
+export type ConsistencyChecker = Awaited<ReturnType<typeof startConsistencyChecker>>
 
-/** The checker team must have a key already. */
-export async function startConsistencyChecker(pipeline: Pipeline, api: Program): Promise<ConsistencyChecker> {
+/** Writes steadily while faults last, and checks what answers, watermark and commits promise of it. Its team must have a key already. */
+export async function startConsistencyChecker(pipeline: Pipeline, api: Program) {
   const writer = startSteadyWriter(pipeline, { team: checkerTeam, seed: 1, perSecond: 10 })
   const { journal, entries } = writer
   const problems = new Problems(journal)
@@ -103,9 +84,11 @@ export async function startConsistencyChecker(pipeline: Pipeline, api: Program):
   const key = pipeline.keyOf(checkerTeam)
   const running = [reader.run([api], key, over.signal), watcher.run(api, key, over.signal)]
   return {
-    problems: () => problems.found,
+    /** Broken promises, and answers that no outage excuses. */
+    problems: (): readonly string[] => problems.found,
+    /** How often promises were checked. */
     checks: () => ({ answers: reader.answers, commits: watcher.looks }),
-    stop: async () => {
+    stop: async (): Promise<void> => {
       over.abort()
       await writer.abandon()
       await Promise.all(running)

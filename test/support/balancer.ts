@@ -3,19 +3,13 @@ import { Agent, createServer, type IncomingMessage, request, type ServerResponse
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream'
 
-/** What stands before several processes of one kind, and takes GETs to each in turn. */
-export type Balancer = {
-  readonly url: string
-  /** Takes requests to these from now on. */
-  leadTo(urls: readonly string[]): void
-  close(): Promise<void>
-}
+export type Balancer = Awaited<ReturnType<typeof startBalancer>>
 
 /**
- * Like the usual ones, it keeps connections open and learns that a process has gone by a connection that is refused or closed
+ * What stands before several processes of one kind, and takes GETs to each in turn. Like the usual ones, it keeps connections open and learns that a process has gone by a connection that is refused or closed
  * before an answer: then it asks the next, and says 502 when none is left. An answer that is cut is cut for the client too.
  */
-export async function startBalancer(): Promise<Balancer> {
+export async function startBalancer() {
   const agent = new Agent({ keepAlive: true })
   let targets: readonly string[] = []
   let turn = 0
@@ -43,10 +37,11 @@ export async function startBalancer(): Promise<Balancer> {
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    leadTo: (urls) => {
+    /** Takes requests to these from now on. */
+    leadTo: (urls: readonly string[]): void => {
       targets = urls
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       server.closeAllConnections()
       server.close()
       agent.destroy()

@@ -6,19 +6,7 @@ import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { eventually } from './eventually.ts'
 
 /** One of the project's processes, run as a user runs it. */
-export type Program = {
-  readonly adminUrl: string
-  readonly url: string
-  readonly pid: number
-  /** Everything it has logged so far. */
-  log(): string
-  /** The value of a metric, summed over its labels that contain `labels`. */
-  metric(name: string, labels?: string): Promise<number>
-  /** Resolves once it has ended by itself, with its exit code. */
-  ended(): Promise<number | null>
-  /** Ends it and returns its exit code (null when it died by the signal). */
-  end(signal: NodeJS.Signals): Promise<number | null>
-}
+export type Program = Awaited<ReturnType<typeof startProgram>>
 
 const started = new Set<ChildProcess>()
 
@@ -28,7 +16,7 @@ export async function startProgram(
   environment: Readonly<Record<string, string>>,
   args: readonly string[] = [],
   root = '.',
-): Promise<Program> {
+) {
   const [port = 0, adminPort = 0] = await chooseDistinctPorts(2)
   const program = ['--disable-warning=TimeoutNegativeWarning', join(root, 'bin/tidemark.ts'), command]
   const child = spawn(process.execPath, [...program, ...args], {
@@ -46,19 +34,23 @@ export async function startProgram(
     adminUrl,
     url: `http://127.0.0.1:${port}`,
     pid: child.pid ?? 0,
+    /** Everything it has logged so far. */
     log: () => log,
-    metric: async (name, labels = '') => {
+    /** The value of a metric, summed over its labels that contain `labels`. */
+    metric: async (name: string, labels = ''): Promise<number> => {
       const text = await (await fetch(`${adminUrl}/metrics`)).text()
       // A name that nobody knows would be 0 for ever.
       if (!text.includes(`# TYPE ${name.replace(/_(bucket|count|sum)$/, '')}`)) throw new Error(`no metric ${name}`)
       const lines = text.split('\n').filter((line) => line.startsWith(name) && line.includes(labels))
       return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
     },
-    ended: async () => {
+    /** Resolves once it has ended by itself, with its exit code. */
+    ended: async (): Promise<number | null> => {
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
       return child.exitCode
     },
-    end: async (signal) => {
+    /** Ends it and returns its exit code (null when it died by the signal). */
+    end: async (signal: NodeJS.Signals): Promise<number | null> => {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
       const exited = once(child, 'exit')
       child.kill(signal)

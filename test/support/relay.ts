@@ -1,21 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A port that leads to another one: to its clients, an engine that can go away and come back, or not answer for a while. */
-export type Relay = {
-  readonly port: number
-  /** Ends all connections and accepts no more. */
-  cut(): void
-  restore(): void
-  /** Keeps connections and lets nothing through. */
-  hold(): void
-  release(): void
-  /** How many connections have come so far. */
-  accepted(): number
-  close(): Promise<void>
-}
+export type Relay = Awaited<ReturnType<typeof startRelay>>
 
-export async function startRelay(host: string, port: number): Promise<Relay> {
+/** A port that leads to another one: to its clients, an engine that can go away and come back, or not answer for a while. */
+export async function startRelay(host: string, port: number) {
   let [isCut, isHeld] = [false, false]
   /** Where what each side sends goes. */
   const ways = new Map<Socket, Socket>()
@@ -41,6 +30,7 @@ export async function startRelay(host: string, port: number): Promise<Relay> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  /** Ends all connections and accepts no more. */
   const cut = (): void => {
     isCut = true
     for (const socket of ways.keys()) socket.destroy()
@@ -48,19 +38,21 @@ export async function startRelay(host: string, port: number): Promise<Relay> {
   return {
     port: (server.address() as AddressInfo).port,
     cut,
-    restore: () => {
+    restore: (): void => {
       isCut = false
     },
-    hold: () => {
+    /** Keeps connections and lets nothing through. */
+    hold: (): void => {
       isHeld = true
       for (const [from, to] of ways) from.unpipe(to)
     },
-    release: () => {
+    release: (): void => {
       isHeld = false
       for (const [from, to] of ways) from.pipe(to)
     },
+    /** How many connections have come so far. */
     accepted: () => accepted,
-    close: async () => {
+    close: async (): Promise<void> => {
       cut()
       server.close()
       await once(server, 'close')

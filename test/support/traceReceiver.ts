@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 
 type Attribute = { readonly key: string; readonly value: Readonly<Record<string, unknown>> }
 type SpanLink = { readonly traceId: string; readonly spanId: string }
@@ -19,20 +20,13 @@ type Body = {
   readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[] }[]
 }
 
-/** A collector of traces that keeps what it is sent. */
-export type TraceReceiver = {
-  /** What OTEL_EXPORTER_OTLP_ENDPOINT has to be. */
-  readonly url: string
-  spans(): readonly ReceivedSpan[]
-  /** Every request body so far, as it was sent. */
-  text(): string
-  close(): Promise<void>
-}
+export type TraceReceiver = Awaited<ReturnType<typeof startTraceReceiver>>
 
-export async function startTraceReceiver(): Promise<TraceReceiver> {
+/** A collector of traces that keeps what it is sent. */
+export async function startTraceReceiver() {
   const bodies: string[] = []
   const server = createServer((request, response) => {
-    bodyOf(request).then(
+    text(request).then(
       (body) => {
         bodies.push(body)
         response.setHeader('content-type', 'application/json')
@@ -44,21 +38,17 @@ export async function startTraceReceiver(): Promise<TraceReceiver> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
+    /** What OTEL_EXPORTER_OTLP_ENDPOINT has to be. */
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    spans: () => bodies.flatMap((body) => spansIn(JSON.parse(body) as Body)),
+    spans: (): readonly ReceivedSpan[] => bodies.flatMap((body) => spansIn(JSON.parse(body) as Body)),
+    /** Every request body so far, as it was sent. */
     text: () => bodies.join('\n'),
-    close: async () => {
+    close: async (): Promise<void> => {
       server.closeAllConnections()
       server.close()
       await once(server, 'close')
     },
   }
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 const spansIn = ({ resourceSpans }: Body): ReceivedSpan[] =>
