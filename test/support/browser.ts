@@ -12,20 +12,15 @@ export async function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, env: { ...process.env, ...env }, args: ['--no-sandbox'] })
 }
 
-/** A person with a browser of their own. */
-export type Visit = {
-  readonly page: Page
-  /** Errors and warnings that the browser has told so far. */
-  readonly complaints: string[]
-  /** Every URL that was asked for. */
-  readonly requested: string[]
-  close(): Promise<void>
-}
+export type Visit = Awaited<ReturnType<typeof openVisit>>
 
-export async function openVisit(browser: Browser, options: BrowserContextOptions): Promise<Visit> {
+/** A person with a browser of their own. */
+export async function openVisit(browser: Browser, options: BrowserContextOptions) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US', ...options })
   const page = await context.newPage()
+  /** Errors and warnings that the browser has told so far. */
   const complaints: string[] = []
+  /** Every URL that was asked for. */
   const requested: string[] = []
   page.on('request', (request) => requested.push(request.url()))
   // What the content security policy forbids is told to the console, too.

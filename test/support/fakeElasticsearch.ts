@@ -5,12 +5,7 @@ import type { AddressInfo } from 'node:net'
 /** Answers one request; by default as an empty index would. */
 type Answering = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A server that passes for Elasticsearch and answers as a test wants it, for answers that no healthy one gives. */
-export type FakeElasticsearch = {
-  readonly url: string
-  answerWith(answering: Answering): void
-  close(): Promise<void>
-}
+export type FakeElasticsearch = Awaited<ReturnType<typeof startFakeElasticsearch>>
 
 export const emptySearch = {
   took: 1,
@@ -30,7 +25,8 @@ export const answer =
     response.end(JSON.stringify(body))
   }
 
-export async function startFakeElasticsearch(): Promise<FakeElasticsearch> {
+/** A server that passes for Elasticsearch and answers as a test wants it, for answers that no healthy one gives. */
+export async function startFakeElasticsearch() {
   let answering = answer(200, emptySearch)
   const server = createServer((request, response) => {
     request.resume()
@@ -40,10 +36,10 @@ export async function startFakeElasticsearch(): Promise<FakeElasticsearch> {
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    answerWith: (next) => {
+    answerWith: (next: Answering): void => {
       answering = next
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       server.close()
       server.closeAllConnections()
       await once(server, 'close')

@@ -29,30 +29,16 @@ export type Exchange = {
 /** What happens to a request in place of its being passed on. */
 export type Fault = (exchange: Exchange) => unknown
 
-export type Injected = {
-  /** How many requests have met the fault. */
-  met(): number
-  lift(): void
-}
+export type Injected = ReturnType<FaultyElasticsearch['inject']>
 
 type Limits = { readonly times?: number; readonly when?: (exchange: Exchange) => boolean }
 
-/** The real Elasticsearch behind a port that passes everything byte for byte, but for what a test injects. */
-export type FaultyElasticsearch = {
-  readonly url: string
-  /** From now on requests whose path contains `path` meet `fault`: the first `times`, only those that `when` names. */
-  inject(path: string, fault: Fault, limits?: Limits): Injected
-  /** Cuts all connections; new ones are refused until `accept`. */
-  refuse(): Promise<void>
-  accept(): Promise<void>
-  /** Lifts everything that was injected, and accepts connections again. */
-  restore(): Promise<void>
-  close(): Promise<void>
-}
+export type FaultyElasticsearch = Awaited<ReturnType<typeof startFaultyElasticsearch>>
 
 export const passes: Fault = async (exchange) => exchange.reply(await exchange.ask())
 
-export async function startFaultyElasticsearch(target: string): Promise<FaultyElasticsearch> {
+/** The real Elasticsearch behind a port that passes everything byte for byte, but for what a test injects. */
+export async function startFaultyElasticsearch(target: string) {
   const agent = new Agent({ keepAlive: true })
   const injections = new Set<{ meets(exchange: Exchange): boolean; fault: Fault }>()
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -70,6 +56,7 @@ export async function startFaultyElasticsearch(target: string): Promise<FaultyEl
   }
   await listen(0)
   const { port } = server.address() as AddressInfo
+  /** Cuts all connections; new ones are refused until `accept`. */
   const refuse = async (): Promise<void> => {
     const closed = once(server, 'close')
     server.close()
@@ -78,7 +65,8 @@ export async function startFaultyElasticsearch(target: string): Promise<FaultyEl
   }
   return {
     url: `http://127.0.0.1:${port}`,
-    inject: (path, fault, { times = Number.POSITIVE_INFINITY, when = () => true } = {}) => {
+    /** From now on requests whose path contains `path` meet `fault`: the first `times`, only those that `when` names. */
+    inject: (path: string, fault: Fault, { times = Number.POSITIVE_INFINITY, when = () => true }: Limits = {}) => {
       let met = 0
       const injection = {
         fault,
@@ -89,15 +77,20 @@ export async function startFaultyElasticsearch(target: string): Promise<FaultyEl
         },
       }
       injections.add(injection)
-      return { met: () => met, lift: () => injections.delete(injection) }
+      return {
+        /** How many requests have met the fault. */
+        met: () => met,
+        lift: () => injections.delete(injection),
+      }
     },
     refuse,
     accept: () => listen(port),
-    restore: async () => {
+    /** Lifts everything that was injected, and accepts connections again. */
+    restore: async (): Promise<void> => {
       injections.clear()
       if (!server.listening) await listen(port)
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       if (server.listening) await refuse()
       agent.destroy()
     },

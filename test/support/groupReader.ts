@@ -1,31 +1,21 @@
-import type { FetchedBatch, GroupMember, GroupOptions } from '../../src/core/kafka/consumerGroup.ts'
+import type { FetchedBatch, GroupOptions } from '../../src/core/kafka/consumerGroup.ts'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 
-/** A member of a group that keeps what it reads. */
-export type GroupReader = {
-  readonly member: GroupMember
-  readonly records: SourceRecord[]
-  /** The partitions of its newest assignment, by name; none while it has been revoked. */
-  assigned(): readonly string[]
-  /** Leaves the group and waits until the reader has ended. */
-  close(): Promise<void>
-  /** Rejects with what the member crashed with. */
-  readonly ended: Promise<void>
-}
+export type GroupReader = ReturnType<typeof startGroupReader>
 
 export type ReaderOptions = Partial<Pick<GroupOptions, 'onBatch' | 'onBatchEnd' | 'onAssigned'>>
 
 /**
- * Starts a member that reads every partition from the first committed offset, or 0, and takes every record, unless `options` do
- * something else.
+ * Starts a member of a group that keeps what it reads: every record of every partition from the first committed offset, or 0, unless
+ * `options` do something else.
  */
 export function startGroupReader(
   source: KafkaSource,
   groupId: string,
   topics: readonly string[],
   options: ReaderOptions,
-): GroupReader {
+) {
   const records: SourceRecord[] = []
   const stop = new AbortController()
   let assigned: readonly TopicPartition[] = []
@@ -48,9 +38,12 @@ export function startGroupReader(
   return {
     member,
     records,
+    /** The partitions of its newest assignment, by name; none while it has been revoked. */
     assigned: () => assigned.map(partitionName).toSorted(),
+    /** Rejects with what the member crashed with. */
     ended,
-    close: async () => {
+    /** Leaves the group and waits until the reader has ended. */
+    close: async (): Promise<void> => {
       stop.abort()
       await ended.catch(() => undefined)
       await member.leave()

@@ -2,17 +2,12 @@ import { pbkdf2Sync, randomBytes } from 'node:crypto'
 import { chmod, copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from '@elastic/elasticsearch'
-import { type Secured, startSecured } from './secured.ts'
+import { startSecured } from './secured.ts'
 
 /** A user of the file realm. */
 export type Account = { readonly name: string; readonly password: string; readonly roles: readonly string[] }
 
-export type SecuredElasticsearch = Secured & {
-  /** Who may do everything. */
-  readonly keeper: Account
-  /** Replaces all accounts but the keeper's. Elasticsearch takes notice within a second. */
-  setAccounts(accounts: readonly Account[]): Promise<void>
-}
+export type SecuredElasticsearch = Awaited<ReturnType<typeof startSecuredElasticsearch>>
 
 const settings = `xpack.security.enabled: true
 xpack.security.http.ssl.enabled: true
@@ -22,10 +17,8 @@ resource.reload.interval.high: 200ms
 `
 
 /** Elasticsearch with TLS, with roles in the form of its `roles.yml`, and with users in its file realm. */
-export async function startSecuredElasticsearch(
-  roles: string,
-  accounts: readonly Account[],
-): Promise<SecuredElasticsearch> {
+export async function startSecuredElasticsearch(roles: string, accounts: readonly Account[]) {
+  /** Who may do everything. */
   const keeper = { name: 'keeper', password: randomBytes(12).toString('hex'), roles: ['superuser'] }
   const secured = await startSecured('elasticsearch', (definition, files, ca) => {
     const url = (port: number): string => `https://127.0.0.1:${port}`
@@ -62,7 +55,12 @@ export async function startSecuredElasticsearch(
     }
   })
   const config = join(secured.engine.dataFolder, 'config')
-  return { ...secured, keeper, setAccounts: (changed) => writeAccounts(config, [keeper, ...changed]) }
+  return {
+    ...secured,
+    keeper,
+    /** Replaces all accounts but the keeper's. Elasticsearch takes notice within a second. */
+    setAccounts: (changed: readonly Account[]): Promise<void> => writeAccounts(config, [keeper, ...changed]),
+  }
 }
 
 async function writeAccounts(config: string, accounts: readonly Account[]): Promise<void> {

@@ -1,22 +1,18 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import kafkajs, { type AclEntry, type Admin } from 'kafkajs'
+import kafkajs, { type AclEntry } from 'kafkajs'
 import { choosePort } from '../../tools/engines/ports.ts'
 import type { Command } from '../../tools/engines/supervisedProgram.ts'
 import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
-import { type Secured, startSecured } from './secured.ts'
+import { startSecured } from './secured.ts'
 
-export type SecuredKafka = Secured & {
-  /** Where users connect; the engine's own address lets everybody in, who may then do everything. */
-  readonly brokers: string
-  readonly keeper: Admin
-}
+export type SecuredKafka = Awaited<ReturnType<typeof startSecuredKafka>>
 
 const formatDeadlineMs = 60_000
 const clusterId = 'MkU3OEVBNTcwNTJENDM2Qg'
 
 /** Kafka with TLS, SCRAM-SHA-512 and PLAIN for these users, and an authorizer. */
-export async function startSecuredKafka(users: Readonly<Record<string, string>>): Promise<SecuredKafka> {
+export async function startSecuredKafka(users: Readonly<Record<string, string>>) {
   const securePort = await choosePort()
   const secured = await startSecured('kafka', (definition, { certificate, key }) => ({
     ...definition,
@@ -38,9 +34,10 @@ export async function startSecuredKafka(users: Readonly<Record<string, string>>)
   await keeper.connect()
   return {
     ...secured,
+    /** Where users connect; the engine's own address lets everybody in, who may then do everything. */
     brokers: `127.0.0.1:${securePort}`,
     keeper,
-    stop: async () => {
+    stop: async (): Promise<void> => {
       await keeper.disconnect()
       await secured.stop()
     },

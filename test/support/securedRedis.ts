@@ -1,21 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import { choosePort } from '../../tools/engines/ports.ts'
-import { type Secured, startSecured } from './secured.ts'
+import { startSecured } from './secured.ts'
 
-export type SecuredRedis = Secured & {
-  /** Who may do everything. */
-  readonly keeper: Redis
-  /** With the password of that user, or another one. */
-  urlOf(user: string, password?: string): string
-  /** Redis 7 and later. */
-  readonly tellsReadFromWrite: boolean
-  /** Gives a user these rules and no others, and its password or another one. */
-  setRules(user: string, rules: readonly string[], password?: string): Promise<void>
-}
+export type SecuredRedis = Awaited<ReturnType<typeof startSecuredRedis>>
 
 /** Redis with TLS, and the project's users under a key prefix of their own. */
-export async function startSecuredRedis(prefix: string): Promise<SecuredRedis> {
+export async function startSecuredRedis(prefix: string) {
   const tlsPort = await choosePort()
   const secured = await startSecured('redis', (definition, { certificate, key }) => ({
     ...definition,
@@ -25,9 +16,12 @@ export async function startSecuredRedis(prefix: string): Promise<SecuredRedis> {
       return { ...command, args: [...command.args, ...tls, '--tls-cert-file', certificate, '--tls-key-file', key] }
     },
   }))
+  /** Who may do everything. */
   const keeper = new Redis(secured.engine.url)
   const passwordOf = (user: string): string => `password-of-${user}`
+  /** Redis 7 and later. */
   const tellsReadFromWrite = Number(/redis_version:(\d+)/.exec(await keeper.info('server'))?.[1]) >= 7
+  /** Gives a user these rules and no others, and its password or another one. */
   const setRules = async (user: string, rules: readonly string[], password = passwordOf(user)): Promise<void> => {
     const known = tellsReadFromWrite ? rules : rules.map((rule) => rule.replace(/^%[RW]~/, '~'))
     await keeper.call('ACL', 'SETUSER', user, 'reset', ...known, 'on', `>${password}`)
@@ -38,8 +32,9 @@ export async function startSecuredRedis(prefix: string): Promise<SecuredRedis> {
     keeper,
     tellsReadFromWrite,
     setRules,
-    urlOf: (user, password = passwordOf(user)) => `rediss://${user}:${password}@127.0.0.1:${tlsPort}`,
-    stop: async () => {
+    /** With the password of that user, or another one. */
+    urlOf: (user: string, password = passwordOf(user)): string => `rediss://${user}:${password}@127.0.0.1:${tlsPort}`,
+    stop: async (): Promise<void> => {
       keeper.disconnect()
       await secured.stop()
     },
