@@ -1,19 +1,12 @@
 import { generate } from 'selfsigned'
 
-/** PEM texts of one test file's engines: nothing of them outlives it. */
-export type Certificates = {
-  /** Vouches for the engine's certificate. */
-  readonly ca: string
-  /** An authority of the same name, which does not. */
-  readonly foreignCa: string
-  /** The engine's, for 127.0.0.1 alone. */
-  readonly certificate: string
-  readonly key: string
-}
-
 const days = 2
 
-export async function makeCertificates(): Promise<Certificates> {
+/**
+ * PEM texts of one test file's engines, of which nothing outlives it: the engine's certificate and key, for 127.0.0.1 alone, the authority
+ * that vouches for it, and one of the same name which does not.
+ */
+export async function makeCertificates() {
   const [own, foreign] = await Promise.all([makeAuthority(), makeAuthority()])
   const engine = await generate([{ name: 'commonName', value: 'engine' }], {
     ...common(),

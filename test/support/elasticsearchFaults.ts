@@ -41,14 +41,6 @@ export const cutsAnswer: Fault = async ({ ask, response }) => {
   response.destroy()
 }
 
-/** Elasticsearch sees the request once the gate is open, if the client still waits for it. */
-export const holdsRequest =
-  (gate: Gate): Fault =>
-  async ({ ask, reply, response }) => {
-    await gate.pass()
-    if (!response.destroyed) reply(await ask())
-  }
-
 /** Elasticsearch does the work at once; the client hears of it once the gate is open. */
 export const holdsAnswer =
   (gate: Gate): Fault =>

@@ -22,8 +22,6 @@ type ApiOptions = ReplicaOptions & {
   readonly hasFaultyElasticsearch?: boolean
 }
 
-export type ApiUnderTest = ReturnType<typeof useApi>
-
 /** A replica of its own for all tests of a file or block: made before them and deleted after them. */
 export function useReplica(options: ReplicaOptions = {}) {
   const { teams = ['team-1'], forms = [], submissions = [], watermark, fill } = options
