@@ -7,7 +7,7 @@ import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import { failWhenEnded, startService } from '../demo/services.ts'
 import { elasticsearchDistribution } from '../engines/elasticsearch.ts'
-import { type Engines, type EngineUrls, engineNames, startEngines } from '../engines/engines.ts'
+import { type EngineUrls, failWhenEngineEnds, startEngines } from '../engines/engines.ts'
 import { kafkaDistribution } from '../engines/kafka.ts'
 import { progressView } from '../engines/progress.ts'
 
@@ -56,7 +56,7 @@ export async function onStage<T>(
     signal: stopped,
   }).finally(view.end)
   await using kept = new AsyncDisposableStack()
-  kept.defer(() => removeData(engines))
+  for (const { dataFolder } of engines.started) kept.defer(() => rm(dataFolder, { recursive: true, force: true }))
   kept.defer(() => engines.stop())
   const failed = new AbortController()
   const signal = AbortSignal.any([stopped, failed.signal])
@@ -84,7 +84,7 @@ export async function onStage<T>(
   }
   const versions = await versionsOf(urls)
   const stage: Stage = { folder, logsFolder, urls, config, client, environment, versions, signal, start, release }
-  for (const name of engineNames) failWhenLost(engines[name]).catch((error: unknown) => failed.abort(error))
+  failWhenEngineEnds(engines).catch((error: unknown) => failed.abort(error))
   try {
     return await bench(stage)
   } catch (error) {
@@ -102,19 +102,8 @@ const configFor = async (urls: EngineUrls): Promise<Config> => ({
   REDIS_URL: urls.REDIS_URL,
 })
 
-async function failWhenLost(engine: Engines['elasticsearch']): Promise<void> {
-  if (engine !== undefined) throw new Error(`${engine.name} ${await engine.ended()}; its log is ${engine.logPath}`)
-}
-
 async function versionsOf({ REDIS_URL }: EngineUrls): Promise<string[]> {
   const redis = new Redis(REDIS_URL)
   const about = await redis.info('server').finally(() => redis.disconnect())
   return [elasticsearchDistribution.name, kafkaDistribution.name, `redis-${/^redis_version:(\S+)/m.exec(about)?.[1]}`]
-}
-
-async function removeData(engines: Engines): Promise<void> {
-  for (const name of engineNames) {
-    const { dataFolder } = engines[name] ?? {}
-    if (dataFolder !== undefined) await rm(dataFolder, { recursive: true, force: true })
-  }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../../src/core/process/config.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
 import { type Engines, externalEngines, failWhenEngineEnds, startEngines } from '../engines/engines.ts'
-import { acquireLock, type Lock } from '../engines/lock.ts'
+import { lockOrRefuse } from '../engines/lock.ts'
 import { choosePort, portFree } from '../engines/ports.ts'
 import { progressView } from '../engines/progress.ts'
 import { within } from '../engines/waiting.ts'
@@ -48,7 +48,10 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
   }
   await mkdir(folder, { recursive: true })
   await using running = new AsyncDisposableStack()
-  const lock = await lockFolder(folder)
+  const lock = await lockOrRefuse(
+    join(folder, 'demo.lock'),
+    (pid) => `A demo runs already in ${folder}, as process ${pid}. Stop it first.`,
+  )
   running.defer(() => lock.release())
   // A demo that was killed has left its file.
   const demoFile = join(folder, 'demo.json')
@@ -112,12 +115,6 @@ async function planServices({ urls }: Engines, apiPort: number | undefined): Pro
       },
     },
   }
-}
-
-async function lockFolder(folder: string): Promise<Lock> {
-  const outcome = await acquireLock(join(folder, 'demo.lock'))
-  if ('lock' in outcome) return outcome.lock
-  throw new Error(`A demo runs already in ${folder}, as process ${outcome.holderPid}. Stop it first.`)
 }
 
 /** The engines start empty: the printed counts are then everything there is. */

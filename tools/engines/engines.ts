@@ -4,7 +4,7 @@ import { type ClusterPlan, planCluster } from './clusterPlan.ts'
 import type { ReportFetch } from './distribution.ts'
 import { type Engine, type EngineDefinition, type EngineName, engineNames, startEngine } from './engine.ts'
 import { type ClusterUrls, type EngineUrls, untilReachable, variableOf, writeEnginesFile } from './engineUrls.ts'
-import { acquireLock, type Lock, waitForLock } from './lock.ts'
+import { lockOrRefuse, waitForLock } from './lock.ts'
 import { ownUsers } from './network.ts'
 import { accessibleFolder, unprivilegedUser } from './permissions.ts'
 import { sentinelName } from './redis.ts'
@@ -118,7 +118,10 @@ const runInFolder = async <Urls extends EngineUrls>(
   const folder = resolve(path)
   await mkdir(folder, { recursive: true })
   await using undo = new AsyncDisposableStack()
-  const lock = await lockFolder(folder)
+  const lock = await lockOrRefuse(
+    join(folder, 'engines.lock'),
+    (pid) => `The engines in ${folder} are in use: process ${pid} runs them. Stop it first.`,
+  )
   undo.defer(() => lock.release())
   const file = join(folder, 'engines.env')
   await rm(file, { force: true })
@@ -141,12 +144,6 @@ export const failWhenEngineEnds = async ({ started }: Pick<Engines, 'started'>):
 
 const stopAll = async (engines: readonly Engine[]): Promise<void> => {
   await Promise.all(engines.map((engine) => engine.stop()))
-}
-
-const lockFolder = async (folder: string): Promise<Lock> => {
-  const outcome = await acquireLock(join(folder, 'engines.lock'))
-  if ('lock' in outcome) return outcome.lock
-  throw new Error(`The engines in ${folder} are in use: process ${outcome.holderPid} runs them. Stop it first.`)
 }
 
 type StartAllOptions = Omit<StartOptions, 'external'> & {

@@ -29,6 +29,13 @@ export const acquireLock = async (path: string): Promise<LockOutcome> => {
   return { lock: { release } }
 }
 
+/** Takes the lock. Rejects with what `refusal` says when the process of this pid holds it. */
+export const lockOrRefuse = async (path: string, refusal: (holderPid: number) => string): Promise<Lock> => {
+  const outcome = await acquireLock(path)
+  if ('lock' in outcome) return outcome.lock
+  throw new Error(refusal(outcome.holderPid))
+}
+
 /** Takes the lock once its holder lets it go. Rejects after the deadline, and when aborted. */
 export const waitForLock = async (path: string, options: WaitOptions): Promise<Lock> => {
   let outcome = { holderPid: 0 } as LockOutcome

@@ -44,7 +44,6 @@ export class World {
   readonly #refused = new Map<string, { readonly share: number; readonly untilMs: number }>()
   #weather: Weather = { lost: 0, late: 0 }
   #nowMs = startMs
-  #order = 0
   #violation: unknown
   /** Called when an engine has done what it was asked for. */
   afterCall: (engine: EngineName, what: string, caller: SimulatedProcess) => void = () => undefined
@@ -79,7 +78,7 @@ export class World {
     act: () => unknown,
   ): () => void {
     const atMs = this.#nowMs + Math.max(0, delayMs)
-    const event: Event = { atMs, order: this.#order++, what, owner, act, isCancelled: false }
+    const event: Event = { atMs, what, owner, act, isCancelled: false }
     this.#queue.add(event)
     return () => {
       event.isCancelled = true
