@@ -4,7 +4,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { treeOf } from '../support/processTree.ts'
+import { isRunning, treeOf } from '../support/processTree.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 
 const run = promisify(execFile)
@@ -97,7 +97,7 @@ test(
     const exited = once(demo, 'exit', { signal: AbortSignal.timeout(stopDeadlineMs) })
     demo.kill('SIGTERM')
     expect(await exited).toEqual([0, null])
-    expect(family.filter(isRunning)).toEqual([])
+    expect(await Promise.all(family.map(isRunning))).not.toContain(true)
     await expect(readDemoFile()).resolves.toBeUndefined()
   },
   testTimeoutMs,
@@ -106,17 +106,8 @@ test(
 /** With engines of its own, whatever the tests' engines are. */
 function startDemo(): ChildProcess {
   const { ELASTICSEARCH_URL: _e, KAFKA_BROKERS: _k, REDIS_URL: _r, ...env } = process.env
-  const args = [
-    '--disable-warning=TimeoutNegativeWarning',
-    'bin/tidemark.ts',
-    'demo',
-    '--submissions',
-    '200',
-    '--folder',
-    folder,
-    '--distributions',
-    'var/engines',
-  ]
+  const options = ['--submissions', '200', '--folder', folder, '--distributions', 'var/engines']
+  const args = ['--disable-warning=TimeoutNegativeWarning', 'bin/tidemark.ts', 'demo', ...options]
   const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   started.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString()
@@ -143,15 +134,6 @@ async function untilDefined<T>(read: () => Promise<T | undefined>, deadlineMs: n
     if (value !== undefined) return value
     if (Date.now() > end) throw new Error(`not within ${deadlineMs} ms: ${read}; the demo said:\n${output}`)
     await sleep(pollMs)
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
 
