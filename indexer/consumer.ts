@@ -8,7 +8,6 @@ import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import { type AssignedPartition, assignPartition } from './assignedPartition.ts'
 import { backoffMs } from './backoff.ts'
-import { type ByteBudget, recordBytes, trackedBytes } from './budget.ts'
 import type { PartitionClaim } from './changeTimes.ts'
 import type { StartOffset } from './startOffsets.ts'
 
@@ -18,6 +17,13 @@ const roomPollMs = 10
 const claimRetryMs = 1_500
 /** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
 const recordsPerTurn = 100
+
+/** Bytes that a record holds while it is in flight: as received, and about as much again in each of its two documents. */
+export const recordBytes = ({ key, value }: Pick<SourceRecord, 'key' | 'value'>): number =>
+  (key?.length ?? 0) + 3 * (value?.length ?? 0) + 1_024
+
+/** Bytes of these that stay taken once a record is processed, as long as one before it in its partition is not. */
+const trackedBytes = 128
 
 /** What a consumer reads, and under which claims. */
 export type Reading = {
@@ -34,7 +40,8 @@ export type Reading = {
 }
 
 type ConsumerOptions = Reading & {
-  readonly budget: ByteBudget
+  /** Once records in flight take so many bytes, no other one is taken. */
+  readonly maxInFlightBytes: number
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
@@ -56,6 +63,7 @@ export class SourceConsumer {
   #rejoin = new AbortController()
   /** Members that have crashed since one got its partitions. */
   #crashes = 0
+  #inFlightBytes = 0
   #blockedReason: string | undefined = 'has not joined its group yet'
 
   constructor(options: ConsumerOptions) {
@@ -64,6 +72,10 @@ export class SourceConsumer {
 
   assigned(): readonly AssignedPartition[] {
     return [...this.#assigned.values()]
+  }
+
+  get inFlightBytes(): number {
+    return this.#inFlightBytes
   }
 
   /** Why the consumer reads nothing; undefined while it reads. */
@@ -191,9 +203,10 @@ export class SourceConsumer {
     if (position !== state.nextOffset)
       throw new Error(`${partitionName(batch)} was read from ${position} instead of ${state.nextOffset}`)
     if (!(await this.#stillClaims(state, batch))) return false
+    const { maxInFlightBytes } = this.#options
     let taken = 0
     for (const record of records) {
-      while (!this.#options.budget.hasRoom() && batch.isReading()) await batch.wait(roomPollMs)
+      while (this.#inFlightBytes >= maxInFlightBytes && batch.isReading()) await batch.wait(roomPollMs)
       if (!batch.isReading()) return false
       this.#take(record, state)
       if (++taken % recordsPerTurn === 0) await nextTurn()
@@ -222,14 +235,13 @@ export class SourceConsumer {
   }
 
   #take(record: SourceRecord, state: AssignedPartition): void {
-    const { budget, onRecord } = this.#options
     const bytes = recordBytes(record)
     const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
     const markProcessed = state.offsets.track(record.offset, changedAtMs)
-    budget.take(bytes)
-    onRecord(record, changedAtMs, state, () => {
+    this.#inFlightBytes += bytes
+    this.#options.onRecord(record, changedAtMs, state, () => {
       const passed = markProcessed()
-      budget.release(bytes - trackedBytes + passed * trackedBytes)
+      this.#inFlightBytes -= bytes - trackedBytes + passed * trackedBytes
     })
     state.nextOffset = record.offset + 1n
   }

@@ -102,7 +102,7 @@ async function prepare(
 
 /** The state of this process, for its metrics and its status page. */
 const stateOf = ({ pipeline, served }: GenerationRunner) => ({
-  inFlightBytes: pipeline?.budget.takenBytes ?? 0,
+  inFlightBytes: pipeline?.consumer.inFlightBytes ?? 0,
   watermarkMs: served?.watermarkMs,
   clockOffsetMs: pipeline?.publisher.clockOffsetMs(),
   partitions: pipeline?.consumer.assigned() ?? [],

@@ -5,7 +5,6 @@ import type { Config } from '../src/core/process/config.ts'
 import type { AccountKeys, RecordResult } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import { Retries } from './backoff.ts'
-import { ByteBudget } from './budget.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
@@ -41,7 +40,6 @@ type Serving = {
 type PipelineOptions = Reading & {
   readonly config: Config
   readonly elasticsearch: Client
-  /** The indices that are written. */
   readonly generation: Generation
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles rejected records and account keys. */
   readonly serving: Serving | undefined
@@ -57,7 +55,6 @@ type PipelineOptions = Reading & {
 export class Pipeline {
   readonly #options: PipelineOptions
   readonly #writing = new AbortController()
-  readonly budget: ByteBudget
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
   readonly publisher: WatermarkPublisher
@@ -68,7 +65,6 @@ export class Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     const { config, source, topics, generation, serving, metrics, log } = options
-    this.budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
     this.#pending = serving && new PendingWrites(serving.redis)
     this.#marking = new Retries(log, this.#writing.signal)
     this.writer = new BulkWriter({
@@ -82,7 +78,7 @@ export class Pipeline {
     })
     this.consumer = new SourceConsumer({
       ...options,
-      budget: this.budget,
+      maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
       startOffsets: (partitions) => this.#startOffsets(partitions),
       onRecord: (...record) => this.#process(...record),
       onRebalance: () => metrics.rebalances.inc(),
@@ -94,7 +90,7 @@ export class Pipeline {
       tag: generation.tag,
       redis: serving?.redis,
       pending: this.#pending,
-      isBehind: () => this.budget.takenBytes > this.budget.maxBytes / 2,
+      isBehind: () => this.consumer.inFlightBytes > config.MAX_IN_FLIGHT_BYTES / 2,
       log,
     })
   }
@@ -111,7 +107,7 @@ export class Pipeline {
   async shutDown(): Promise<void> {
     this.consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (this.budget.takenBytes > 0 && this.blockedReasons().writer === undefined && !deadline.aborted)
+    while (this.consumer.inFlightBytes > 0 && this.blockedReasons().writer === undefined && !deadline.aborted)
       await sleep(drainPollMs)
     try {
       if (this.consumer.assigned().length > 0)
@@ -122,7 +118,6 @@ export class Pipeline {
     }
   }
 
-  /** Why each part makes no progress; undefined while it does. */
   blockedReasons() {
     return {
       writer: this.writer.blockedReason() ?? this.#marking.blockedReason(),

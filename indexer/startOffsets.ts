@@ -5,7 +5,6 @@ import type { GenerationTag } from '../src/core/stores/indices.ts'
 import { notCovered } from './coverage.ts'
 import type { Generation } from './generations/generations.ts'
 
-/** The consumer group of rebuilds. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
 /** What a consumer group has committed for a partition. */
@@ -37,7 +36,6 @@ export const commitMetadata = (
   promisedMs: number,
 ): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${Math.ceil(promisedMs)}`
 
-/** Parses the metadata of a committed offset. */
 function readCommit(position: Offset, metadata: string): CommittedOffset {
   const [, generation, below, coveredAtMs, promisedMs] = /^(\S+) (\d+) (\d+) (\d+)$/.exec(metadata) ?? []
   const named = toOffset(below ?? '0')

@@ -15,7 +15,6 @@ export type RoundResult = 'continue' | 'displaced' | 'retired'
 
 /** What the publisher reads and writes in Redis, for a generation that readers see. */
 export type PublisherRedis = {
-  /** What the clock of Redis reads (epoch ms). */
   redisTimeMs(): Promise<number>
   /** Stores by how much (ms) `changedAt` of a record exceeds its append time, before the record becomes visible. */
   noteRaised(changedAtRaisedByMs: number): Promise<void>
@@ -35,7 +34,6 @@ type PublisherOptions = {
   offsetRanges(): Promise<ReadonlyMap<string, OffsetRange & TopicPartition>>
   /** Makes every acknowledged write searchable. */
   refresh(): Promise<void>
-  /** The generation that is written. */
   readonly tag: GenerationTag
   /** Undefined while the generation is rebuilt: it has no readers. */
   readonly redis: PublisherRedis | undefined
@@ -75,7 +73,6 @@ export class WatermarkPublisher {
   #publishedAtMs = Number.NEGATIVE_INFINITY
   /** The end of the rest after the last refresh, or after a failed round. */
   #restedAtMs = Number.NEGATIVE_INFINITY
-  /** Ends the pause of `run`. */
   #wake = (): void => undefined
   #changedAtRaisedByMs = 0
   #clockOffsetMs: number | undefined

@@ -123,7 +123,6 @@ export class BulkScheduler {
     }
   }
 
-  /** Takes what the next request sends. */
   #nextBatch(): Job[] {
     const { maxBulkBytes, maxBulkDocuments } = this.#options
     const maxRecords = Math.max(1, Math.floor(this.#perSecond * burstSeconds))

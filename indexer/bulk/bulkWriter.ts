@@ -21,13 +21,11 @@ import {
 
 /** What the requests of one batch have shown so far. A batch that fails as a whole is sent again in parts. */
 type Batch = {
-  /** Whether any request had results by document. */
   hasResults: boolean
   /** Records whose own request failed with status 400, which may have another cause. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
   /** Records whose revision is stored already; whether with the same content is unknown. */
   readonly repeated: Job[]
-  /** Records to be sent again, after a backoff. */
   readonly failed: Job[]
 }
 
@@ -128,7 +126,6 @@ export class BulkWriter {
     if (split !== undefined) await this.#afterFailure(tooLarge, batch, split)
   }
 
-  /** Throws a bug. */
   #classify(error: unknown): RequestFailure {
     this.#options.signal.throwIfAborted()
     const failure = classifyRequestError(error)

@@ -13,7 +13,6 @@ export type RecordWrite = {
   readonly version: Revision
   /** Whether the outcome is `conflict` when the revision is stored with another content; otherwise it is `stale` then. */
   readonly isCompared: boolean
-  /** Names the record to operators. */
   name(): string
   /** Called once, when all documents have a result. */
   done(outcome: Outcome): void
@@ -34,7 +33,6 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   isDeduplicated: boolean
   /** Whether its request failed with status 400 while requests of other records succeeded. */
   isAtFault: boolean
-  /** How often it has failed. */
   attempts: number
   suspicion: Suspicion | undefined
   /** Older records of the entity: stale once this one is stored, candidates again if it is rejected. */

@@ -21,7 +21,6 @@ export class Breaker {
     return this.#rejected >= opensAt
   }
 
-  /** Counts a record. */
   observe(isRejected: boolean): void {
     const at = this.#observed++ % windowSize
     this.#rejected += Number(isRejected) - (this.#outcomes[at] ?? 0)

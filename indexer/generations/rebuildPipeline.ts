@@ -23,7 +23,8 @@ export class RebuildPipeline {
   readonly #pipeline: Pipeline
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
-  #changesStartAtMs: number | undefined
+  /** Its watermark is looked up when a partition is assigned: it may be set after the claim. */
+  readonly #claim = { owner: 'rebuild', watermarkMs: undefined as number | undefined, changedAtRaisedByMs: 0 }
 
   /** Begins to read. `fail` is called when the pipeline stops because of a bug. */
   constructor(
@@ -34,21 +35,13 @@ export class RebuildPipeline {
   ) {
     const { config, source, elasticsearch, log } = tools
     const topics = documentTopics(config)
-    const changesStartAtMs = (): number | undefined => this.#changesStartAtMs
     this.#tools = tools
     this.#generation = generation
     this.#pipeline = new Pipeline({
       ...{ config, source, elasticsearch, generation, topics, log, fail },
       groupId: rebuildGroup(config.CONSUMER_GROUP),
       keptMs: (topic) => keptMs[topic] ?? Number.POSITIVE_INFINITY,
-      claim: async () => ({
-        owner: 'rebuild',
-        // Looked up when the first record is read: it may be set after the claim.
-        get watermarkMs() {
-          return changesStartAtMs()
-        },
-        changedAtRaisedByMs: 0,
-      }),
+      claim: async () => this.#claim,
       // A rebuild runs alone, and nobody reads its generation.
       isDisplaced: async () => false,
       serving: undefined,
@@ -59,7 +52,7 @@ export class RebuildPipeline {
 
   /** From now on no record gets a `changedAt` below `watermarkMs`. */
   startChangesAt(watermarkMs: number): void {
-    this.#changesStartAtMs = watermarkMs
+    this.#claim.watermarkMs = watermarkMs
     for (const { changeTimes } of this.#pipeline.consumer.assigned()) changeTimes.watermarkDecided(watermarkMs)
   }
 

@@ -37,7 +37,7 @@ export type Observed = {
   readonly watermarkMs: number | undefined
   readonly marks: PublishedWatermark['partitionWatermarks']
   readonly redisMemory: Seen<RedisMemory> | undefined
-  readonly indices: Seen<readonly IndexSurvey[]> | undefined
+  readonly indices: Seen<Awaited<ReturnType<typeof surveyIndices>>> | undefined
 }
 
 const groupEveryMs = 5_000
@@ -103,33 +103,11 @@ export function observe(
   }
 }
 
-/** How far a partition is processed, whichever indexer owns it, if any. */
-export type PartitionSurvey = TopicPartition & {
-  /** The committed offset: the first that is not processed. */
-  readonly position: bigint
-  readonly behindRecords: number
-  /** Whether any indexer owns it. */
-  readonly isOwned: boolean
-}
-
-/** A rebuild: a generation that is built beside the one that serves. */
-export type RebuildSurvey = {
-  readonly isRunning: boolean
-  /** Share of all records that it has processed, 0 to 1. */
-  readonly progress: number
-}
-
 /** What Kafka knows about the whole consumer group. */
-export type GroupSurvey = {
-  readonly partitions: readonly PartitionSurvey[]
-  readonly indexers: number
-  /** Dead letters that Kafka still keeps. */
-  readonly deadLetters: number
-  readonly rebuild: RebuildSurvey | undefined
-}
+export type GroupSurvey = Awaited<ReturnType<typeof surveyGroup>>
 
 /** Reads the group's progress from Kafka; `serving` is the generation that its commits belong to. */
-export async function surveyGroup(source: KafkaSource, config: Config, serving: number): Promise<GroupSurvey> {
+export async function surveyGroup(source: KafkaSource, config: Config, serving: number) {
   const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
   const rebuildGroupId = rebuildGroup(groupId)
   const [ends, commits, rebuilt, letters, members, rebuilding] = await Promise.all([
@@ -142,13 +120,15 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
   ])
   const owned = new Set(members.flat().map(partitionName))
   const partitions = [...ends].map(([name, { topic, partition, low, high }]) => {
-    const position = commits.get(name)?.position ?? low
+    // The first offset that is not processed, whichever indexer owns the partition, if any.
+    const position: bigint = commits.get(name)?.position ?? low
     const behindRecords = Math.max(0, Number(high - position))
     return { topic, partition, position, behindRecords, isOwned: owned.has(name) }
   })
   return {
     partitions,
     indexers: members.length,
+    /** Those that Kafka still keeps. */
     deadLetters: [...letters.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0),
     rebuild: rebuildOf(ends, rebuilt, documentTopics(config), rebuilding.length > 0, serving),
   }
@@ -164,7 +144,7 @@ function rebuildOf(
   topics: readonly string[],
   isRunning: boolean,
   serving: number,
-): RebuildSurvey | undefined {
+) {
   const isNewer = ({ generation }: CommittedOffset): boolean => (readTag(generation)?.number ?? 0) > serving
   const isUnderWay = [...rebuilt.values()].some(isNewer)
   if (!isRunning && !isUnderWay) return undefined
@@ -175,6 +155,7 @@ function rebuildOf(
     total += Number(high - low)
     if (commit !== undefined && isNewer(commit)) done += Math.max(0, Number(commit.position - low))
   }
+  // The share of all records that it has processed.
   return { isRunning, progress: total === 0 ? 1 : Math.min(1, done / total) }
 }
 
@@ -187,16 +168,16 @@ export function progressBetween(before: GroupSurvey, after: GroupSurvey): number
   }, 0)
 }
 
-export type PartitionLag = PartitionSurvey & {
-  /** Age of the oldest record that is not visible at most; undefined when the partition has no watermark, as account keys. */
-  readonly behindSeconds: number | undefined
-}
+export type PartitionLag = ReturnType<typeof lagsOf>[number]
 
-/** The lag of every partition at the time of a survey. It grows while Redis, or whoever should read the partition, is away. */
+/**
+ * The lag of every partition at the time of a survey. It grows while Redis, or whoever should read the partition, is away. `behindSeconds`: the age
+ * of the oldest record that is not visible at most; undefined when the partition has no watermark, as account keys.
+ */
 export const lagsOf = (
   { value: { partitions }, atMs }: Seen<Pick<GroupSurvey, 'partitions'>>,
-  marks: Observed['marks'],
-): readonly PartitionLag[] =>
+  marks: PublishedWatermark['partitionWatermarks'],
+) =>
   partitions.map((each) => {
     const markMs = marks.get(partitionName(each))
     const known = markMs === undefined ? undefined : Math.max(0, atMs - markMs) / 1_000
@@ -207,18 +188,8 @@ export const lagsOf = (
 export const currentLags = ({ group, marks }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, marks) : []
 
-/** The size of an index. */
-type IndexSurvey = {
-  readonly name: string
-  readonly generation: number
-  /** Includes the tombstones of deleted entities. */
-  readonly documents: number
-  /** Of all shard copies together. */
-  readonly bytes: number
-}
-
 /** Reads the sizes of all indices of a prefix, of every generation, from Elasticsearch. Rejects while there are none. */
-export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal): Promise<IndexSurvey[]> {
+export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal) {
   const { indices = {} } = await client.indices.stats(
     {
       index: documentKinds.map((kind) => `${aliasOf(prefix, kind)}-v*`),
@@ -228,12 +199,11 @@ export async function surveyIndices(client: Client, prefix: string, signal: Abor
     { requestTimeout: requestTimeoutMs, signal },
   )
   const found = Object.entries(indices)
-    .flatMap(([name, { primaries, total }]): IndexSurvey[] => {
-      const read = readPhysicalName(prefix, name)
-      if (read === undefined) return []
-      const { generation } = read
-      const documents = primaries?.docs?.count ?? 0
-      return [{ name, generation, documents, bytes: total?.store?.size_in_bytes ?? 0 }]
+    .flatMap(([name, { primaries, total }]) => {
+      const generation = readPhysicalName(prefix, name)?.generation
+      // Documents with the tombstones of deleted entities, bytes of all shard copies together.
+      const [documents, bytes] = [primaries?.docs?.count ?? 0, total?.store?.size_in_bytes ?? 0]
+      return generation === undefined ? [] : [{ name, generation, documents, bytes }]
     })
     .sort((a, b) => a.generation - b.generation || a.name.localeCompare(b.name))
   if (found.length === 0) throw new Error('there are no indices yet')

@@ -19,7 +19,6 @@ const pageHeaders = {
 
 /** What the status page is made from. */
 type Sources = {
-  /** The state of the indexer that serves the page. */
   own(): OwnState
   /** Records that it has processed since it started. */
   records(): Promise<Readonly<Record<RecordOutcome, number>>>
@@ -110,7 +109,6 @@ type Level = 'success' | 'warning' | 'danger'
 
 const badge = (level: Level, text: string): Html => html`<span class="badge" data-variant="${level}">${text}</span>`
 
-/** The four most important figures. */
 function tiles(ageSeconds: number | undefined, { group }: Observed): Html {
   const { partitions, recordsPerSecond, deadLetters } = group?.value ?? {}
   const behind = partitions?.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
@@ -166,7 +164,6 @@ function partitionTables({ own, observed: { group, marks } }: StatusView): Html 
 </section>`
 }
 
-/** The indices by generation, and the progress of a rebuild. */
 function indexTable({ observed: { indices, group }, own }: StatusView): Html {
   if (indices === undefined) return html`<section><h2>Indices</h2><p class="card">Not known yet.</p></section>`
   const others = new Set(indices.value.map(({ generation }) => generation).filter((each) => each !== own.generation))
@@ -195,7 +192,6 @@ ${meter('Records in the next generation', rebuild.progress, `${Math.floor(100 * 
 </section>`
 }
 
-/** What this indexer has processed, and the memory it takes. */
 function thisIndexer({ own, nowMs, observed, name, residentBytes, records }: StatusView): Html {
   const fact = (term: string, value: Html | string): Html => html`<div><dt>${term}</dt><dd>${value}</dd></div>`
   const share = (label: string, used: number, limit: number): Html => {

@@ -107,7 +107,6 @@ function orderOf(a: AccountKeyState, b: AccountKeyState): number {
 const isAmong = (state: AccountKeyState, states: readonly AccountKeyState[]): boolean =>
   states.some((each) => accountKeyValue(each) === accountKeyValue(state))
 
-/** Names a key by its team and id. */
 type KeyName = Pick<FoldedKey, 'teamId' | 'keyId'>
 const idOf = ({ teamId, keyId }: KeyName): DocumentId => documentId(teamId, keyId)
 

@@ -26,7 +26,6 @@ export type ComparedRecord = {
   readonly detail: Uint8Array | null
 }
 
-/** A document of an index. */
 export type ComparedDocument = {
   readonly kind: DocumentKind
   readonly id: DocumentId

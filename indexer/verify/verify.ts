@@ -68,7 +68,6 @@ export async function verifyDocuments(verification: Verification, differences: D
   }
 }
 
-/** Reads the four indices, each at one moment. */
 async function readIndices(verification: Verification, indices: Indices, comparison: Comparison): Promise<void> {
   const { elasticsearch, report, team, rest, signal } = verification
   for (const kind of documentKinds) {

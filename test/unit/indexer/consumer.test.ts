@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { jest } from '@jest/globals'
 import { pino } from 'pino'
-import { ByteBudget } from '../../../indexer/budget.ts'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
 import type { KafkaSource } from '../../../src/core/kafka/source.ts'
@@ -22,7 +21,6 @@ afterEach(() => jest.restoreAllMocks())
 /** A consumer of one partition. Its members do what `run` says; records are processed when the test says so. */
 function setting(options: { maxBytes?: number; random?: number; run?: (join: () => void) => Promise<void> } = {}) {
   jest.spyOn(Math, 'random').mockReturnValue(options.random ?? 0)
-  const budget = new ByteBudget(options.maxBytes ?? 1_000_000)
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
   const failing = new Set<'claim' | 'looking a claim up'>()
@@ -58,7 +56,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   }
   const consumer = new SourceConsumer({
     source: { groupMember } as unknown as KafkaSource,
-    ...{ groupId: 'indexers', topics: ['forms'], budget },
+    ...{ groupId: 'indexers', topics: ['forms'], maxInFlightBytes: options.maxBytes ?? 1_000_000 },
     startOffsets: async () =>
       new Map([
         ['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: 0, promisedMs: 0 }],
@@ -92,7 +90,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   }
   const assignAgain = async (): Promise<void> => await group?.onAssigned([forms])
   return {
-    ...{ consumer, budget, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy },
+    ...{ consumer, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy },
     waits: () => waits,
   }
 }
@@ -108,7 +106,7 @@ test('records that were processed take no memory, also while nobody publishes th
   for (let from = 0; from < 5_000; from += 500) {
     await bench.bring(span(from, from + 500))
     for (const offset of span(from, from + 500).reverse()) bench.process(offset)
-    expect(bench.budget.takenBytes).toBe(0)
+    expect(bench.consumer.inFlightBytes).toBe(0)
   }
   expect(bench.position()).toBe(5_000n)
   await bench.consumer.leave()
@@ -132,7 +130,7 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
   let before = -1
   await eventually(() => {
     processOthers()
-    const isPaused = before === bench.processed.size && !bench.budget.hasRoom()
+    const isPaused = before === bench.processed.size && bench.consumer.inFlightBytes >= 30_000
     before = bench.processed.size
     return isPaused
   })
@@ -147,7 +145,7 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
     return bench.position() === 400n
   })
   expect(await taken).toBe(true)
-  expect(bench.budget.takenBytes).toBe(0)
+  expect(bench.consumer.inFlightBytes).toBe(0)
   await bench.consumer.leave()
   await running
 })

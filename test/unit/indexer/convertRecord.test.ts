@@ -16,20 +16,13 @@ const recordOf = (topic: string, key: string, value: unknown): SourceRecord => (
   headers: {},
 })
 
-test('a record is judged by the topic it came from', () => {
-  const form = { revision: 3, form: formEntity({ id: 'f1' }) }
-  expect(convertRecord(recordOf('s', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
-    kind: 'rejected',
-    problem: { path: 'submission' },
-  })
-  expect(convertRecord(recordOf('k', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
-    kind: 'rejected',
-    problem: { path: 'key' },
-  })
-  expect(convertRecord(recordOf('x', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
-    kind: 'rejected',
-    problem: { path: 'topic' },
-  })
+test.each([
+  ['s', 'submission'],
+  ['k', 'key'],
+  ['x', 'topic'],
+])('a record is judged by the topic it came from: %s', (topic, path) => {
+  const form = recordOf(topic, 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) })
+  expect(convertRecord(form, changedAtMs, topics)).toMatchObject({ kind: 'rejected', problem: { path } })
 })
 
 test('no bytes of any topic make it throw', () => {

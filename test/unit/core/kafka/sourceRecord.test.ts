@@ -1,5 +1,5 @@
 import type { KafkaMessage } from 'kafkajs'
-import { recordBytes } from '../../../../indexer/budget.ts'
+import { recordBytes } from '../../../../indexer/consumer.ts'
 import { sourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
 

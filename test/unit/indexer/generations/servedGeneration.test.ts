@@ -87,11 +87,6 @@ async function building(): Promise<ServedGeneration> {
   return await open()
 }
 
-test('the first generation of all serves at once, and watermarks count for it', async () => {
-  const { generation } = await open()
-  expect([generation.number, await serving(), redis.generation, redis.floorMs]).toEqual([1, 1, generation.tag, -1])
-})
-
 test('an indexer that starts between closing and switch waits while the hold stands, then gives writing back', async () => {
   const { generation } = await open()
   await close(generation)
@@ -101,18 +96,6 @@ test('an indexer that starts between closing and switch waits while the hold sta
   redis.isHeld = false
   expect((await open()).generation.tag).toBe(generation.tag)
   expect(await isWritable()).toBe(true)
-})
-
-test('an indexer that wants to give writing back opens the generation that serves, if the rebuild has switched meanwhile', async () => {
-  const { generation } = await open()
-  const next = await create(2)
-  await close(generation)
-  redis.client.exists = async () => {
-    await serve(next)
-    return 0
-  }
-  expect((await open()).generation.tag).toBe(next.tag)
-  expect([await serving(), redis.generation]).toEqual([2, next.tag])
 })
 
 test('an indexer that writes keeps a closed generation while the hold stands, and opens it again once it has expired', async () => {
@@ -217,13 +200,6 @@ test('a Redis that forgot the generation is told again, with the start of the bu
 test('another claim of a partition, and a watermark of another generation, end the round', async () => {
   const served = await open()
   expect([await publish(served, 'displaced'), await publish(served, 'superseded')]).toEqual(['displaced', 'retired'])
-})
-
-test('read aliases that were removed are restored by opening it again', async () => {
-  const served = await open()
-  removeReadAliases()
-  expect([await served.isCurrent(), await serving()]).toEqual([false, undefined])
-  expect([(await open()).generation.tag, await serving()]).toEqual([served.generation.tag, 1])
 })
 
 test('a generation that is retired while a round is published does not serve, and is left for good', async () => {

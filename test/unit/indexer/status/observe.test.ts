@@ -4,7 +4,6 @@ import {
   type GroupSurvey,
   type Observed,
   progressBetween,
-  type RebuildSurvey,
   surveyGroup,
 } from '../../../../indexer/status/observe.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
@@ -74,7 +73,7 @@ const commit = (topic: string, position: bigint, generation: GenerationTag) => {
 }
 
 /** What the survey says of a rebuild with these commits while generation 1 serves. */
-async function rebuild(commits: ReturnType<typeof commit>[], isRunning: boolean): Promise<RebuildSurvey | undefined> {
+async function rebuild(commits: ReturnType<typeof commit>[], isRunning: boolean): Promise<GroupSurvey['rebuild']> {
   const source = {
     offsetRanges: async (topics: string[]) => new Map([...ends].filter(([, { topic }]) => topics.includes(topic))),
     committedOffsets: async (group: string) => (group === 'indexer-rebuild' ? commits : []),
