@@ -2,21 +2,18 @@ import type { Client } from '@elastic/elasticsearch'
 import { destination, type Logger } from 'pino'
 import { connectKafka } from '../src/core/kafka/client.ts'
 import { type KafkaSource, kafkaSource } from '../src/core/kafka/source.ts'
-import type { Config } from '../src/core/process/config.ts'
 import { createLog, summaryOf } from '../src/core/process/log.ts'
 import { reportTo, type TerminalReport } from '../src/core/process/progressBar.ts'
 import { configOrExit } from '../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../src/core/stores/elasticsearch.ts'
-import { connectRedis, type RedisConnection, untilConnected } from '../src/core/stores/redis.ts'
+import { connectRedis, untilConnected } from '../src/core/stores/redis.ts'
+import type { Stores } from './generations/servedGeneration.ts'
 
 /** What a command works with that needs every engine. */
-export type CommandTools = {
-  readonly config: Config
+export type CommandTools = Stores & {
   readonly source: KafkaSource
-  readonly elasticsearch: Client
   /** A client that returns bytes. */
   readonly raw: Client
-  readonly redis: RedisConnection
   readonly report: TerminalReport
   readonly log: Logger
   /** Aborts when the process is asked to stop. */

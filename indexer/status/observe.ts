@@ -4,9 +4,10 @@ import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
-import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
+import { type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
 import { readTag } from '../generations/generations.ts'
+import type { Stores } from '../generations/servedGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 
@@ -51,12 +52,9 @@ const requestTimeoutMs = 10_000
 
 /** Polls Kafka, Redis and Elasticsearch until `signal` aborts. Returns what tells the newest known state. */
 export function observe(
-  from: {
-    readonly config: Config
+  from: Stores & {
     /** A source of its own: reading from it fails as long as any topic is missing. */
     readonly source: KafkaSource
-    readonly elasticsearch: Client
-    readonly redis: RedisConnection
     own(): OwnState
   },
   signal: AbortSignal,

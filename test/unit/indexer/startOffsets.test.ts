@@ -105,11 +105,13 @@ test('for other indices everything is read again, but no record becomes a dead l
   })
 })
 
-test('after a rebuild reading goes on where the rebuild was, or before it where the indexer was not so far', async () => {
-  expect((await startOffset(ends, commit(40, first), commit(30, second), second)).position).toBe(30n)
-  expect((await startOffset(ends, commit(40, first), commit(60, second), second)).position).toBe(40n)
-  expect((await startOffset(ends, undefined, commit(60, second), second)).position).toBe(0n)
-  expect((await startOffset(ends, commit(40, first), commit(30, first), second)).position).toBe(0n)
+test.each([
+  ['where the rebuild was', commit(40, first), commit(30, second), 30n],
+  ['before it where the indexer was not so far', commit(40, first), commit(60, second), 40n],
+  ['at the beginning without a commit of the indexer', undefined, commit(60, second), 0n],
+  ['at the beginning after a rebuild of other indices', commit(40, first), commit(30, first), 0n],
+])('after a rebuild reading goes on %s', async (_where, own, rebuilt, position) => {
+  expect((await startOffset(ends, own, rebuilt, second)).position).toBe(position)
 })
 
 test.each([

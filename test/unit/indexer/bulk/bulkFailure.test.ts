@@ -29,11 +29,6 @@ test.each([
   expect(classifyItem(status, type === undefined ? undefined : { type }).kind).toBe(kind)
 })
 
-test('whatever is not settled tells why', () => {
-  for (const status of [400, 403, 503])
-    expect(classifyItem(status, { type: 'some_exception' })).toMatchObject({ reason: `${status} some_exception` })
-})
-
 test.each([
   ['400', responseError(400), 'bad-request'],
   ['413', responseError(413), 'split'],
