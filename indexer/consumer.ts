@@ -47,6 +47,7 @@ type ConsumerOptions = Reading & {
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
   onRecord(record: SourceRecord, changedAtMs: number, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
+  readonly random: () => number
 }
 
 /**
@@ -114,7 +115,7 @@ export class SourceConsumer {
         this.#blockedReason = summaryOf(error)
         const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
-        await this.#rest(backoffMs(attempts))
+        await this.#rest(backoffMs(attempts, this.#options.random))
       }
     }
   }
@@ -155,11 +156,11 @@ export class SourceConsumer {
 
   /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
-    const { claim, startOffsets, keptMs, log, onRebalance } = this.#options
+    const { claim, startOffsets, keptMs, log, onRebalance, random } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
     const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
-    const rest = (attempts: number): Promise<void> => this.#rest(backoffMs(attempts))
+    const rest = (attempts: number): Promise<void> => this.#rest(backoffMs(attempts, random))
     const claimed = await this.#untilAnswered(() => claim(partitions), 'cannot claim its partitions', isCurrent, rest)
     const starts = await startOffsets(partitions)
     // Meanwhile there was another rebalance, or the consumer was stopped.

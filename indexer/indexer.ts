@@ -33,8 +33,8 @@ export async function startIndexer(service: Service): Promise<Started> {
   release('kafka sink', () => sink.disconnect())
 
   const stores: Stores = { config, elasticsearch, redis }
-  const retries = new Retries(log, closing.signal)
-  const letterRetries = new Retries(log, closing.signal)
+  const retries = new Retries(log, Math.random, closing.signal)
+  const letterRetries = new Retries(log, Math.random, closing.signal)
   const deadLetters = new DeadLetterWriter({ sink, config, log, retries: letterRetries })
   const accountKeys = new AccountKeys({ config, source, sink, store, retries, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
@@ -44,7 +44,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   })
   const constant = { startedAtMs: Date.now(), maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES }
   const own = (): OwnState => ({ ...constant, ...stateOf(runner) })
-  const observed = observe({ ...stores, source: openSource(), own }, closing.signal)
+  const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
   indexerMetrics(service.metrics, own, observed, () => accountKeys.contested())
 
   prepare(source, sink, stores, retries, log)
@@ -71,7 +71,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       breaker: async () => deadLetters.blockedReason(),
       'dead letters': async () => letterRetries.blockedReason(),
     },
-    pages: (health) => statusPages({ own, records: metrics.recordsByOutcome, observed, health }),
+    pages: (health) => statusPages({ own, records: metrics.recordsByOutcome, observed, health, clock: Date.now }),
   }
 }
 

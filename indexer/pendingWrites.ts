@@ -26,16 +26,20 @@ export type AcknowledgedWrites = ReadonlyMap<Pending, number>
  */
 export class PendingWrites {
   readonly #marks: PendingMarks
+  readonly #elapsedMs: () => number
   /** By owner, partition and list. */
   readonly #pending = new Map<string, Pending>()
   /** May hold some that are not pending any more. */
   #unmarked = new Set<Pending>()
   /** Every request to mark that is under way. */
   readonly #marking = new Set<Promise<void>>()
-  #renewedAtMs = performance.now()
+  #renewedAtMs: number
 
-  constructor(marks: PendingMarks) {
+  /** `elapsedMs`: time that never steps (ms). */
+  constructor(marks: PendingMarks, elapsedMs: () => number) {
     this.#marks = marks
+    this.#elapsedMs = elapsedMs
+    this.#renewedAtMs = elapsedMs()
   }
 
   /** Notes a write that is to be sent after the next `mark`. The returned function notes that it was acknowledged. */
@@ -60,8 +64,8 @@ export class PendingWrites {
    * Redis does not take a mark; then the next call asks for it again.
    */
   async mark(): Promise<void> {
-    if (performance.now() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
-      this.#renewedAtMs = performance.now()
+    if (this.#elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
+      this.#renewedAtMs = this.#elapsedMs()
       this.#unmarked = new Set(this.#pending.values())
     }
     const due = [...this.#unmarked].filter((each) => this.#pending.get(each.name) === each)

@@ -65,13 +65,15 @@ export class Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     const { config, source, topics, generation, serving, metrics, log } = options
-    this.#pending = serving && new PendingWrites(serving.redis)
-    this.#marking = new Retries(log, this.#writing.signal)
+    this.#pending = serving && new PendingWrites(serving.redis, () => performance.now())
+    this.#marking = new Retries(log, Math.random, this.#writing.signal)
     this.writer = new BulkWriter({
       ...bulkSender(options.elasticsearch, generation.indices, metrics, this.#writing.signal, () => this.#mark()),
       ...bulkBounds,
       maxConcurrentRequests,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
+      elapsedMs: () => performance.now(),
+      random: Math.random,
       signal: this.#writing.signal,
       onBlocked: (failure) => this.#noteBlockedWriter(failure),
       onFatal: options.fail,
@@ -82,6 +84,7 @@ export class Pipeline {
       startOffsets: (partitions) => this.#startOffsets(partitions),
       onRecord: (...record) => this.#process(...record),
       onRebalance: () => metrics.rebalances.inc(),
+      random: Math.random,
     })
     this.publisher = new WatermarkPublisher({
       consumer: this.consumer,
@@ -91,6 +94,8 @@ export class Pipeline {
       redis: serving?.redis,
       pending: this.#pending,
       isBehind: () => this.consumer.inFlightBytes > config.MAX_IN_FLIGHT_BYTES / 2,
+      clock: Date.now,
+      elapsedMs: () => performance.now(),
       log,
     })
   }
@@ -139,7 +144,7 @@ export class Pipeline {
     const { config, source, topics, groupId, generation, serving } = this.#options
     const indexed = documentTopics(config)
     return fetchStartOffsets(source, partitions, {
-      ...{ topics, groupId, rebuildGroupId: serving?.rebuildGroupId },
+      ...{ topics, groupId, rebuildGroupId: serving?.rebuildGroupId, clock: Date.now },
       generationOf: (topic) => (indexed.includes(topic) ? generation : undefined),
     })
   }

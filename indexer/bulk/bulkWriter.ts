@@ -39,6 +39,8 @@ type WriterOptions = SchedulerOptions & {
   readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]>
   /** Whether the shard of each document takes writes now. */
   takesWrites(documents: readonly DocumentWrite[]): Promise<readonly boolean[]>
+  /** Time that never steps (ms). */
+  readonly elapsedMs: () => number
   /** Called with each failure that keeps documents from being stored, and with null once nothing does. */
   onBlocked(failure: BulkFailure | null): void
 }
@@ -76,7 +78,7 @@ export class BulkWriter {
   /** Milliseconds since the record that has waited longest failed first; 0 while none waits after a failure. */
   blockedMs(): number {
     const [first] = this.#blocked.values()
-    return first === undefined ? 0 : performance.now() - first.sinceMs
+    return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
   }
 
   async #sendBatch(jobs: readonly Job[]): Promise<Batch> {
@@ -182,7 +184,7 @@ export class BulkWriter {
     job.documents = job.documents.filter((_, at) => !isDone(outcomes[at]))
     if (reject !== undefined) this.#reject(job, rejected, reject.reason)
     else if (suspect !== undefined) {
-      const isConfirmed = isDocument && confirmSuspicion(job, performance.now())
+      const isConfirmed = isDocument && confirmSuspicion(job, this.#options.elapsedMs())
       if (isConfirmed) this.#reject(job, job.documents, suspect.reason)
       else this.#fail([job], batch, { kind: 'retry', reason: suspect.reason })
     } else if (failure !== undefined) this.#fail([job], batch, failure)
@@ -226,7 +228,7 @@ export class BulkWriter {
   /** Notes that the jobs cannot be stored now. */
   #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
     for (const job of jobs) {
-      const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: performance.now() }
+      const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
       this.#blocked.set(job.entity, { ...known, reason: failure.reason })
       job.attempts++
       failed.push(job)

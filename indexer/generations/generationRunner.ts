@@ -97,7 +97,7 @@ export class GenerationRunner {
     ]
     const own = await commitsOf(config.CONSUMER_GROUP)
     const rebuilt = await commitsOf(rebuildGroup(config.CONSUMER_GROUP))
-    return await ServedGeneration.open(stores, { own, rebuilt }, closing)
+    return await ServedGeneration.open(stores, { own, rebuilt }, Date.now, closing)
   }
 
   #createPipeline(served: ServedGeneration, hasAppendTimes: boolean): Pipeline {

@@ -77,6 +77,8 @@ export class Reconciliation {
       ...bulkBounds,
       maxConcurrentRequests: 1,
       maxRecordsPerSecond: undefined,
+      elapsedMs: () => performance.now(),
+      random: Math.random,
       signal,
       onBlocked: (trouble) => {
         if (trouble !== null && trouble.reason !== waitingFor) report.step(`waiting: ${trouble.reason}`)

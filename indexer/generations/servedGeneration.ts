@@ -54,7 +54,7 @@ export class ServedGeneration {
    * Finds the generation to write, or creates one. Rejects when its mappings are of another release, or while a rebuild is about to switch.
    * Safe to call from several processes at once.
    */
-  static async open(stores: Stores, commits: GroupCommits, signal: AbortSignal) {
+  static async open(stores: Stores, commits: GroupCommits, clock: () => number, signal: AbortSignal) {
     const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
     for (;;) {
       const own = await findOwn(stores, generations, commits)
@@ -64,7 +64,7 @@ export class ServedGeneration {
           `generation ${number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
         )
       if (isWritable) {
-        const served = new ServedGeneration(stores, generations, own, own.holdsPromised ? undefined : Date.now())
+        const served = new ServedGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
         await (isServing || !own.holdsPromised ? served.#adopt() : served.#serve())
         return served
       }

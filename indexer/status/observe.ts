@@ -57,7 +57,7 @@ export function observe(
     readonly source: KafkaSource
     own(): OwnState
   },
-  signal: AbortSignal,
+  { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): () => Observed {
   const { config, source, elasticsearch, redis, own } = from
   /** Asks every so often, one call at a time. The newest result outlives later failures. */
@@ -66,7 +66,7 @@ export function observe(
     const run = async (): Promise<void> => {
       while (!signal.aborted) {
         const value = await ask().catch(() => undefined)
-        if (value !== undefined) latest = { value, atMs: Date.now() }
+        if (value !== undefined) latest = { value, atMs: clock() }
         await sleep(value === undefined ? Math.min(retryMs, everyMs) : everyMs, undefined, { signal, ref: false })
       }
     }
@@ -79,7 +79,7 @@ export function observe(
     const { generation } = own()
     if (generation === undefined) throw new Error('topics and indices are not prepared yet')
     const value = await surveyGroup(source, config, generation)
-    const atMs = Date.now()
+    const atMs = clock()
     const passedMs = before && Math.max(1, atMs - before.atMs)
     const recordsPerSecond = before && passedMs && (progressBetween(before.value, value) * 1_000) / passedMs
     before = { value, atMs }

@@ -24,16 +24,17 @@ type Sources = {
   records(): Promise<Readonly<Record<RecordOutcome, number>>>
   observed(): Observed
   readonly health: Pick<Health, 'results'>
+  readonly clock: () => number
 }
 
-const viewOf = async ({ own, records, observed, health }: Sources, isRefreshing: boolean) => ({
+const viewOf = async ({ own, records, observed, health, clock }: Sources, isRefreshing: boolean) => ({
   checks: await health.results(),
   records: await records(),
   own: own(),
   name: `${hostname()}, process ${process.pid}`,
   residentBytes: process.memoryUsage.rss(),
   observed: observed(),
-  nowMs: Date.now(),
+  nowMs: clock(),
   isRefreshing,
 })
 type StatusView = Awaited<ReturnType<typeof viewOf>>

@@ -1,11 +1,9 @@
-import { jest } from '@jest/globals'
 import fc from 'fast-check'
 import { backoffMs, Retries } from '../../../indexer/backoff.ts'
 import { createLog } from '../../../src/core/process/log.ts'
 
 const never = new AbortController().signal
-afterEach(() => jest.restoreAllMocks())
-const alwaysDraw = (luck: number) => jest.spyOn(Math, 'random').mockReturnValue(luck)
+const noRandom = (): number => 0
 const heardIn = (lines: string[], onLine = (): void => undefined) =>
   createLog(
     { name: 'test', level: 'warn' },
@@ -24,23 +22,20 @@ test('a wait is anything up to a bound that doubles with every attempt, and neve
       fc.integer({ min: 1, max: 10_000 }),
       fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       (attempt, luck) => {
-        alwaysDraw(luck)
-        const waitMs = backoffMs(attempt)
+        const waitMs = backoffMs(attempt, () => luck)
         expect(waitMs).toBeGreaterThanOrEqual(0)
         expect(waitMs).toBeLessThanOrEqual(10_000)
         expect(waitMs).toBeLessThanOrEqual(100 * 2 ** attempt)
       },
     ),
   )
-  alwaysDraw(0.5)
-  expect([1, 2, 3, 100].map(backoffMs)).toEqual([100, 200, 400, 5_000])
+  expect([1, 2, 3, 100].map((attempt) => backoffMs(attempt, () => 0.5))).toEqual([100, 200, 400, 5_000])
 })
 
 test('what fails is tried until it succeeds, every failure is logged, and the last one is the reason meanwhile', async () => {
   const heard: string[] = []
   const reasons: (string | undefined)[] = []
-  alwaysDraw(0)
-  const retries = new Retries(heardIn(heard), never)
+  const retries = new Retries(heardIn(heard), noRandom, never)
   let tries = 0
   const attempt = async (): Promise<string> => {
     reasons.push(retries.blockedReason())
@@ -54,8 +49,7 @@ test('what fails is tried until it succeeds, every failure is logged, and the la
 })
 
 test('a step that still fails stays the reason when another one succeeds', async () => {
-  alwaysDraw(0)
-  const retries = new Retries(heardIn([]), never)
+  const retries = new Retries(heardIn([]), noRandom, never)
   let isAway = true
   const writing = retries.untilDone('writing', async () => {
     if (isAway) throw new Error('the topic is away')
@@ -76,16 +70,15 @@ test('nothing is tried once it is to stop', async () => {
   const attempt = async (): Promise<never> => {
     throw new Error('tried')
   }
-  await expect(new Retries(heardIn([]), stopped).untilDone('x', attempt)).rejects.toThrow('stopped')
-  await expect(new Retries(heardIn([]), never).untilDone('x', attempt, stopped)).rejects.toThrow('stopped')
+  await expect(new Retries(heardIn([]), noRandom, stopped).untilDone('x', attempt)).rejects.toThrow('stopped')
+  await expect(new Retries(heardIn([]), noRandom, never).untilDone('x', attempt, stopped)).rejects.toThrow('stopped')
 })
 
 test('a wait ends at once when it is to stop', async () => {
-  alwaysDraw(1)
   const stop = new AbortController()
   const log = heardIn([], () => stop.abort())
   const failing = async (): Promise<never> => {
     throw new Error('away')
   }
-  await expect(new Retries(log, stop.signal).untilDone('x', failing)).rejects.toThrow('abort')
+  await expect(new Retries(log, () => 1, stop.signal).untilDone('x', failing)).rejects.toThrow('abort')
 })

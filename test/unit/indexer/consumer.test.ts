@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { jest } from '@jest/globals'
 import { pino } from 'pino'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
@@ -16,11 +15,8 @@ const record = (offset: number): SourceRecord => ({
   ...{ key: Buffer.from('acme/f1'), value: Buffer.alloc(100), headers: {} },
 })
 
-afterEach(() => jest.restoreAllMocks())
-
 /** A consumer of one partition. Its members do what `run` says; records are processed when the test says so. */
 function setting(options: { maxBytes?: number; random?: number; run?: (join: () => void) => Promise<void> } = {}) {
-  jest.spyOn(Math, 'random').mockReturnValue(options.random ?? 0)
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
   const failing = new Set<'claim' | 'looking a claim up'>()
@@ -73,6 +69,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
     onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
     keptMs: () => 1,
     onRebalance: () => undefined,
+    random: () => options.random ?? 0,
     log: pino({ level: 'warn' }, hears),
   })
   /** Brings the records of these offsets; tells whether all of them were taken. */

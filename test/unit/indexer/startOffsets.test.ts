@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals'
 import fc from 'fast-check'
 import { notCovered } from '../../../indexer/coverage.ts'
 import {
@@ -29,8 +28,6 @@ const commit = (
 })
 
 const partition = { topic: 'forms', partition: 0 }
-beforeEach(() => void jest.spyOn(Date, 'now').mockReturnValue(nowMs))
-afterEach(() => jest.restoreAllMocks())
 
 /** What a group's commit of the only partition says. */
 async function readCommit(position: Offset, metadata: string): Promise<CommittedOffset | undefined> {
@@ -60,6 +57,7 @@ async function startOffset(
     topics: ['forms'],
     groupId: 'own',
     rebuildGroupId: 'rebuild',
+    clock: () => nowMs,
     generationOf: () => generation && { tag: generation, createdAtMs },
   }
   const start = (await fetchStartOffsets(source, [partition], from)).get('forms/0')
@@ -153,7 +151,7 @@ describe('The time up to which a generation is known to hold everything', () => 
       ],
     } as unknown as KafkaSource
     const starts = await fetchStartOffsets(source, [partition, { topic: 'forms', partition: 1 }], {
-      ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined },
+      ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
       generationOf: () => ({ tag: first, createdAtMs }),
     })
     expect([...starts.values()].map((start) => start.coveredAtMs)).toEqual([committedAtMs, expected])

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals'
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
@@ -11,7 +10,6 @@ import { eventually } from '../../support/eventually.ts'
 const forms = 'forms/0'
 const list = teamList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
-afterEach(() => jest.restoreAllMocks())
 
 function setting(options: { start?: number; high: number; promisedMs?: number; nowMs?: number }) {
   const start = {
@@ -29,8 +27,6 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
     isDisplaced: false,
     looks: 0,
   }
-  jest.spyOn(Date, 'now').mockImplementation(() => current.nowMs)
-  jest.spyOn(performance, 'now').mockImplementation(() => current.nowMs)
   const steps: string[] = []
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
@@ -44,10 +40,11 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
   }
   const named = (marks: readonly PendingMark[]): string =>
     marks.map((mark) => ` ${mark.list} ${mark.partition} ${mark.owner}`).join()
-  const pending = new PendingWrites({
-    markPending: (marks) => step('mark', named(marks)),
-    settlePending: (marks) => step('settle', named(marks)),
-  })
+  const marks = {
+    markPending: (of: readonly PendingMark[]) => step('mark', named(of)),
+    settlePending: (of: readonly PendingMark[]) => step('settle', named(of)),
+  }
+  const pending = new PendingWrites(marks, () => current.nowMs)
   const promisedIn = (metadata: string): string =>
     options.promisedMs === undefined ? '' : ` ${metadata.split(' ').at(-1)}`
   const publisher = new WatermarkPublisher({
@@ -73,6 +70,8 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
       current.looks++
       return current.isBehind
     },
+    clock: () => current.nowMs,
+    elapsedMs: () => current.nowMs,
     log: pino({ level: 'silent' }),
   })
   /** Hands a record of the list to the writer; the returned function acknowledges its write. */

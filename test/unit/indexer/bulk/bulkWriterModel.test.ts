@@ -1,5 +1,4 @@
 import { errors } from '@elastic/elasticsearch'
-import { jest } from '@jest/globals'
 import fc from 'fast-check'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
@@ -113,6 +112,8 @@ async function outcomesOf(
     takesWrites: (documents) => engine.takesWrites(documents),
     maxConcurrentRequests: 2,
     maxRecordsPerSecond: undefined,
+    elapsedMs: () => 0,
+    random: () => 0,
     signal: new AbortController().signal,
     onBlocked: () => undefined,
     onFatal: (error) => fatal.push(error),
@@ -169,8 +170,6 @@ function expectFirst(
 }
 
 test('whatever fails in whatever order, each record is done once and the first record of the highest version that is not refused is stored', async () => {
-  // No backoff is longer than 0 ms.
-  jest.spyOn(Math, 'random').mockReturnValue(0)
   await fc.assert(
     fc.asyncProperty(history, fc.scheduler(), async ({ records, refused, luck }, scheduler) => {
       const engine = new Engine(scheduler, luck, refused)

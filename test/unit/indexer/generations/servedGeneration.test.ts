@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals'
 import { type Generation, Generations } from '../../../../indexer/generations/generations.ts'
 import { ServedGeneration, type Stores } from '../../../../indexer/generations/servedGeneration.ts'
 import type { CommittedOffset } from '../../../../indexer/startOffsets.ts'
@@ -45,13 +44,11 @@ class Redis {
   readonly runId = (): string => 'run'
 }
 
-afterEach(() => jest.restoreAllMocks())
 let simulated: SimulatedElasticsearch
 let elasticsearch: Clients['elasticsearch']
 let generations: Generations
 let redis: Redis
 beforeEach(() => {
-  jest.spyOn(Date, 'now').mockReturnValue(startMs)
   simulated = new SimulatedElasticsearch(localHost())
   elasticsearch = simulatedClients(simulated, localNetwork).elasticsearch
   generations = new Generations(elasticsearch, config, { signal, requestTimeout: 1_000 })
@@ -61,7 +58,7 @@ beforeEach(() => {
 type Commits = Parameters<typeof ServedGeneration.open>[1]
 const open = (commits: Partial<Commits> = {}): Promise<ServedGeneration> => {
   const stores = { config, elasticsearch, redis } as unknown as Stores
-  return ServedGeneration.open(stores, { own: [], rebuilt: [], ...commits }, signal)
+  return ServedGeneration.open(stores, { own: [], rebuilt: [], ...commits }, () => startMs, signal)
 }
 const commitsOf = ({ tag }: Generation): Commits['own'] => [{ generation: tag }] as unknown as CommittedOffset[]
 const publish = (served: ServedGeneration, answer: string) => {
