@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { digestOf } from '../../src/core/model/accountKey.ts'
 import { refusesDocuments } from '../support/bulkFaults.ts'
 import { runCommand } from '../support/command.ts'
 import { answersWith, jsonAnswer } from '../support/elasticsearchFaults.ts'
@@ -6,6 +7,7 @@ import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
+import { plaintextIn } from '../support/settings.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -92,8 +94,18 @@ async function visit(area: Program): Promise<void> {
     name: yellow('key-name'),
     expires: '',
   })
-  await fetch(`${area.url}/keys`, { method: 'POST', headers: { cookie, origin: area.url }, body })
-  await fetch(`${area.url}/sign-in?token=${yellow('token')}`)
+  const created = await fetch(`${area.url}/keys`, { method: 'POST', headers: { cookie, origin: area.url }, body })
+  const made = [
+    token,
+    cookie.split('=')[1] ?? '',
+    hidden('csrf'),
+    hidden('once'),
+    plaintextIn({ text: await created.text() }),
+  ]
+  secrets.push(...made.filter((secret) => secret !== ''))
+  // Who changes a key is logged; who only signs in is not.
+  for (const other of [await signToken(signInClaims(Date.now(), { sub: yellow('owner') })), yellow('token')])
+    await fetch(`${area.url}/sign-in?token=${other}`, { redirect: 'manual' })
 }
 
 async function ask(api: Program): Promise<Set<number>> {
@@ -106,6 +118,7 @@ async function ask(api: Program): Promise<Set<number>> {
     [`/${yellow('path')}`, {}],
     ['/api/v1/forms', { authorization: `Bearer rqp_acct_${yellow('key')}` }],
     ['/api/v1/forms', { authorization: `Basic ${yellow('basic')}` }],
+    ['/api/v1/forms', { 'x-api-key': yellow('header') }],
   ]
   for (const [path, headers] of asked) {
     const authorization = `Bearer ${pipeline.keyOf('acme')}`
@@ -128,10 +141,10 @@ const untilTold = (text: string): Promise<void> => eventually(async () => (await
 
 const writeDeadLetter = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
 
-/** The plaintexts of keys. */
-const keys: string[] = []
+/** Keys, and what owners sign in and send forms with. */
+const secrets: string[] = []
 beforeAll(() => {
-  keys.push(pipeline.keyOf('acme'))
+  secrets.push(pipeline.keyOf('acme'))
 })
 
 // After each test, whatever went wrong in it.
@@ -140,7 +153,10 @@ afterEach(() => {
   expect(logs).not.toContain('')
   for (const text of [...logs, ...told]) {
     expect(text.split('\n').filter((line) => line.includes(canary))).toEqual([])
-    for (const key of keys) expect(text).not.toContain(key)
+    for (const secret of secrets) {
+      expect(text).not.toContain(secret)
+      expect(text).not.toContain(digestOf(secret))
+    }
   }
 })
 
@@ -165,7 +181,7 @@ describe('No key, no password, and nothing that people wrote is in any log or to
     const create = ['create', '--team', 'acme', '--name', yellow('name')]
     const created = await runCommand('keys', create, settings())
     expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/\w/), stderr: expect.stringMatching(/\w/) })
-    keys.push(created.stdout.trim())
+    secrets.push(created.stdout.trim())
     told.push(created.stderr)
     await adminPages()
   })
