@@ -1,19 +1,16 @@
 import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import type { TestAnswer, TestApi } from '../support/api.ts'
+import type { TestAnswer } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import {
-  emptySearch,
-  type FakeElasticsearch,
-  answer as fakeAnswer,
-  startFakeElasticsearch,
-} from '../support/fakeElasticsearch.ts'
+import { passes } from '../support/faultyElasticsearch.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const watermark = '2026-11-21T10:00:00.123Z' as Instant
 const later = '2026-11-21T10:00:05.000Z' as Instant
-const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a']
+const [json, ndjson, csv] = ['application/json', 'application/x-ndjson', 'text/csv']
+const counts = '/api/v1/record-counts?by=day'
+const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a', counts]
 const forms = teamList('forms', team as TeamId)
 const submissions = teamList('submissions', team as TeamId)
 
@@ -30,7 +27,8 @@ beforeEach(() => api.replica.publishWatermark(watermark))
 
 const get = (target: string, ifNoneMatch?: string, more: Record<string, string> = {}): Promise<TestAnswer> =>
   api.get(target, { headers: { ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }), ...more } })
-const etagOf = async (target: string): Promise<string> => (await get(target)).headers['etag'] ?? ''
+const etagOf = async (target: string, accept = json): Promise<string> =>
+  (await get(target, undefined, { accept })).headers['etag'] ?? ''
 
 describe.each(endpoints)('a conditional %s', (endpoint) => {
   test('carries a weak ETag, the same as long as nothing changes, on GET and HEAD', async () => {
@@ -51,6 +49,15 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     const { status, text, headers } = await get(endpoint, sent(etag))
     expect([status, text, headers['etag'], headers['replica-watermark']]).toEqual([304, '', etag, later])
     expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', ratelimit: expect.any(String) })
+  })
+
+  test('is answered 304 from Redis alone', async () => {
+    const etag = await etagOf(endpoint)
+    const asked = api.elasticsearch.inject('', passes)
+    for (const method of ['GET', 'HEAD']) {
+      const { status } = await api.get(endpoint, { method, headers: { 'if-none-match': `"x", ${etag}` } })
+      expect([method, status, asked.met()]).toEqual([method, 304, 0])
+    }
   })
 
   test.each([
@@ -115,24 +122,48 @@ test('answers that are not 2xx or 304 have no watermark', async () => {
   expect((await api.send('/api/v1/forms')).headers['replica-watermark']).toBeUndefined()
 })
 
-test('the tag differs with the parameters as they are understood, and not with how they are written', async () => {
-  const [first, ...others] = await Promise.all(
-    ['?limit=5', '?limit=6', '?limit=5&page=2', '?limit=5&scene=scored_quiz'].map((query) =>
-      etagOf(`/api/v1/forms${query}`),
-    ),
-  )
-  expect(new Set([first, ...others]).size).toBe(4)
-  expect(await etagOf('/api/v1/forms?page=1&limit=05&unknown=1')).toBe(first)
-  expect(await etagOf('/api/v1/forms/a?includeFields=false')).not.toBe(await etagOf('/api/v1/forms/a'))
+test.each<[path: string, queries: readonly string[]]>([
+  ['/api/v1/forms', ['', 'limit=5', 'page=2', 'scene=scored_quiz', 'titleContains=a', 'changedUntil=2026-01-01']],
+  ['/api/v1/records', ['', 'formId=f', 'status=failed', 'since=2026-01-01', 'until=2026-01-01']],
+  ['/api/v1/records', ['', 'changedSince=2026-01-01', 'changedUntil=2026-01-01', 'limit=5', 'page=2']],
+  ['/api/v1/forms/a', ['', 'includeFields=false', 'includeReport=false', 'includeFields=false&includeReport=false']],
+  ['/api/v1/record-counts', ['by=day', 'by=hour', 'by=form', 'by=day&timeZone=Asia/Tokyo', 'by=day&formId=f1']],
+  ['/api/v1/record-counts', ['by=day', 'by=day&status=failed', 'by=day&since=2026-01-01', 'by=day&until=2026-01-01']],
+  ['/api/v1/record-counts', ['by=day', 'by=day&changedSince=2026-01-01', 'by=day&changedUntil=2026-01-01']],
+])('every parameter of %s has a part in the tag', async (path, queries) => {
+  const tags = await Promise.all(queries.map((query) => etagOf(`${path}?${query}`)))
+  expect(new Set(tags).size).toBe(queries.length)
 })
 
+test.each(['/api/v1/forms?', '/api/v1/records?'])(
+  'a page of %s, and its exports of each format, of whole entities and with deletions, have one tag each',
+  async (path) => {
+    const changed = `${path}changedSince=2026-11-20&`
+    const tags = new Set<string | undefined>()
+    const answers = [
+      ...[path, changed].flatMap((target) => [json, ndjson, csv].map((accept) => [target, accept] as const)),
+      ...[path, changed].map((target) => [`${target}view=full`, ndjson] as const),
+      [`${changed}includeDeleted=true`, ndjson] as const,
+    ]
+    for (const [target, accept] of answers) {
+      const tag = await etagOf(target, accept)
+      tags.add(tag)
+      expect([target, (await get(target, tag, { accept })).status]).toEqual([target, 304])
+    }
+    expect(tags.size).toBe(answers.length)
+  },
+)
+
 test.each([
-  ['/api/v1/forms', ['scene=scored_quiz', 'titleContains=a', 'changedSince=2026-01-01', 'changedUntil=2026-01-01']],
-  ['/api/v1/records', ['formId=f', 'status=failed', 'since=2026-01-01', 'until=2026-01-01', 'changedSince=2026-01-01']],
-  ['/api/v1/forms/a', ['includeFields=false', 'includeReport=false', 'includeFields=false&includeReport=false']],
-])('every parameter of %s has a part in the tag', async (path, queries) => {
-  const tags = await Promise.all(['', ...queries].map((query) => etagOf(`${path}?${query}`)))
-  expect(new Set(tags).size).toBe(queries.length + 1)
+  ['/api/v1/forms?limit=5', '/api/v1/forms?page=1&limit=05&unknown=1&view=summary&includeDeleted=False', json],
+  ['/api/v1/records', '/api/v1/records?limit=20&page=1&view=summary&includeDeleted=false', ndjson],
+  ['/api/v1/forms?scene=scored_quiz', '/api/v1/forms?scene=scored_quiz&includeDeleted=FALSE', ndjson],
+  ['/api/v1/forms', '/api/v1/forms?limit=20&page=1&view=summary&includeDeleted=false', csv],
+  [`${counts}&timeZone=Asia/Tokyo`, '/api/v1/record-counts?timeZone=asia/tokyo&by=day&x=1', json],
+])('%s has the tag and the text of %s as %s, which is understood alike', async (one, other, accept) => {
+  const [first, second] = await Promise.all([one, other].map((target) => get(target, undefined, { accept })))
+  expect(first?.headers['etag']).toMatch(/^W\//)
+  expect([second?.status, second?.headers['etag'], second?.text]).toEqual([200, first?.headers['etag'], first?.text])
 })
 
 test('a change of a form leaves the tags of submissions alone, and one of another team leaves all alone', async () => {
@@ -152,34 +183,4 @@ test('the tag of one team is nothing to another', async () => {
   const other = await api.replica.storeKey('team-2', { id: 'key-2' })
   const { status } = await api.send('/api/v1/forms', { key: other, headers: { 'if-none-match': etag } })
   expect(status).toBe(200)
-})
-
-describe('Without Elasticsearch', () => {
-  let fake: FakeElasticsearch
-  let alone: TestApi
-  beforeAll(async () => {
-    fake = await startFakeElasticsearch()
-    alone = await api.startAnother({ ELASTICSEARCH_URL: fake.url })
-  })
-  afterAll(async () => {
-    await alone?.close()
-    await fake?.close()
-  })
-
-  test.each(endpoints)('"not changed" is answered from Redis alone: %s', async (endpoint) => {
-    const etag = await etagOf(endpoint)
-    let asked = 0
-    fake.answerWith((request, response) => {
-      asked++
-      fakeAnswer(200, emptySearch)(request, response)
-    })
-    for (const method of ['GET', 'HEAD']) {
-      const { status } = await alone.send(endpoint, {
-        key: api.key,
-        method,
-        headers: { 'if-none-match': `"x", ${etag}` },
-      })
-      expect([status, asked]).toEqual([304, 0])
-    }
-  })
 })

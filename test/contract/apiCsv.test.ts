@@ -137,19 +137,6 @@ test.each([`${csv};q=0`, `application/json, ${csv}`, `${csv};q=0.5, */*`, 'text/
   },
 )
 
-test.each([
-  ['limit=10', 'limit belongs to pages'],
-  ['view=full', 'view belongs to NDJSON .*CSV'],
-  ['includeDeleted=true', 'includeDeleted belongs to NDJSON .*CSV'],
-  ['view=other', 'view must be one of'],
-])('%s gives 400: %s', async (parameter, message) => {
-  const { status, json } = await ask(`/api/v1/records?changedSince=2026-11-20&${parameter}`)
-  expect([status, json]).toEqual([
-    400,
-    { error: { code: 'bad_request', message: expect.stringMatching(`^${message}`) } },
-  ])
-})
-
 describe('the ETag', () => {
   const etagOf = async (path: string, accept = csv): Promise<string> =>
     (await ask(path, { accept })).headers['etag'] ?? ''

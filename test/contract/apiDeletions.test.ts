@@ -87,47 +87,6 @@ test('an entity that is deleted during an export is an item of it, and a deletio
   expect(next).toEqual([{ id, deleted: true }])
 })
 
-test('the ETag tells whether deletions are listed', async () => {
-  const etagOf = async (path: string): Promise<string> => (await ask(path)).headers['etag'] ?? ''
-  const path = '/api/v1/forms?changedSince=2026-11-20'
-  const etag = await etagOf(path)
-  expect(await etagOf(`${path}&includeDeleted=FALSE`)).toBe(etag)
-  const other = await etagOf(`${path}&includeDeleted=true`)
-  expect(other).not.toBe(etag)
-  expect((await ask(`${path}&includeDeleted=true`, { 'if-none-match': etag })).status).toBe(200)
-  expect((await ask(`${path}&includeDeleted=true`, { 'if-none-match': other })).status).toBe(304)
-})
-
-describe('includeDeleted is 400 and says why', () => {
-  const since = 'changedSince=2026-11-20'
-  const nothingKnown = (name: string): string => `must be false with ${name} (of what was deleted only the id is known)`
-  test.each([
-    ['records', '', 'must be false without changedSince (deletions are listed by their time)'],
-    ['records', `changedUntil=2026-11-20&`, 'must be false without changedSince (deletions are listed by their time)'],
-    ['records', `${since}&formId=f1&`, nothingKnown('formId')],
-    ['records', `${since}&status=completed&`, nothingKnown('status')],
-    ['records', `${since}&since=2026-01-01&`, nothingKnown('since')],
-    ['records', `${since}&until=2026-01-01&`, nothingKnown('until')],
-    ['forms', `${since}&scene=scored_quiz&`, nothingKnown('scene')],
-    ['forms', `${since}&titleContains=quiz&`, nothingKnown('titleContains')],
-  ])('/%s?%s', async (list, query, rule) => {
-    const { status, json } = await ask(`/api/v1/${list}?${query}includeDeleted=true`)
-    const message = `includeDeleted ${rule}, not "true"`
-    expect([status, json]).toEqual([400, { error: { code: 'bad_request', message } }])
-    expect((await ask(`/api/v1/${list}?${query}includeDeleted=false`)).status).toBe(200)
-  })
-
-  test('on a page; that there are none is said there, too', async () => {
-    for (const list of ['forms', 'records']) {
-      const { status, json } = await api.get(`/api/v1/${list}?${since}&includeDeleted=true`)
-      const message =
-        'includeDeleted belongs to exports (Accept: application/x-ndjson): it must be left out of a page, not "true"'
-      expect([status, json]).toEqual([400, { error: { code: 'bad_request', message } }])
-      expect((await api.get(`/api/v1/${list}?${since}&includeDeleted=False`)).status).toBe(200)
-    }
-  })
-})
-
 test('an export whose deletions do not arrive is broken off', async () => {
   api.elasticsearch.inject('/_search', ({ response }) => response.destroy(), {
     when: ({ body }) => body.includes('tombstone.teamId') && body.includes('search_after'),

@@ -1,12 +1,15 @@
-import { type TeamId, teamList } from '../../src/core/model/ids.ts'
-import type { TestAnswer } from '../support/api.ts'
+import { type EntityType, type TeamId, teamList } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import type { TestAnswer, TestRequest } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const at = '2026-01-01T00:00:00Z'
+const minute = 1_000
 
 const api = useApi({
   forms: [
@@ -44,7 +47,8 @@ const api = useApi({
       ),
     },
   ],
-  settings: { RATE_LIMIT_PER_MINUTE: '200' },
+  watermark: '2026-04-01T00:00:00.000Z' as Instant,
+  settings: { RATE_LIMIT_PER_MINUTE: String(minute) },
 })
 const close = closing()
 let description: { components: { headers: object } }
@@ -53,24 +57,24 @@ beforeAll(async () => {
   description = (await api.send('/api/v1/openapi.json')).json as typeof description
   judge = schemaJudge(description)
 })
+beforeEach(() => api.replica.endMinutes())
 
-const mediaOf = (path: string, status: number): string[] => [
-  ...['paths', path, 'get', 'responses', String(status), 'content', 'application/json', 'schema'],
-]
 const resolve = (parts: readonly string[]): unknown =>
   parts.reduce<unknown>((value, part) => (value as Record<string, unknown> | undefined)?.[part], description)
 
 /** Where the description holds the response; errors are named once for all operations. */
 function responseAt(path: string, status: number): string[] {
-  const inline = mediaOf(path, status).slice(0, 5)
+  const inline = ['paths', path, 'get', 'responses', String(status)]
   const { $ref } = resolve(inline) as { $ref?: string }
   return $ref === undefined ? inline : $ref.split('/').slice(1)
 }
 
 function expectDescribed(path: string, { status, headers, json }: TestAnswer): void {
   const response = responseAt(path, status)
-  expect(judge.problems(pointer(...response, 'content', 'application/json', 'schema'), json)).toEqual([])
-  const named = Object.keys((resolve(response) as { headers: object }).headers)
+  const described = resolve(response) as { headers: object; content?: object }
+  if (described.content !== undefined)
+    expect(judge.problems(pointer(...response, 'content', 'application/json', 'schema'), json)).toEqual([])
+  const named = Object.keys(described.headers)
   for (const name of Object.keys(description.components.headers)) {
     const sent = headers[name.toLowerCase()]
     if (sent === undefined) continue
@@ -85,71 +89,109 @@ function expectDescribed(path: string, { status, headers, json }: TestAnswer): v
   }
 }
 
-describe('what the API answers is what its description says', () => {
-  test.each([
-    ['/forms', '/forms'],
-    ['/forms', '/forms?limit=2&page=2&Limit=5'],
-    ['/forms', '/forms?titleContains=nothing-like-it'],
-    ['/forms/{id}', '/forms/full'],
-    ['/forms/{id}', '/forms/bare'],
-    ['/forms/{id}', '/forms/opaque?includeFields=false&includeReport=false'],
-    ['/records', '/records'],
-    ['/records/{id}', '/records/full'],
-    ['/records/{id}', '/records/bare'],
-    ['/records/{id}', '/records/hollow'],
-    ['/records/{id}', '/records/unusual'],
-    ['/record-counts', '/record-counts?by=hour&since=2026-01-01&timeZone=Europe/Berlin&Limit=5'],
-    ['/record-counts', '/record-counts?by=form'],
-    ['/record-counts', '/record-counts?by=status&since=9999-01-01'],
-  ])('%s: %s', async (path, target) => {
-    await api.replica.publishWatermark('2026-04-01T00:00:00.000Z' as never)
-    const answer = await api.get(`/api/v1${target}`)
-    expect(answer.status).toBe(200)
-    expectDescribed(path, answer)
-  })
+const get = (target: string, request: TestRequest = {}): Promise<TestAnswer> => api.get(`/api/v1${target}`, request)
 
-  test.each([
-    ['a parameter that breaks its rule', 400, '/forms', '/forms?limit=0', {}],
-    ['one of two parameters that is known', 400, '/records', '/records?since=yesterday&Since=1', {}],
-    ['a count of nothing', 400, '/record-counts', '/record-counts?timeZone=Nowhere', {}],
-    ['a form that is not there', 404, '/forms/{id}', '/forms/unknown', {}],
-    ['a record that is not there', 404, '/records/{id}', '/records/unknown', {}],
-    ['another method', 405, '/forms', '/forms', { method: 'POST' }],
-    ['a long URL', 414, '/forms', `/forms?titleContains=${'a'.repeat(9_000)}`, {}],
-    ['a URL that is longer still', 414, '/forms', `/forms?titleContains=${'a'.repeat(40_000)}`, {}],
-    ['long headers', 431, '/forms', '/forms', { headers: { cookie: 'a'.repeat(40_000) } }],
-  ])('%s: %i', async (_what, status, path, target, request) => {
-    const answer = await api.get(`/api/v1${target}`, { ...request })
+async function whileAliasIs(changed: 'misled' | 'dropped', kind: EntityType, target: string): Promise<TestAnswer> {
+  if (changed === 'misled') await api.replica.misleadAlias(kind)
+  else await api.replica.dropAlias(kind)
+  await api.replica.replaceChangeToken(teamList(kind, team as TeamId))
+  const answer = await get(target)
+  await api.replica.restoreAlias(kind)
+  return answer
+}
+
+async function withoutAccountKeys(target: string): Promise<TestAnswer> {
+  await api.replica.loseAccountKeys()
+  const answer = await get(target)
+  await api.replica.completeAccountKeys()
+  return answer
+}
+
+/** What is asked, the status of its answer, the operation that describes it, if any, and how it is asked. */
+type Row = [what: string, status: number, path: string | undefined, ask: () => Promise<TestAnswer>]
+
+const found: Row[] = [
+  ['/forms', '/forms'],
+  ['/forms', '/forms?limit=2&page=2&Limit=5'],
+  ['/forms', '/forms?titleContains=nothing-like-it'],
+  ['/forms/{id}', '/forms/full'],
+  ['/forms/{id}', '/forms/bare'],
+  ['/forms/{id}', '/forms/opaque?includeFields=false&includeReport=false'],
+  ['/records', '/records'],
+  ['/records/{id}', '/records/full'],
+  ['/records/{id}', '/records/bare'],
+  ['/records/{id}', '/records/hollow'],
+  ['/records/{id}', '/records/unusual'],
+  ['/record-counts', '/record-counts?by=hour&since=2026-01-01&timeZone=Europe/Berlin&Limit=5'],
+  ['/record-counts', '/record-counts?by=form'],
+  ['/record-counts', '/record-counts?by=status&since=9999-01-01'],
+].map(([path = '', target = '']): Row => [target, 200, path, () => get(target)])
+const counted: Row[] = [
+  ...found,
+  ['HEAD', 200, undefined, () => get('/records/', { method: 'HEAD' })],
+  ['nothing changed', 304, '/forms', () => get('/forms', { headers: { 'if-none-match': '*' } })],
+  ['a parameter that breaks its rule', 400, '/forms', () => get('/forms?limit=0')],
+  ['one of two parameters that is known', 400, '/records', () => get('/records?since=yesterday&Since=1')],
+  ['a count of nothing', 400, '/record-counts', () => get('/record-counts?timeZone=Nowhere')],
+  ['a form that is not there', 404, '/forms/{id}', () => get('/forms/unknown')],
+  ['a record that is not there', 404, '/records/{id}', () => get('/records/unknown')],
+  ['an unknown route', 404, '/forms/{id}', () => get('/unknown')],
+  ['another method', 405, '/forms', () => get('/forms', { method: 'DELETE' })],
+  ['a bug', 500, '/forms', () => whileAliasIs('misled', 'forms', '/forms?Limit=5')],
+  ['an index that is not there', 503, '/records', () => whileAliasIs('dropped', 'submissions', '/records?Limit=5')],
+]
+const uncounted: Row[] = [
+  ['OPTIONS', 204, undefined, () => get('/forms', { method: 'OPTIONS' })],
+  ['no key', 401, '/forms', () => api.send('/api/v1/forms')],
+  ['a bad key', 401, '/forms', () => get('/forms', { key: 'rqp_acct_unknown' })],
+  ['a long URL', 414, '/forms', () => get(`/forms?titleContains=${'a'.repeat(9_000)}`)],
+  ['a URL that is longer still', 414, '/forms', () => get(`/forms?titleContains=${'a'.repeat(40_000)}`)],
+  ['long headers', 431, '/forms', () => get('/forms', { headers: { cookie: 'a'.repeat(40_000) } })],
+  ['account keys that are not complete', 503, '/forms', () => withoutAccountKeys('/forms')],
+]
+
+test.each([...counted, ...uncounted])(
+  '%s, %i: is as described, private, varies, and has a request id that its log line carries',
+  async (_what, status, path, ask) => {
+    const answer = await ask()
     expect(answer.status).toBe(status)
-    expectDescribed(path, answer)
-  })
+    if (path !== undefined) expectDescribed(path, answer)
+    expect(answer.headers).toMatchObject({
+      'cache-control': 'private, no-cache',
+      vary: 'Authorization, Accept, Accept-Encoding',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    })
+    expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+    const line = () =>
+      api.logLines.find(({ requestId, msg }) => requestId === answer.headers['x-request-id'] && msg === 'request')
+    await eventually(() => line() !== undefined)
+    expect(line()).toMatchObject({ status })
+  },
+)
 
-  test('without a key, with a bad one, with one that is used up', async () => {
-    for (const request of [{}, { key: 'rqp_acct_unknown' }]) {
-      const answer = await api.send('/api/v1/forms', request)
-      expect(answer.status).toBe(401)
-      expectDescribed('/forms', answer)
-    }
-    const worn = close(await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' }))
-    const other = await api.replica.storeKey(team, { id: 'worn' })
-    await worn.send('/api/v1/records', { key: other })
-    const refused = await worn.send('/api/v1/records', { key: other })
-    expect(refused.status).toBe(429)
-    expectDescribed('/records', refused)
-  })
+test.each(counted)('%s, %i: tells the limit, and costs one of it', async (_what, status, _path, ask) => {
+  for (const left of [minute - 1, minute - 2]) {
+    const answer = await ask()
+    expect(answer.status).toBe(status)
+    expect(answer.headers).toMatchObject({
+      'ratelimit-policy': `"key";q=${minute};w=60`,
+      ratelimit: expect.stringMatching(new RegExp(`^"key";r=${left};t=\\d+$`)),
+    })
+  }
+})
 
-  test('without account keys, and without an index', async () => {
-    await api.replica.loseAccountKeys()
-    const unavailable = await api.get('/api/v1/forms')
-    await api.replica.completeAccountKeys()
-    expect(unavailable.status).toBe(503)
-    expectDescribed('/forms', unavailable)
+test.each(uncounted)('%s, %i: costs nothing and says nothing of limits', async (_what, _status, _path, ask) => {
+  const { headers } = await ask()
+  expect([headers['ratelimit'], headers['ratelimit-policy']]).toEqual([undefined, undefined])
+  expect((await get('/forms')).headers['ratelimit']).toContain(`r=${minute - 1};`)
+})
 
-    await api.replica.dropAlias('forms')
-    await api.replica.replaceChangeToken(teamList('forms', team as TeamId))
-    const indexless = await api.get('/api/v1/forms?Limit=5')
-    await api.replica.restoreAlias('forms')
-    expect(indexless.status).toBe(503)
-    expectDescribed('/forms', indexless)
-  })
+test('an answer to a key that is used up is as described', async () => {
+  const worn = close(await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' }))
+  const key = await api.replica.storeKey(team, { id: 'worn' })
+  for (const status of [200, 429]) {
+    const answer = await worn.send('/api/v1/records', { key })
+    expect(answer.status).toBe(status)
+    expectDescribed('/records', answer)
+  }
 })

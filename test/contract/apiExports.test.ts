@@ -138,29 +138,6 @@ test.each([
   expect((await ask('/api/v1/records', { accept })).json).toMatchObject({ page: 1 })
 })
 
-test('a page and a limit that are the defaults change nothing', async () => {
-  for (const list of ['forms', 'records']) {
-    const plain = await ask(`/api/v1/${list}`)
-    const { status, text, headers } = await ask(`/api/v1/${list}?limit=20&page=1`)
-    expect([status, text, headers['etag']]).toEqual([200, plain.text, plain.headers['etag']])
-  }
-})
-
-test.each(['limit=10', 'page=2'])('%s belongs to pages: 400', async (parameter) => {
-  const [name] = parameter.split('=')
-  const { status, json } = await ask(`/api/v1/records?${parameter}`)
-  const message = expect.stringMatching(`^${name} belongs to pages`)
-  expect([status, json]).toEqual([400, { error: { code: 'bad_request', message } }])
-})
-
-test('an export that has not changed is not sent again, and is no page', async () => {
-  const { headers } = await ask('/api/v1/forms')
-  const etag = headers['etag'] ?? ''
-  expect(etag).toMatch(/^W\//)
-  expect((await ask('/api/v1/forms', { 'if-none-match': etag })).status).toBe(304)
-  expect((await ask('/api/v1/forms', { 'if-none-match': etag, accept: 'application/json' })).status).toBe(200)
-})
-
 test('HEAD tells of an export without it', async () => {
   const { status, headers, text } = await ask('/api/v1/records', {}, 'HEAD')
   expect([status, headers['content-type'], text]).toEqual([200, ndjson, ''])

@@ -68,17 +68,6 @@ test.each([
   expect(answer.headers['content-type']).toBe(ndjson)
 })
 
-test('view=summary is the default, of one ETag with it; view=full has another', async () => {
-  const [byDefault, summary, whole] = await Promise.all(
-    ['', '?view=summary', '?view=full'].map((query) => ask(`/api/v1/records${query}`)),
-  )
-  expect([summary?.text, summary?.headers['etag']]).toEqual([byDefault?.text, byDefault?.headers['etag']])
-  expect(whole?.headers['etag']).toMatch(/^W\//)
-  expect(whole?.headers['etag']).not.toBe(byDefault?.headers['etag'])
-  const etag = whole?.headers['etag'] ?? ''
-  expect((await ask('/api/v1/records?view=full', team, { 'if-none-match': etag })).status).toBe(304)
-})
-
 test('deletions follow whole entities as they follow summaries', async () => {
   const path = '/api/v1/records?changedSince=2026-11-20T12:00:00.001Z&includeDeleted=true'
   const deletions = (lines: readonly string[]): string[] => lines.filter((line) => line.endsWith('"deleted":true}'))
@@ -86,21 +75,6 @@ test('deletions follow whole entities as they follow summaries', async () => {
   expect(deletions(lines).length).toBeGreaterThan(0)
   expect(lines.slice(-deletions(lines).length)).toEqual(deletions(lines))
   expect(deletions(lines).sort()).toEqual(deletions(linesOf(await ask(path))).sort())
-})
-
-test('view=full on a page is 400, view=summary changes nothing', async () => {
-  for (const list of ['forms', 'records']) {
-    const { status, json } = await api.get(`/api/v1/${list}?view=full`)
-    const message = 'view belongs to exports (Accept: application/x-ndjson): it must be left out of a page, not "full"'
-    expect([status, json]).toEqual([400, { error: { code: 'bad_request', message } }])
-    const [plain, summary] = [await api.get(`/api/v1/${list}`), await api.get(`/api/v1/${list}?view=summary`)]
-    expect([summary.status, summary.text, summary.headers['etag']]).toEqual([200, plain.text, plain.headers['etag']])
-  }
-})
-
-test('another view is 400', async () => {
-  const { status, json } = await ask('/api/v1/records?view=FULL')
-  expect([status, json]).toMatchObject([400, { error: { message: 'view must be one of summary, full, not "FULL"' } }])
 })
 
 describe('while details change', () => {

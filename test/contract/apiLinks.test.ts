@@ -68,7 +68,8 @@ test('a cached answer links to the query of each client, also to what it ignores
 
 test('what is no page has no links, and links that clients could not receive are left out', async () => {
   const long = 'x'.repeat(3_000)
-  for (const target of ['forms/f1', `forms?ignored=${long}`]) expect(await linksOf(target)).toEqual({})
+  for (const target of ['forms/f1', 'record-counts?by=day', `forms?ignored=${long}`])
+    expect(await linksOf(target)).toEqual({})
   const { headers } = await api.get('/api/v1/forms', { headers: { accept: 'application/x-ndjson' } })
   expect(headers['link']).toBeUndefined()
   expect((await api.get('/api/v1/forms?limit=0')).headers['link']).toBeUndefined()

@@ -1,4 +1,3 @@
-import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
@@ -13,146 +12,72 @@ const submission = (team: string, id: string, submittedAt: string, more: object 
   entity: submissionEntity({ id, submittedAt, ...more }),
 })
 
-describe('what is counted', () => {
-  const team = 'team-1'
-  const deleted = { team, id: 'deleted' }
-  const api = useApi({
-    teams: [team, 'empty', 'wide', 'edge'],
-    submissions: [
-      submission(team, 's1', '2026-11-20T23:30:00Z', { formId: 'f1', result: { status: 'completed' } }),
-      submission(team, 's2', '2026-11-20T23:59:59.999Z', { formId: 'f1', result: { status: 'pending' } }),
-      submission(team, 's3', '2026-11-23T00:00:00Z', { formId: 'f0', result: { status: 'failed' } }),
-      submission(team, 's4', '2026-11-23T12:00:00Z', { formId: 'a', result: { status: 'completed' } }),
-      submission(team, 'deleted', '2020-01-01T00:00:00Z', { formId: 'gone' }),
-      { ...deleted, revision: 2, entity: null },
-      submission('wide', 'old', '2016-11-01T00:00:00Z'),
-      submission('wide', 'new', '2026-10-31T23:59:59.999Z'),
-      submission('edge', 'first', '2025-01-01T00:00:00Z'),
-      submission('edge', 'last', '2026-02-21T15:59:59.999Z'),
-      submission('edge', 'later', '2026-02-21T16:00:00Z'),
-      submission('edge', 'first-year', '0000-01-01T00:00:00Z'),
-      submission('edge', 'last-year', '9999-12-31T23:59:59.999Z'),
-    ],
-    watermark,
-  })
-  const count = (query: string, of = team): Promise<Counts> =>
-    api.read<Counts>(`${endpoint}?${query}`, { key: api.keyOf(of) })
-  const entries = async (query: string, of = team): Promise<[string, number][]> =>
-    (await count(query, of)).items.map(({ key, count }) => [key, count])
-  const refusal = async (query: string, of = team): Promise<string> => {
-    const { status, json } = await api.get(`${endpoint}?${query}`, { key: api.keyOf(of) })
-    const { error } = json as { error: { code: string; message: string } }
-    expect([status, error.code]).toEqual([400, 'bad_request'])
-    return error.message
-  }
+const team = 'team-1'
+const deleted = { team, id: 'deleted' }
+const api = useApi({
+  teams: [team, 'empty', 'wide', 'edge'],
+  submissions: [
+    submission(team, 's1', '2026-11-20T23:30:00Z', { formId: 'f1', result: { status: 'completed' } }),
+    submission(team, 's2', '2026-11-20T23:59:59.999Z', { formId: 'f1', result: { status: 'pending' } }),
+    submission(team, 's3', '2026-11-23T00:00:00Z', { formId: 'f0', result: { status: 'failed' } }),
+    submission(team, 's4', '2026-11-23T12:00:00Z', { formId: 'a', result: { status: 'completed' } }),
+    submission(team, 'deleted', '2020-01-01T00:00:00Z', { formId: 'gone' }),
+    { ...deleted, revision: 2, entity: null },
+    submission('wide', 'old', '2016-11-01T00:00:00Z'),
+    submission('wide', 'new', '2026-10-31T23:59:59.999Z'),
+    submission('edge', 'first', '2025-01-01T00:00:00Z'),
+    submission('edge', 'last', '2026-02-21T15:59:59.999Z'),
+    submission('edge', 'later', '2026-02-21T16:00:00Z'),
+    submission('edge', 'first-year', '0000-01-01T00:00:00Z'),
+    submission('edge', 'last-year', '9999-12-31T23:59:59.999Z'),
+  ],
+  watermark,
+})
+const count = (query: string, of = team): Promise<Counts> =>
+  api.read<Counts>(`${endpoint}?${query}`, { key: api.keyOf(of) })
+const entries = async (query: string, of = team): Promise<[string, number][]> =>
+  (await count(query, of)).items.map(({ key, count }) => [key, count])
+const refusal = async (query: string, of = team): Promise<string> => {
+  const { status, json } = await api.get(`${endpoint}?${query}`, { key: api.keyOf(of) })
+  const { error } = json as { error: { code: string; message: string } }
+  expect([status, error.code]).toEqual([400, 'bad_request'])
+  return error.message
+}
 
-  test.each(['hour', 'day', 'month', 'form', 'status'])('nothing by %s is an empty list', async (by) => {
-    const nothing = { totalDocs: 0, by, items: [] }
-    expect(await count(`by=${by}`, 'empty')).toEqual(nothing)
-    expect(await count(`by=${by}&since=2026-11-22&until=2026-11-21`)).toEqual(nothing)
-    expect(await count(`by=${by}&formId=gone`)).toEqual(nothing)
-    expect(await count(`by=${by}&since=9999-12-31T23:59:59.9999Z`)).toEqual(nothing)
-  })
+test.each(['hour', 'day', 'month', 'form', 'status'])('nothing by %s is an empty list', async (by) => {
+  const nothing = { totalDocs: 0, by, items: [] }
+  expect(await count(`by=${by}`, 'empty')).toEqual(nothing)
+  expect(await count(`by=${by}&since=2026-11-22&until=2026-11-21`)).toEqual(nothing)
+  expect(await count(`by=${by}&formId=gone`)).toEqual(nothing)
+  expect(await count(`by=${by}&since=9999-12-31T23:59:59.9999Z`)).toEqual(nothing)
+})
 
-  test('hours of ten years are refused with their number, those of a window in them are not', async () => {
-    expect(await refusal('by=hour', 'wide')).toBe(
-      'by=hour makes about 87648 items of at most 10000: narrow since and until',
-    )
-    expect(await entries('by=hour&since=2020-01-01', 'wide')).toHaveLength(1)
-    expect(await entries('by=hour&since=2000-01-01&until=2020-01-01', 'wide')).toHaveLength(1)
-  })
+test('hours of ten years are refused with their number, those of a window in them are not', async () => {
+  expect(await refusal('by=hour', 'wide')).toBe(
+    'by=hour makes about 87648 items of at most 10000: narrow since and until',
+  )
+  expect(await entries('by=hour&since=2020-01-01', 'wide')).toHaveLength(1)
+  expect(await entries('by=hour&since=2000-01-01&until=2020-01-01', 'wide')).toHaveLength(1)
+})
 
-  test('10,000 are answered, one more is refused with its number', async () => {
-    const { items } = await count('by=hour&since=2025-01-01&until=2026-02-21T15:59:59.999Z', 'edge')
-    expect([items.length, items[0]?.count, items.at(-1)?.count]).toEqual([10_000, 1, 1])
-    const [expected, windows] = [
-      'by=hour makes 10001 items of at most 10000: narrow since and until',
-      ['since=2025-01-01&until=2026-03-01', 'since=2025-01-01&until=2026-02-21T16:00:00Z'],
-    ]
-    for (const window of windows) expect(await refusal(`by=hour&${window}`, 'edge')).toBe(expected)
-  })
+test('10,000 are answered, one more is refused with its number', async () => {
+  const { items } = await count('by=hour&since=2025-01-01&until=2026-02-21T15:59:59.999Z', 'edge')
+  expect([items.length, items[0]?.count, items.at(-1)?.count]).toEqual([10_000, 1, 1])
+  const [expected, windows] = [
+    'by=hour makes 10001 items of at most 10000: narrow since and until',
+    ['since=2025-01-01&until=2026-03-01', 'since=2025-01-01&until=2026-02-21T16:00:00Z'],
+  ]
+  for (const window of windows) expect(await refusal(`by=hour&${window}`, 'edge')).toBe(expected)
+})
 
-  test('the outermost years', async () => {
-    expect(await refusal('by=day', 'edge')).toContain('makes about 3652425 items')
-    expect(await refusal('by=month&timeZone=Asia/Tokyo', 'edge')).toContain('makes about 120000 items')
-    expect(await entries('by=month&timeZone=America/New_York&since=9999', 'edge').catch(() => 'no date')).toBe(
-      'no date',
-    )
-    expect(await entries('by=day&since=9999-01-01', 'edge')).toEqual([['9999-12-31T00:00:00.000+00:00', 1]])
-    expect(await entries('by=day&until=0000-01-01', 'edge')).toEqual([['0000-01-01T00:00:00.000+00:00', 1]])
-  })
+test('the outermost years', async () => {
+  expect(await refusal('by=day', 'edge')).toContain('makes about 3652425 items')
+  expect(await refusal('by=month&timeZone=Asia/Tokyo', 'edge')).toContain('makes about 120000 items')
+  expect(await entries('by=month&timeZone=America/New_York&since=9999', 'edge').catch(() => 'no date')).toBe('no date')
+  expect(await entries('by=day&since=9999-01-01', 'edge')).toEqual([['9999-12-31T00:00:00.000+00:00', 1]])
+  expect(await entries('by=day&until=0000-01-01', 'edge')).toEqual([['0000-01-01T00:00:00.000+00:00', 1]])
+})
 
-  test.each([
-    ['', 'by is required: one of hour, day, month, form, status'],
-    ['by=', 'by must be one of hour, day, month, form, status, not ""'],
-    ['by=week', 'by must be one of hour, day, month, form, status, not "week"'],
-    ['by=Day', 'by must be one of hour, day, month, form, status, not "Day"'],
-    ['by=day&by=day', 'by must be given only once, not as "day" and "day"'],
-    ['by=day&status=done', 'status must be one of pending, processing, completed, failed, not "done"'],
-    ['by=day&formId=', 'formId must not be empty, not ""'],
-    [
-      'by=form&timeZone=Asia/Tokyo',
-      'timeZone belongs to by=hour, by=day, by=month: it must be left out of other counts, not "Asia/Tokyo"',
-    ],
-    ...['', 'Z', '%2B02:00', '-0200', 'UTC%2B2', 'GMT+2', 'PST', 'Europe/Atlantis', 'Europe', 'Berlin', '../UTC'].map(
-      (zone) => [
-        `by=day&timeZone=${zone}`,
-        `timeZone must be the name of an IANA time zone, such as Europe/Berlin, not "${decodeURIComponent(zone.replace('+', ' '))}"`,
-      ],
-    ),
-  ])('?%s is refused', async (query, message) => {
-    expect(await refusal(query)).toBe(message)
-  })
-
-  test.each([
-    ['europe/berlin', '+01:00'],
-    ['Asia/Kolkata', '+05:30'],
-    ['Etc/GMT%2B2', '-02:00'],
-    ['etc/gmt+2', '-02:00'],
-    ['US/Pacific', '-08:00'],
-    ['NZ', '+13:00'],
-    ['utc', '+00:00'],
-  ])('timeZone=%s is read', async (zone, offset) => {
-    const [[key = ''] = []] = await entries(`by=day&timeZone=${zone}`)
-    expect(key).toMatch(/^2026-11-2\dT00:00:00\.000/)
-    expect(key.slice(-6)).toBe(offset)
-  })
-
-  test('the time zone that counts have by themselves is accepted where it means nothing', async () => {
-    for (const by of ['form', 'status']) expect(await count(`by=${by}&timeZone=UTC`)).toEqual(await count(`by=${by}`))
-  })
-
-  test('an unknown parameter is ignored and named, limit and page too', async () => {
-    const { status, headers } = await api.get(`${endpoint}?by=day&limit=1&page=2&TimeZone=x`)
-    expect([status, headers['ignored-parameters']]).toEqual([200, 'limit, page, TimeZone'])
-  })
-
-  test('an answer has the headers of a list but for its links; HEAD is GET without a body', async () => {
-    const get = await api.get(`${endpoint}/?by=day`)
-    const head = await api.get(`${endpoint}/?by=day`, { method: 'HEAD' })
-    for (const { headers } of [get, head]) {
-      expect(headers['replica-watermark']).toBe(watermark)
-      expect(headers['etag']).toMatch(/^W\//)
-      expect(headers['ratelimit']).toMatch(/^"key"/)
-      expect(headers['content-length']).toBe(String(get.text.length))
-      expect(headers['link']).toBeUndefined()
-    }
-    expect([head.status, head.text]).toEqual([200, ''])
-  })
-
-  test('what has not changed is 304; a change, and every parameter, makes another tag', async () => {
-    const etagOf = async (query: string): Promise<string> =>
-      (await api.get(`${endpoint}?${query}`)).headers['etag'] ?? ''
-    const queries = [
-      ...['by=day', 'by=hour', 'by=form', 'by=day&timeZone=Asia/Tokyo', 'by=day&formId=f1', 'by=day&status=failed'],
-      ...['since', 'until', 'changedSince', 'changedUntil'].map((name) => `by=day&${name}=2026-11-21`),
-    ]
-    const tags = await Promise.all(queries.map(etagOf))
-    expect(new Set(tags).size).toBe(queries.length)
-    expect(await etagOf('timeZone=asia/tokyo&by=day&x=1')).toBe(tags[3])
-    const headers = { 'if-none-match': tags[0] ?? '' }
-    expect((await api.get(`${endpoint}?by=day`, { headers })).status).toBe(304)
-    await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
-    expect((await api.get(`${endpoint}?by=day`, { headers })).status).toBe(200)
-  })
+test('the time zone that counts have by themselves is accepted where it means nothing', async () => {
+  for (const by of ['form', 'status']) expect(await count(`by=${by}&timeZone=UTC`)).toEqual(await count(`by=${by}`))
 })

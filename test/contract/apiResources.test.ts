@@ -74,25 +74,6 @@ test.each([
   for (const part of parts) expect(text).toContain(part)
 })
 
-test.each(['2', '501', '10001', '21474837', String(Number.MAX_SAFE_INTEGER)])(
-  'page %s, past the last one, is empty with the true total',
-  async (page) => {
-    const { status, json } = await get(`/forms?limit=100&page=${page}`)
-    expect([status, json]).toEqual([200, { totalDocs: 3, page: Number(page), limit: 100, items: [] }])
-  },
-)
-
-test('since and until are no parameters of forms', async () => {
-  const { status, headers, json } = await get('/forms?since=2030-01-01&until=2000-01-01')
-  expect([status, headers['ignored-parameters'], json]).toMatchObject([200, 'since, until', { totalDocs: 3 }])
-})
-
-test.each(['0', '1', 'no', 'falsee', ''])('includeReport=%s gives 400', async (sent) => {
-  const { status, json } = await get(`/forms/parts?includeReport=${sent}`)
-  const message = `includeReport must be true or false, not "${sent}"`
-  expect([status, json]).toEqual([400, { error: { code: 'bad_request', message } }])
-})
-
 test('every character an id may have is found, percent-encoded or not', async () => {
   for (const id of ['A.b_c:d-9', 'A%2Eb%5Fc%3Ad%2D9'])
     expect((await get(`/forms/${id}`)).json).toMatchObject({ id: 'A.b_c:d-9' })

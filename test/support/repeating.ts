@@ -3,7 +3,7 @@
  * about one version of a list, so that nothing that is kept is ever served. A file that is missing here fails (api.ts).
  */
 export const repeating = [
-  ...['apiConditional', 'apiCsv', 'apiExports', 'apiFullView', 'apiHead', 'apiHeaders', 'apiLinks', 'apiRecordCounts'],
+  ...['apiConditional', 'apiCsv', 'apiDescription', 'apiExports', 'apiFullView', 'apiHead', 'apiLinks'],
   ...['apiRestartedRedis', 'apiWaiting'],
 ].map((name) => `contract/${name}`)
 
