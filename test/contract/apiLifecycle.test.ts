@@ -14,7 +14,7 @@ const { replica, keyOf } = useReplica()
 const close = closing()
 
 test('the API starts while its engines are away', async () => {
-  const nowhere = close(await startRelay('127.0.0.1', 1))
+  const nowhere = close(await startRelay())
   nowhere.cut()
   const address = `127.0.0.1:${nowhere.port}`
   const api = close(

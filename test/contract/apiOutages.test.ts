@@ -32,66 +32,41 @@ const expectUnavailable = ({ status, headers, json }: TestAnswer): void => {
   expect(headers['replica-watermark']).toBeUndefined()
 }
 
-const relayTo = async (url: string | undefined): Promise<Relay> => {
-  const { hostname, port } = new URL(url ?? '')
-  return startRelay(hostname, Number(port))
+/** An API that reaches one of its engines through a relay. */
+async function startBehindRelay(engine: 'REDIS_URL' | 'ELASTICSEARCH_URL'): Promise<{ relay: Relay; api: TestApi }> {
+  const relay = close(await startRelay(process.env[engine]))
+  return { relay, api: close(await startTestApi({ settings: settings({ [engine]: relay.url }) })) }
 }
 
-describe('Redis away', () => {
-  let relay: Relay
-  let api: TestApi
-
-  beforeAll(async () => {
-    relay = await relayTo(process.env['REDIS_URL'])
-    api = await startTestApi({ settings: settings({ REDIS_URL: `redis://127.0.0.1:${relay.port}` }) })
-  })
-  afterAll(async () => {
-    await api?.close()
-    await relay?.close()
-  })
-
-  test('a good or a bad key gives 503 until it is back, and what is no account key is refused without it', async () => {
-    relay.cut()
-    for (const endpoint of endpoints)
-      for (const key of [keyOf(team), 'rqp_acct_unknown']) expectUnavailable(await api.send(endpoint, { key }))
-    expect(await api.readiness()).toEqual([
-      expect.stringContaining('redis: does not answer'),
-      'account keys: cannot be read from Redis',
-    ])
-    expect((await api.send('/api/v1/forms')).status).toBe(401)
-    expect((await api.send('/api/v1/forms', { key: 'rqp_live_1' })).status).toBe(401)
-    expect((await api.send('/api/v1/forms', { method: 'OPTIONS' })).status).toBe(204)
-    relay.restore()
-    for (const endpoint of endpoints)
-      await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
-  })
+test('without Redis a good or a bad key gives 503 until it is back, and what is no account key is refused', async () => {
+  const { relay, api } = await startBehindRelay('REDIS_URL')
+  relay.cut()
+  for (const endpoint of endpoints)
+    for (const key of [keyOf(team), 'rqp_acct_unknown']) expectUnavailable(await api.send(endpoint, { key }))
+  expect(await api.readiness()).toEqual([
+    expect.stringContaining('redis: does not answer'),
+    'account keys: cannot be read from Redis',
+  ])
+  expect((await api.send('/api/v1/forms')).status).toBe(401)
+  expect((await api.send('/api/v1/forms', { key: 'rqp_live_1' })).status).toBe(401)
+  expect((await api.send('/api/v1/forms', { method: 'OPTIONS' })).status).toBe(204)
+  relay.restore()
+  for (const endpoint of endpoints)
+    await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
 })
 
-describe('Elasticsearch away', () => {
-  let relay: Relay
-  let api: TestApi
-
-  beforeAll(async () => {
-    relay = await relayTo(process.env['ELASTICSEARCH_URL'])
-    api = await startTestApi({ settings: settings({ ELASTICSEARCH_URL: `http://127.0.0.1:${relay.port}` }) })
-  })
-  afterAll(async () => {
-    await api?.close()
-    await relay?.close()
-  })
-
-  test('every endpoint gives 503 until it is back, and what needs no Elasticsearch is answered', async () => {
-    relay.cut()
-    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
-    expect(await api.readiness()).toEqual([expect.stringContaining('unreachable')])
-    expect((await api.send('/api/v1/forms')).status).toBe(401)
-    expect((await api.send('/api/v1/forms?limit=0', { key: keyOf(team) })).status).toBe(400)
-    expect((await api.send('/api/v1/forms/a%20b', { key: keyOf(team) })).status).toBe(404)
-    relay.restore()
-    for (const endpoint of endpoints)
-      await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
-    expect(await api.readiness()).toEqual([])
-  })
+test('without Elasticsearch every endpoint gives 503 until it is back, and what needs none is answered', async () => {
+  const { relay, api } = await startBehindRelay('ELASTICSEARCH_URL')
+  relay.cut()
+  for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
+  expect(await api.readiness()).toEqual([expect.stringContaining('unreachable')])
+  expect((await api.send('/api/v1/forms')).status).toBe(401)
+  expect((await api.send('/api/v1/forms?limit=0', { key: keyOf(team) })).status).toBe(400)
+  expect((await api.send('/api/v1/forms/a%20b', { key: keyOf(team) })).status).toBe(404)
+  relay.restore()
+  for (const endpoint of endpoints)
+    await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
+  expect(await api.readiness()).toEqual([])
 })
 
 describe('an index that is not there', () => {
@@ -127,37 +102,24 @@ describe('answers of Elasticsearch that are not whole', () => {
     await fake?.close()
   })
 
-  test.each([
-    ['timed_out', { ...emptySearch, timed_out: true }],
-    ['a failed shard', { ...emptySearch, _shards: { total: 2, successful: 1, skipped: 0, failed: 1 } }],
-    ['an inexact total', { ...emptySearch, hits: { total: { value: 10_000, relation: 'gte' }, hits: [] } }],
-    ['no total', { ...emptySearch, hits: { hits: [] } }],
-    ['a hit without a summary', { ...emptySearch, hits: { ...emptySearch.hits, hits: [{ _id: 'x', _source: {} }] } }],
-    ['no search at all', {}],
-  ])('%s gives 503, never a page', async (_what, body) => {
-    fake.answerWith(answer(200, body))
-    for (const list of lists) expectUnavailable(await api.send(list, { key: keyOf(team) }))
-  })
-
-  test.each([401, 403, 429, 500, 502, 503, 504])('Elasticsearch answers %i: 503', async (status) => {
-    fake.answerWith(answer(status, { error: { type: 'some_exception' }, status }))
+  test.each<[string, Parameters<FakeElasticsearch['answerWith']>[0], readonly string[]]>([
+    ['of which a shard is missing', answer(200, { ...emptySearch, _shards: { total: 2, failed: 1 } }), lists],
+    ['that is a failure', answer(503, { error: { type: 'some_exception' }, status: 503 }), endpoints],
     // It is asked again for a while after it was busy.
-    for (const endpoint of status === 429 ? endpoints.slice(0, 1) : endpoints)
-      expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
-  })
-
-  test('a server that is not Elasticsearch gives 503', async () => {
-    fake.answerWith((_request, response) => response.end('<html>'))
-    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
-  })
-
-  test('an answer that breaks off gives 503', async () => {
-    fake.answerWith((_request, response) => {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
-      response.write('{"took":1,')
-      response.socket?.end()
-    })
-    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
+    ['that is busy', answer(429, { error: { type: 'some_exception' }, status: 429 }), endpoints.slice(0, 1)],
+    ['of another server', (_request, response) => response.end('<html>'), endpoints],
+    [
+      'that breaks off',
+      (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
+        response.write('{"took":1,')
+        response.socket?.end()
+      },
+      endpoints,
+    ],
+  ])('one %s gives 503, never a page', async (_what, answering, asked) => {
+    fake.answerWith(answering)
+    for (const endpoint of asked) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   })
 
   test('a deleted entity gives 404', async () => {

@@ -259,10 +259,9 @@ test('a process that stops answers at once what waits', async () => {
 })
 
 test('is answered 503 once Redis is away', async () => {
-  const { hostname, port } = new URL(process.env['REDIS_URL'] ?? '')
-  const relay = await startRelay(hostname, Number(port))
+  const relay = await startRelay(process.env['REDIS_URL'])
   started.push(relay)
-  const cutOff = await startAnother({ REDIS_URL: `redis://127.0.0.1:${relay.port}` })
+  const cutOff = await startAnother({ REDIS_URL: relay.url })
   const answer = cutOff.send(records, { ...prefer('wait=60'), key: api.key })
   await untilWaiting(1, cutOff)
   relay.cut()

@@ -15,10 +15,9 @@ let names: Record<string, string>
 let redisRelay: Relay
 let area: TestSettings
 beforeAll(async () => {
-  const { hostname, port } = new URL(process.env['REDIS_URL'] ?? '')
-  redisRelay = await startRelay(hostname, Number(port))
+  redisRelay = await startRelay(process.env['REDIS_URL'])
   names = await prepareSettings()
-  area = await startTestSettings({ ...names, REDIS_URL: `redis://127.0.0.1:${redisRelay.port}` })
+  area = await startTestSettings({ ...names, REDIS_URL: redisRelay.url })
 })
 afterAll(async () => {
   await area?.close()

@@ -188,7 +188,7 @@ describe('over TLS, each as its own user', () => {
     await layOut()
     const names = ownNames()
     const as = (user: string) => ({ ...settingsAs(user, mechanism), INDEX_PREFIX: names['INDEX_PREFIX'] ?? '' })
-    const noKafka = await startRelay('127.0.0.1', 1)
+    const noKafka = await startRelay()
     const indexing = await startProgram('indexer', as(indexer))
     const area = await startProgram('settings', as(settings))
     const api = await startProgram('api', { ...as(indexer), KAFKA_BROKERS: `127.0.0.1:${noKafka.port}` })

@@ -266,11 +266,9 @@ describe('over TLS, each as its own user', () => {
   })
 
   test('a Redis that is away is waited for; one that comes and refuses is not', async () => {
-    const { hostname, port } = new URL(redis.urlOf(''))
-    const relay = await startRelay(hostname, Number(port))
+    const relay = await startRelay(redis.urlOf('tidemark-api', 'hunter2'))
     relay.cut()
-    const url = redis.urlOf('tidemark-api', 'hunter2').replace(`:${port}`, `:${relay.port}`)
-    const api = await startProgram('api', { ...as('tidemark-api'), REDIS_URL: url })
+    const api = await startProgram('api', { ...as('tidemark-api'), REDIS_URL: relay.url })
     await eventually(() => api.log().includes('listening'))
     relay.restore()
     expect(await api.ended()).toBe(78)

@@ -3,8 +3,12 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export type Relay = Awaited<ReturnType<typeof startRelay>>
 
-/** A port that leads to another one: to its clients, an engine that can go away and come back, or not answer for a while. */
-export async function startRelay(host: string, port: number) {
+/**
+ * A port that leads to another one: to its clients, an engine that can go away and come back, or not answer for a while. `address`: such as
+ * `redis://host:port`; without one, it leads to where nobody is.
+ */
+export async function startRelay(address = 'tcp://127.0.0.1:1') {
+  const { host, hostname, port } = new URL(address)
   let [isCut, isHeld] = [false, false]
   /** Where what each side sends goes. */
   const ways = new Map<Socket, Socket>()
@@ -24,7 +28,7 @@ export async function startRelay(host: string, port: number) {
       near.on('error', () => near.destroy()).destroy()
       return
     }
-    const far = connect(port, host)
+    const far = connect(Number(port), hostname)
     lead(near, far)
     lead(far, near)
   })
@@ -35,8 +39,10 @@ export async function startRelay(host: string, port: number) {
     isCut = true
     for (const socket of ways.keys()) socket.destroy()
   }
+  const own = (server.address() as AddressInfo).port
   return {
-    port: (server.address() as AddressInfo).port,
+    port: own,
+    url: address.replace(host, `127.0.0.1:${own}`),
     cut,
     restore: (): void => {
       isCut = false

@@ -128,4 +128,5 @@ const fieldOf = (text: string, name: string): string =>
   new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? ''
 
 /** The plaintext key on a page. */
-export const plaintextIn = ({ text }: Pick<TestAnswer, 'text'>): string => /rqp_acct_[A-Za-z0-9_-]{43}/.exec(text)?.[0] ?? ''
+export const plaintextIn = ({ text }: Pick<TestAnswer, 'text'>): string =>
+  /rqp_acct_[A-Za-z0-9_-]{43}/.exec(text)?.[0] ?? ''

@@ -16,13 +16,13 @@ const refusal = (statusCode: number, body: unknown): errors.ResponseError =>
   new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
 
 describe('the failure of a question', () => {
-  test.each([
+  test.each<[error: Error, reason: string]>([
     [new errors.RequestAbortedError('aborted'), 'deadline'],
     [new errors.TimeoutError('timeout'), 'deadline'],
     [new errors.ConnectionError('ECONNREFUSED'), 'unreachable'],
     [new errors.NoLivingConnectionsError('none', {} as never), 'unreachable'],
     [new errors.ProductNotSupportedError('x'), 'unreachable'],
-    [refusal(401, '{}'), 'refused'],
+    ...[401, 403, 500, 502, 503, 504].map((status) => [refusal(status, '{}'), 'refused'] as [Error, string]),
     [refusal(429, '{"error":{"type":"es_rejected_execution_exception"}}'), 'overloaded'],
     [refusal(503, 'no JSON'), 'refused'],
     [refusal(400, '{"error":{"type":"index_closed_exception"}}'), 'refused'],
