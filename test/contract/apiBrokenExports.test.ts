@@ -68,6 +68,7 @@ describe.each(kinds)('an export as %s in %s that fails on its way', (accept, enc
     await held.untilReached()
     held.fail()
     await expect(reading).rejects.toThrow('aborted')
+    await eventually(async () => (await api.replica.openContexts()) === 0)
   })
 })
 

@@ -1,10 +1,7 @@
-import type { IncomingMessage } from 'node:http'
-import { text as readText } from 'node:stream/consumers'
-import { gunzipSync } from 'node:zlib'
 import { rawMembers, renderObject } from '../../src/core/json/rawJson.ts'
 import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { linesOf as linesIn, openAnswer, type TestAnswer } from '../support/api.ts'
+import { linesOf as linesIn, type TestAnswer } from '../support/api.ts'
 import { asWritten, type Cell, csvRecords, csvRows, expectCell } from '../support/csv.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { holdingExports } from '../support/heldExports.ts'
@@ -42,8 +39,8 @@ const api = useApi({
 })
 
 const hold = holdingExports(api.elasticsearch)
-const ask = (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<TestAnswer> =>
-  api.get(path, { method, headers: { accept: csv, ...headers } })
+const ask = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
+  api.get(path, { headers: { accept: csv, ...headers } })
 const recordsOf = async (path: string): Promise<Record<string, Cell>[]> => csvRecords((await ask(path)).text)
 const headerOf = ({ text }: TestAnswer): string[] => csvRows(text)[0]?.map((cell) => cell.text) ?? []
 const linesOf = async (path: string): Promise<string[]> => linesIn(await ask(path, { accept: ndjson }))
@@ -130,29 +127,13 @@ describe('with formId', () => {
   })
 })
 
-test.each([`${csv};q=0`, `application/json, ${csv}`, `${csv};q=0.5, */*`, 'text/csvx'])(
-  'Accept: %s asks for a page',
-  async (accept) => {
-    expect((await ask('/api/v1/forms', { accept })).json).toMatchObject({ page: 1 })
-  },
-)
-
 describe('the ETag', () => {
-  const etagOf = async (path: string, accept = csv): Promise<string> =>
-    (await ask(path, { accept })).headers['etag'] ?? ''
-  const isUnchanged = async (path: string, etag: string, accept = csv): Promise<boolean> =>
-    (await ask(path, { accept, 'if-none-match': etag })).status === 304
+  const etagOf = async (path: string): Promise<string> => (await ask(path)).headers['etag'] ?? ''
+  const isUnchanged = async (path: string, etag: string): Promise<boolean> =>
+    (await ask(path, { 'if-none-match': etag })).status === 304
   const replaceToken = (type: 'forms' | 'submissions'): Promise<void> =>
     api.replica.replaceChangeToken(teamList(type, team as TeamId))
   const ofForm = `/api/v1/records?formId=${quiz}`
-
-  test.each(['/api/v1/forms', '/api/v1/records', ofForm])('of %s is valid for CSV alone', async (path) => {
-    const etag = await etagOf(path)
-    expect(etag).toMatch(/^W\//)
-    expect(await isUnchanged(path, etag)).toBe(true)
-    for (const accept of [ndjson, 'application/json']) expect(await isUnchanged(path, etag, accept)).toBe(false)
-    expect(await isUnchanged(path, await etagOf(path, ndjson))).toBe(false)
-  })
 
   test('of the submissions of a form is valid until one of the forms or submissions changes', async () => {
     for (const type of ['forms', 'submissions'] as const) {
@@ -170,37 +151,4 @@ describe('the ETag', () => {
     await replaceToken('submissions')
     expect(await isUnchanged('/api/v1/records', etag)).toBe(false)
   })
-})
-
-const open = async (path: string, headers: Readonly<Record<string, string>>): Promise<IncomingMessage> =>
-  (await openAnswer(api.port, path, { authorization: `Bearer ${api.key}`, ...headers })).received
-
-test('it is compressed when asked for, and told of by HEAD', async () => {
-  const plain = await ask('/api/v1/records')
-  const received = await open('/api/v1/records', { accept: csv, 'accept-encoding': 'gzip' })
-  expect(received.headers['content-encoding']).toBe('gzip')
-  const chunks = await received.toArray()
-  expect(gunzipSync(Buffer.concat(chunks as Buffer[])).toString()).toBe(plain.text)
-  const head = await ask('/api/v1/records', {}, 'HEAD')
-  expect([head.status, head.text, head.headers['content-type'], head.headers['etag']]).toEqual([
-    200,
-    '',
-    plain.headers['content-type'],
-    plain.headers['etag'],
-  ])
-})
-
-test.each(['/_pit', '/_source'])('it is answered 503 when it cannot begin because %s fails', async (what) => {
-  api.elasticsearch.inject(what, (exchange) => exchange.response.destroy())
-  const { status, json } = await ask(`/api/v1/records?formId=${quiz}`)
-  expect([status, json]).toMatchObject([503, { error: { code: 'service_unavailable' } }])
-})
-
-test('it takes its place among the four exports of a team', async () => {
-  const held = hold()
-  const running = await Promise.all([csv, ndjson, csv, ndjson].map((accept) => open('/api/v1/records', { accept })))
-  for (const accept of [csv, ndjson]) expect((await ask('/api/v1/forms', { accept })).status).toBe(429)
-  held.goOn()
-  const [first, , third] = await Promise.all(running.map((received) => readText(received)))
-  expect(first).toBe(third)
 })
