@@ -1,18 +1,24 @@
+import type { TeamId } from '../../src/core/model/ids.ts'
+import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
+import { eventually } from '../support/eventually.ts'
+import { connectReal } from '../support/redisPair.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 
-const api = useApi({ teams: [], settings: { RATE_LIMIT_PER_MINUTE: '' } })
+let nowMs = Date.parse('2026-05-01T12:00:30.500Z')
+const api = useApi({ teams: [], settings: { RATE_LIMIT_PER_MINUTE: '' }, nowMs: () => nowMs })
 const close = closing()
 let keyNumber = 0
 
 /** A key that has made no request yet. */
-const freshKey = async (): Promise<{ id: string; key: string }> => {
-  const id = `key-${++keyNumber}`
-  return { id, key: await api.replica.storeKey(team, { id }) }
-}
+const freshKey = async (of = team, id = `key-${++keyNumber}`): Promise<{ id: string; key: string }> => ({
+  id,
+  key: await api.replica.storeKey(of, { id }),
+})
 
 const send = (key: string, target = '/api/v1/forms', method = 'GET'): Promise<TestAnswer> =>
   api.send(target, { key, method })
@@ -22,9 +28,10 @@ const sendMany = async (key: string, count: number): Promise<number[]> => {
   return answers.map(({ status }) => status)
 }
 
-test('a key makes 120 requests a minute; the next is 429 rate_limited with Retry-After', async () => {
+test('of requests at the same time exactly 120 pass in a minute; the next is 429 with Retry-After', async () => {
   const { key } = await freshKey()
-  expect(new Set(await sendMany(key, 120))).toEqual(new Set([200]))
+  const statuses = await sendMany(key, 150)
+  expect(statuses.toSorted()).toEqual([...Array(120).fill(200), ...Array(30).fill(429)])
   const { status, headers, json } = await send(key)
   expect(status).toBe(429)
   expect(json).toEqual({ error: { code: 'rate_limited', message: expect.any(String) } })
@@ -39,47 +46,28 @@ test('a key makes 120 requests a minute; the next is 429 rate_limited with Retry
   })
 })
 
-test('of requests at the same time, exactly 120 pass', async () => {
-  const { key } = await freshKey()
-  const statuses = await sendMany(key, 150)
-  expect(statuses.filter((status) => status === 200)).toHaveLength(120)
-  expect(statuses.filter((status) => status === 429)).toHaveLength(30)
-})
-
-test('the limit is judged before route, method and parameters', async () => {
-  const { key } = await freshKey()
-  await sendMany(key, 120)
+test('the limit is judged after the key, and before route, method and parameters', async () => {
+  const { id, key } = await freshKey()
+  await sendMany(key, 121)
   for (const [target, method] of [
     ['/unknown', 'GET'],
     ['/api/v1/forms', 'POST'],
     ['/api/v1/forms?limit=0', 'GET'],
   ] as const)
     expect((await send(key, target, method)).status).toBe(429)
-})
-
-test('the key is judged before the limit: one that is used up and then revoked gives 401', async () => {
-  const { id, key } = await freshKey()
-  await sendMany(key, 121)
   await api.replica.storeKey(team, { id, plaintext: key, state: 'revoked', revision: 2 })
   expect((await send(key)).status).toBe(401)
 })
 
-test('each key has its own minute, also within a team', async () => {
-  const [one, other] = [await freshKey(), await freshKey()]
+test('each key has its own minute, also within a team, and of two teams that have the same id', async () => {
+  const one = await freshKey()
   await sendMany(one.key, 121)
   expect((await send(one.key)).status).toBe(429)
-  expect((await send(other.key)).headers['ratelimit']).toMatch(/r=119/)
+  for (const other of [await freshKey(), await freshKey('team-2', one.id)])
+    expect((await send(other.key)).headers['ratelimit']).toMatch(/r=119/)
 })
 
-test('keys of two teams that have the same id each have their own minute', async () => {
-  const id = `key-${++keyNumber}`
-  const [one, other] = [await api.replica.storeKey(team, { id }), await api.replica.storeKey('team-2', { id })]
-  await sendMany(one, 121)
-  expect((await send(one)).status).toBe(429)
-  expect((await send(other)).headers['ratelimit']).toMatch(/r=119/)
-})
-
-test("the minute is 60 s from the key's first request; refused requests do not extend it", async () => {
+test("the minute is 60 s from the key's first request; refused requests do not extend it; then it has 120 again", async () => {
   const { id, key } = await freshKey()
   await send(key)
   const afterFirstMs = await api.replica.minuteLeftMs(team, id)
@@ -88,11 +76,6 @@ test("the minute is 60 s from the key's first request; refused requests do not e
   await sendMany(key, 200)
   expect((await send(key)).status).toBe(429)
   expect(await api.replica.minuteLeftMs(team, id)).toBeLessThan(afterFirstMs)
-})
-
-test('when the minute is over the key has 120 again', async () => {
-  const { key } = await freshKey()
-  await sendMany(key, 130)
   await api.replica.endMinutes()
   expect((await send(key)).headers['ratelimit']).toMatch(/r=119;t=60/)
 })
@@ -113,4 +96,59 @@ test('the limit is a setting, which the policy names', async () => {
     ratelimit: expect.stringMatching(/r=0;/),
   })
   expect((await strict.send('/api/v1/forms', { key })).status).toBe(429)
+})
+
+describe('the last use of a key', () => {
+  let link: RedisConnection
+  beforeAll(async () => {
+    link = await connectReal(api.replica.prefix)
+  })
+  afterAll(() => link.close())
+
+  const uses = async (of = team): Promise<Record<string, string>> =>
+    Object.fromEntries(await readLastUse(link, of as TeamId))
+  const untilUsed = (id: string, at = '2026-05-01T12:00:00.000Z', of = team): Promise<void> =>
+    eventually(async () => (await uses(of))[id] === at)
+
+  test('is known to the minute, refused requests included', async () => {
+    const { id, key } = await freshKey()
+    await sendMany(key, 120)
+    await untilUsed(id)
+    nowMs += 60_000
+    expect((await send(key)).status).toBe(429)
+    await untilUsed(id, '2026-05-01T12:01:00.000Z')
+    nowMs -= 60_000
+  })
+
+  test('is told of its team alone, though another team has a key with the same id', async () => {
+    const [one, other] = [await freshKey('team-2', 'same'), await freshKey('team-3', 'same')]
+    await send(one.key)
+    await untilUsed('same', undefined, 'team-2')
+    expect(await uses('team-3')).toEqual({})
+    await send(other.key)
+    await untilUsed('same', undefined, 'team-3')
+  })
+
+  test('is none of a key that was never used, or is not accepted', async () => {
+    const revoked = await api.replica.storeKey(team, { id: 'revoked', state: 'revoked' })
+    expect((await send(revoked)).status).toBe(401)
+    const { id, key } = await freshKey()
+    await send(key)
+    await untilUsed(id)
+    expect(await uses()).not.toHaveProperty('revoked')
+  })
+
+  test('is recorded once a minute, however often the key is used', async () => {
+    const { id, key } = await freshKey()
+    await send(key)
+    await untilUsed(id)
+    await link.client.hdel(link.keys.lastUse(team as TeamId), id)
+    nowMs += 29_000
+    // Answers are given in the order of a connection's commands: a note of these would be there before the next one's.
+    for (let at = 0; at < 2; at++) await send(key)
+    const marker = await freshKey()
+    await send(marker.key)
+    await untilUsed(marker.id)
+    expect(await uses()).not.toHaveProperty(id)
+  })
 })
