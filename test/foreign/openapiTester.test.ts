@@ -1,11 +1,10 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { answerSchemas, exampleOf } from '../../src/api/openapi/schemas.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { useReplica } from '../support/useApi.ts'
-import { describePython, type PythonTools, pythonTools, pythonToolsDeadlineMs } from './support/python.ts'
+import { describePython, usePython } from './support/python.ts'
 
 const team = 'team-1'
 /** Requests that are made up for each endpoint, beside those that the description's rules and examples lead to. */
@@ -30,15 +29,7 @@ const stored = useReplica({
   })),
   watermark: '2026-04-02T00:00:00.000Z' as Instant,
 })
-let folder: string
-let tools: PythonTools
-
-beforeAll(async () => {
-  await mkdir('var', { recursive: true })
-  folder = await mkdtemp('var/test-schemathesis-')
-  tools = await pythonTools()
-}, pythonToolsDeadlineMs)
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const tools = usePython()
 
 const startApi = (settings: Readonly<Record<string, string>>, awaitReady: boolean): Promise<TestApi> =>
   startTestApi({
@@ -58,7 +49,8 @@ async function judge(api: TestApi, config: string, args: readonly string[]): Pro
         ...['run', `http://127.0.0.1:${api.port}/api/v1/openapi.json`, '--checks', 'all', '--no-color'],
         ...['--header', `Authorization: Bearer ${stored.key}`, '--max-examples', examples, ...how, ...args],
       ],
-      { folder, deadlineMs, env: { SCHEMATHESIS_HOOKS: resolve('test/foreign/python/schemathesis_hooks.py') } },
+      { SCHEMATHESIS_HOOKS: resolve('test/foreign/python/schemathesis_hooks.py') },
+      deadlineMs,
     )
     expect(said).toContain('Tested: 5')
     expect(said).toContain('No issues found')

@@ -9,12 +9,12 @@ import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
 
 const deadlineMs = 120_000
-const opened = usePythonPipeline()
-beforeAll(() => opened.pipeline.createKeys(['acme']))
+const { tools, pipeline, api } = usePythonPipeline()
+beforeAll(() => pipeline.createKeys(['acme']))
 
 type Change = { readonly topic: string; readonly key: string; readonly value: object | null }
 
-const nameOf = (topic: 'FORMS' | 'SUBMISSIONS'): string => opened.pipeline.names[`TOPIC_${topic}`] ?? ''
+const nameOf = (topic: 'FORMS' | 'SUBMISSIONS'): string => pipeline.names[`TOPIC_${topic}`] ?? ''
 const formChange = (id: string, revision: number, title: string): Change => ({
   topic: nameOf('FORMS'),
   key: `acme/${id}`,
@@ -55,12 +55,10 @@ async function runTypeScript(lines: string, id: string): Promise<void> {
 }
 
 async function runPython(lines: string, id: string): Promise<void> {
-  const { tools, folder } = opened
-  const [input, script] = [join(folder, 'changes.ndjson'), resolve('docs/producers/produce_changes.py')]
+  const [input, script] = [join(tools.folder, 'changes.ndjson'), resolve('docs/producers/produce_changes.py')]
   await writeFile(input, lines)
   const redirected = `import runpy, sys; sys.stdin = open(sys.argv.pop(1), encoding='utf-8'); runpy.run_path(sys.argv.pop(1), run_name='__main__')`
-  const args = ['-c', redirected, input, script, process.env['KAFKA_BROKERS'] ?? '', id]
-  await tools.run('python', args, { folder, deadlineMs })
+  await tools.run('python', ['-c', redirected, input, script, process.env['KAFKA_BROKERS'] ?? '', id])
 }
 
 describePython('The examples of producers', () => {
@@ -70,7 +68,6 @@ describePython('The examples of producers', () => {
   ])(
     'what the example in %s appends is served: the highest revision, and nothing that was deleted',
     async (name, run) => {
-      const { pipeline, api } = opened
       await run(linesOf(transactions(name)), `${pipeline.names['INDEX_PREFIX']}-${name}`)
       const statusOf = async (path: string): Promise<number> =>
         (await pipeline.get(api, 'acme', `/api/v1/${path}`)).status
@@ -85,7 +82,6 @@ describePython('The examples of producers', () => {
   )
 
   test('both examples and the tests send an entity to the same partition', async () => {
-    const { pipeline } = opened
     // A single entity could share a partition by chance.
     const ids = Array.from({ length: 20 }, (_, at) => `same-${at}`)
     const changes = (revision: number): Change[] => ids.map((id) => formChange(id, revision, 'a'))

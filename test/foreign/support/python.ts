@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { jest } from '@jest/globals'
 import { acquireLock, type Lock } from '../../../tools/engines/lock.ts'
 import { readFrom } from '../../../tools/engines/logTail.ts'
 import { executable, findOnPath } from '../../../tools/engines/permissions.ts'
@@ -10,22 +11,24 @@ import { describeWith } from './describeWith.ts'
 
 /** Programs written in Python, in the versions that a file of requirements under `test/foreign/python` names. */
 export type PythonTools = {
+  /** Their home, where everything is that they leave behind: the absolute path of a folder under `var` that is deleted at the end. */
+  readonly folder: string
   /** Runs one of them to its end and returns what it said; rejects with that when it fails or takes too long. */
-  run(tool: string, args: readonly string[], options: RunOptions): Promise<string>
+  run(tool: string, args: readonly string[], env?: Environment, deadlineMs?: number): Promise<string>
+  /** Runs a script of this repository. */
+  runScript(path: string, args: readonly string[], env?: Environment): Promise<string>
 }
 
-export type RunOptions = {
-  /** Its home, where everything is that it leaves behind. It must exist. */
-  readonly folder: string
-  readonly env?: Readonly<Record<string, string>>
-  readonly deadlineMs: number
-}
+type Environment = Readonly<Record<string, string>>
+
+const runDeadlineMs = 120_000
 
 /** The tools are there by then: on a new machine they are fetched first, by this test process or by another one. */
-export const pythonToolsDeadlineMs = 15 * 60_000
+const installDeadlineMs = 15 * 60_000
 
 export const describePython = describeWith('python3', (await findOnPath('python3', process.env)) !== undefined)
 
+const testTimeoutMs = 400_000
 const stepDeadlineMs = 6 * 60_000
 const pollMs = 200
 
@@ -52,9 +55,30 @@ const advice =
   'There is no python3 of 3.11 or newer with venv and pip on PATH. ' +
   'Debian, Ubuntu: apt-get install python3-venv; macOS: brew install python.'
 
-/** The tools; installs them first where they are not. */
-export async function pythonTools(name: PythonEnvironment = 'tools'): Promise<PythonTools> {
+/** The tools for all tests of a file, each of which may take `testTimeoutMs`; installs them first where they are not. */
+export function usePython(name: PythonEnvironment = 'tools'): PythonTools {
+  jest.setTimeout(testTimeoutMs)
   const places = placesOf(name)
+  let folder = ''
+  beforeAll(async () => {
+    await installed(places)
+    folder = resolve(await mkdtemp('var/test-python-'))
+  }, installDeadlineMs)
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+  const run: PythonTools['run'] = (tool, args, env = {}, deadlineMs = runDeadlineMs) => {
+    const own = { ...env, HOME: folder, PYTHONUTF8: '1' }
+    return runProgram(programIn(places, tool), args, { what: tool, folder, env: own, deadlineMs })
+  }
+  return {
+    get folder() {
+      return folder
+    },
+    run,
+    runScript: (path, args, env) => run('python', [resolve(path), ...args], env),
+  }
+}
+
+async function installed(places: Places): Promise<void> {
   const wanted = createHash('sha256').update(await readFile(places.requirements))
   await mkdir(places.home, { recursive: true })
   const lock = await takeTurn(places.home)
@@ -63,20 +87,11 @@ export async function pythonTools(name: PythonEnvironment = 'tools'): Promise<Py
   } finally {
     await lock.release()
   }
-  return {
-    run: (tool, args, { folder, env, deadlineMs }) =>
-      runProgram(programIn(places, tool), args, {
-        what: tool,
-        folder: resolve(folder),
-        env: { ...env, HOME: resolve(folder), PYTHONUTF8: '1' },
-        deadlineMs,
-      }),
-  }
 }
 
 /** Two test processes never install at once. */
 async function takeTurn(home: string): Promise<Lock> {
-  const signal = AbortSignal.timeout(pythonToolsDeadlineMs)
+  const signal = AbortSignal.timeout(installDeadlineMs)
   for (;;) {
     const outcome = await acquireLock(join(home, 'lock'))
     if ('lock' in outcome) return outcome.lock
@@ -106,7 +121,7 @@ async function install(places: Places, wanted: string): Promise<void> {
 async function runProgram(
   command: string,
   args: readonly string[],
-  { what, folder, env, deadlineMs }: RunOptions & { readonly what: string },
+  { what, folder, env = {}, deadlineMs }: { what: string; folder: string; env?: Environment; deadlineMs: number },
 ): Promise<string> {
   const logPath = join(folder, `${what}.log`)
   await rm(logPath, { force: true })

@@ -10,6 +10,13 @@ export const listAfter = (records: readonly HistoryRecord[], topic: HistoryRecor
     .map(([, entity]) => summaries[topic](entity))
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
+/** What a program says, one JSON value a line. */
+export const jsonLines = (said: string): Json[] =>
+  said
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Json)
+
 /** A row of a warehouse as the API would serve it: camelCase names, parsed JSON, instants in UTC with milliseconds. */
 export function servedRow(row: Json): Json {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), servedValue(name, value)]))
