@@ -147,10 +147,11 @@ const uncounted: Row[] = [
   ['a long URL', 414, '/forms', () => get(`/forms?titleContains=${'a'.repeat(9_000)}`)],
   ['a URL that is longer still', 414, '/forms', () => get(`/forms?titleContains=${'a'.repeat(40_000)}`)],
   ['long headers', 431, '/forms', () => get('/forms', { headers: { cookie: 'a'.repeat(40_000) } })],
-  ['account keys that are not complete', 503, '/forms', () => withoutAccountKeys('/forms')],
 ]
+/** Who it costs is not known yet. */
+const unjudged: Row = ['account keys that are not complete', 503, '/forms', () => withoutAccountKeys('/forms')]
 
-test.each([...counted, ...uncounted])(
+test.each([...counted, ...uncounted, unjudged])(
   '%s, %i: is as described, private, varies, and has a request id that its log line carries',
   async (_what, status, path, ask) => {
     const answer = await ask()
