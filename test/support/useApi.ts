@@ -18,6 +18,8 @@ type ApiOptions = ReplicaOptions & {
   /** Beyond the names of the replica; the rate limit is out of the way unless it is set here. */
   readonly settings?: Readonly<Record<string, string>>
   readonly nowMs?: () => number
+  /** How long requests wait that prefer to is measured by this. */
+  readonly elapsedMs?: () => number
   /** Puts `elasticsearch` between the API and the real Elasticsearch. */
   readonly hasFaultyElasticsearch?: boolean
 }
@@ -55,7 +57,7 @@ export function useReplica(options: ReplicaOptions = {}) {
 
 /** The API on a replica of its own, for all tests of a file or block. Everything is closed after them, also when a start failed. */
 export function useApi(options: ApiOptions = {}) {
-  const { settings = {}, nowMs, hasFaultyElasticsearch = false } = options
+  const { settings = {}, nowMs, elapsedMs, hasFaultyElasticsearch = false } = options
   let elasticsearch: FaultyElasticsearch | undefined
   let started: TestApi | undefined
   // Jest runs these hooks in this order: the API is closed before its replica.
@@ -74,6 +76,7 @@ export function useApi(options: ApiOptions = {}) {
         ...more,
       },
       ...(nowMs !== undefined && { nowMs }),
+      ...(elapsedMs !== undefined && { elapsedMs }),
     })
   beforeAll(async () => {
     if (hasFaultyElasticsearch) elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
