@@ -85,7 +85,7 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
     ['true'],
     ndjson,
   ],
-])('%s: 400 that says what was sent', async (rule, paths, values, accept) => {
+])('%s: 400 that says what was sent', async (rule, paths, values, accept = 'application/json') => {
   const [name] = rule.split(' ')
   for (const path of paths)
     for (const value of values)
