@@ -16,9 +16,10 @@ export type Making = {
   readonly mayBeMissing?: boolean
   /** The `Link` of a page, for the total of its list. An answer may be kept for queries that differ in what they ignore. */
   linkOf?(totalDocs: number): string | undefined
-  readonly whole?: () => Promise<Rendered>
-  readonly parts?: () => Promise<Streamed>
-}
+} & (
+  | { readonly whole: () => Promise<Rendered>; readonly parts?: () => Promise<Streamed> }
+  | { readonly whole?: undefined; readonly parts: () => Promise<Streamed> }
+)
 
 /** Answers a request: 304 if the client holds the answer, else one that is kept, else one that is made. */
 export async function respond(
@@ -57,12 +58,16 @@ async function keptOrStreamed(
   validators: Validators,
   { whole, parts }: Making,
 ): Promise<Sent | 'not-modified'> {
+  if (whole === undefined) return await streamed(ctx, parts)
   try {
-    if (whole !== undefined) return await keptOrMade(ctx, answers, validators, whole)
+    return await keptOrMade(ctx, answers, validators, whole)
   } catch (error) {
-    if (!(error instanceof LargePage)) throw error
+    if (parts === undefined || !(error instanceof LargePage)) throw error
+    return await streamed(ctx, parts)
   }
-  if (parts === undefined) throw new Error('there is no way to make the answer')
+}
+
+async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Promise<Sent> {
   const compression = compressionFor(ctx)
   const answer = await parts()
   return { ...answer, compression, ...(compression && { body: compressedStream(answer.body, compression) }) }
