@@ -38,6 +38,7 @@ export class ChangeTimes {
     this.#earlierRaisedByMs = changedAtRaisedByMs
   }
 
+  /** `changedAt` (epoch ms) of the next record. */
   next(offset: bigint, appendedAtMs: number): number {
     const isReadBefore = offset < this.#readBefore
     const lowestMs = isReadBefore ? appendedAtMs + this.#earlierRaisedByMs : Math.max(appendedAtMs, this.#watermarkMs)
@@ -51,6 +52,7 @@ export class ChangeTimes {
     this.#latestMs = Math.max(this.#latestMs, watermarkMs)
   }
 
+  /** How far at most `changedAt` of a record was raised above its append time. */
   get changedAtRaisedByMs(): number {
     return this.#changedAtRaisedByMs
   }

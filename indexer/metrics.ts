@@ -30,6 +30,7 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   return {
     records,
     revisionConflicts,
+    /** The processed records of all topics. */
     async recordsByOutcome(): Promise<Readonly<Record<RecordOutcome, number>>> {
       const sums = { indexed: 0, stale: 0, 'dead-letter': 0 }
       for (const { labels, value } of (await records.get()).values) sums[labels.outcome as RecordOutcome] += value

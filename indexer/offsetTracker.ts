@@ -25,6 +25,7 @@ export class OffsetTracker {
   #position: bigint
   #processedAtMs: number | undefined
 
+  /** `start`: the offset at which reading begins. */
   constructor(start: Offset) {
     this.#position = start
   }

@@ -123,6 +123,7 @@ export class Pipeline {
     }
   }
 
+  /** Why each part makes no progress; undefined while it does. */
   blockedReasons() {
     return {
       writer: this.writer.blockedReason() ?? this.#marking.blockedReason(),

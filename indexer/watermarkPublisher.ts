@@ -15,6 +15,7 @@ export type RoundResult = 'continue' | 'displaced' | 'retired'
 
 /** What the publisher reads and writes in Redis, for a generation that readers see. */
 export type PublisherRedis = {
+  /** What the clock of Redis reads (epoch ms). */
   redisTimeMs(): Promise<number>
   /** Stores by how much (ms) `changedAt` of a record exceeds its append time, before the record becomes visible. */
   noteRaised(changedAtRaisedByMs: number): Promise<void>

@@ -128,6 +128,7 @@ export class BulkWriter {
     if (split !== undefined) await this.#afterFailure(tooLarge, batch, split)
   }
 
+  /** Throws a bug. */
   #classify(error: unknown): RequestFailure {
     this.#options.signal.throwIfAborted()
     const failure = classifyRequestError(error)

@@ -28,6 +28,7 @@ export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: D
 /** A rejected record as received, with the reason and the source from its headers. */
 export type DeadLetter = ReturnType<typeof readDeadLetter>
 
+/** Parses a record of the dead-letters topic. */
 export function readDeadLetter({ key, value, headers }: SourceRecord) {
   const header = (name: string): string => String(headers[`${prefix}${name}`] ?? '')
   return {
@@ -39,6 +40,7 @@ export function readDeadLetter({ key, value, headers }: SourceRecord) {
     deadLetteredAt: header('dead-lettered-at'),
     key,
     value,
+    /** The record's own headers. */
     headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(prefix))),
   }
 }
@@ -89,6 +91,7 @@ export class DeadLetterWriter {
     this.#breakers.get(topic)?.observe(false)
   }
 
+  /** Names the topics whose breaker is open; undefined when none is. */
   blockedReason(): string | undefined {
     const open = [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
     return open.length > 0

@@ -4,6 +4,7 @@ import type { CommandTools } from '../engineCommand.ts'
 
 /** What every step of a verification works with. */
 export type Verification = CommandTools & {
+  /** Compares only what belongs to this team. */
   readonly team: TeamId | undefined
   /** Awaited after every small piece of work: leaves readers and writers at least half of every engine. */
   rest(): Promise<void>
