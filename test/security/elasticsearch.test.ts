@@ -162,11 +162,11 @@ async function search(name: string): Promise<void> {
   await probe(replica, signal)
   const list = { ...replica, type: 'forms', teamId: team } as const
   await readDetail(list, 'f1', signal)
-  const snapshot = await openListSnapshot(list, 30_000, signal)
-  await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
+  const snapshot = await openListSnapshot(list, 30_000)
+  await snapshot.countsOf([], (send) => send(signal)).countByTime(undefined, 86_400_000)
   const all = { clause: { match_all: {} }, skip: 0 }
   await snapshot.deletions([], 1, signal)
-  await snapshot.rowsOf((await snapshot.keys([], all, 1, signal)).found, signal)
+  await snapshot.rowsOf(await snapshot.keys([], all, 1, signal), signal)
   await readDetails(list, ['f1' as EntityId], false, signal)
   snapshot.close()
   await searchTeam(list, countOnly, signal)

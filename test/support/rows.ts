@@ -1,5 +1,5 @@
 import type { Clause } from '../../src/api/search/clauses.ts'
-import type { ListCounts } from '../../src/api/search/findPage.ts'
+import type { ListCounts } from '../../src/api/search/findRows.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 
 /** A row of a list that is held in memory, and found as Elasticsearch finds it. */

@@ -17,7 +17,7 @@ type Selection = { readonly list: SearchedList; readonly filter: readonly Clause
 type TimeWindow = { readonly sinceMs: number | undefined; readonly untilMs: number | undefined }
 
 export const maxCounts = 10_000
-/** Fractional offsets and skipped days: the clocks of no zone make so many more or fewer units than that of UTC. */
+/** No time zone, whatever its offsets and skipped days, has so many units more or fewer than UTC. */
 const spareUnits = 10
 /** The clock of the zone at the start of a unit, with its offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
 import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
-import { aliasOf } from '../../core/stores/indices.ts'
 import { isTombstone, largeBytes } from '../../core/stores/renderDocuments.ts'
 import { keysOnly, largeOf, newestFirst } from './clauses.ts'
 import { keysIn, parse, searchTeam } from './hits.ts'
@@ -10,26 +9,14 @@ import { askShard, ElasticsearchUnavailable, overloads, type RunQuery, type Sear
 
 const detailKinds = { forms: 'form-details', submissions: 'submission-details' } as const
 
-/** The error type of a document that is missing in an existing index. */
-const missingDocument = '"type":"resource_not_found_exception"'
-
 /**
  * The detail of an entity as stored; undefined if it was deleted or never was. It is as new as what a search finds: before the refresh,
  * a client could see a change here and miss it in its next answer.
  */
-export async function readDetail(
-  { indexPrefix, send, type, teamId }: SearchedList,
-  id: string,
-  signal: AbortSignal,
-): Promise<Buffer | undefined> {
+export async function readDetail(list: SearchedList, id: string, signal: AbortSignal): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
-  const kind = detailKinds[type]
-  const path = `/${aliasOf(indexPrefix, kind)}/_source/${encodeURIComponent(documentId(teamId, id as EntityId))}`
-  const querystring = { routing: teamId, realtime: false }
-  const { isFound, bytes } = await send({ method: 'GET', path, querystring }, signal)
-  if (isFound) return isTombstone(bytes) ? undefined : bytes
-  if (bytes.includes(missingDocument)) return undefined
-  throw new ElasticsearchUnavailable('missing-index', kind)
+  const [detail] = await readDetails(list, [id as EntityId], false, signal)
+  return detail instanceof Buffer ? detail : undefined
 }
 
 /** The stored detail of an entity as raw bytes, or why there is none. */

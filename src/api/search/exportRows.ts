@@ -2,9 +2,9 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EntityId } from '../../core/model/ids.ts'
 import { largeBytes } from '../../core/stores/renderDocuments.ts'
-import { type Clause, createdWithin, deletedOfTeam, type Filters, ofTeam, type TimeSpan } from './clauses.ts'
+import { type Clause, deletedOfTeam, type Filters, ofTeam } from './clauses.ts'
 import { type Detail, readDetails, weighDetails } from './details.ts'
-import { longestStepMs, type TimeStep } from './findPage.ts'
+import { walkRows } from './findRows.ts'
 import { mostBytesOf, type RowKey, totalOf } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
@@ -48,7 +48,7 @@ type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
  */
 export async function* exportList(list: SearchedList, content: ExportContent, runQuery: RunQuery): Rows {
   const { filters, view, deletions } = content
-  const snapshot = await runQuery((signal) => openListSnapshot(list, exportLifeMs, signal))
+  const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
   try {
     if (view === 'full') {
       const keys = walkList(snapshot, filters, maxWeighedKeys, runQuery)
@@ -68,7 +68,7 @@ export async function* exportPage(
   request: PageRequest,
   runQuery: RunQuery,
 ): AsyncGenerator<RowsFound, void, undefined> {
-  const snapshot = await runQuery((signal) => openListSnapshot(list, exportLifeMs, signal))
+  const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
   try {
     const { total, keys } = await firstFound(filters, (filter) =>
       runQuery((signal) => findPageKeys(snapshot, filter, request, signal)),
@@ -84,55 +84,20 @@ export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
 /**
  * The keys of all rows of the first filter that finds any, newest first, at most `limit` at once. Rejects also if there are fewer rows than
- * were counted. Elasticsearch collects all rows that a search matches, also those before the one that it goes on after. So each search is
- * of a window of created time that holds about `limit` rows. Rows of one millisecond are collected again for each of their pages.
+ * were counted.
  */
 export async function* walkList(snapshot: WalkedSnapshot, filters: Filters, limit: number, runQuery: RunQuery): Keys {
   for (const filter of filters) {
-    const steps = await runQuery((signal) => snapshot.countsOf(filter, signal).countByTime(undefined, longestStepMs))
-    for (const span of spansOf(steps, limit)) yield* walkSpan(snapshot, filter, span, limit, runQuery)
-    if (steps.length > 0) return
+    let isFound = false
+    for await (const { clause, count } of walkRows(snapshot.countsOf(filter, runQuery), limit)) {
+      const keys = await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal))
+      if (keys.length !== count)
+        throw new ElasticsearchUnavailable('partial', `${keys.length} rows were found of ${count}`)
+      isFound = true
+      yield keys
+    }
+    if (isFound) return
   }
-}
-
-type CountedSpan = TimeSpan & { readonly count: number }
-
-/** The same as few spans: neighbouring steps that have no more than `limit` rows together are one. */
-function spansOf(steps: readonly TimeStep[], limit: number): readonly CountedSpan[] {
-  const spans: CountedSpan[] = []
-  for (const { startMs, count } of steps) {
-    const last = spans.at(-1)
-    const isJoined = last !== undefined && last.count + count <= limit
-    if (isJoined) spans[spans.length - 1] = { ...last, fromMs: startMs, count: last.count + count }
-    else spans.push({ fromMs: startMs, toMs: startMs + longestStepMs - 1, count })
-  }
-  return spans
-}
-
-async function* walkSpan(
-  snapshot: WalkedSnapshot,
-  filter: readonly Clause[],
-  { fromMs: oldestMs, toMs: newestMs, count }: CountedSpan,
-  limit: number,
-  runQuery: RunQuery,
-): Keys {
-  let [left, toMs, after] = [count, newestMs, undefined as SortValues | undefined]
-  let density = 0
-  while (left > 0 && toMs >= oldestMs) {
-    // As long as if the rows of the span were spread evenly, or shorter where the window before held more.
-    const windowMs = Math.min(((newestMs - oldestMs) * limit) / count, limit / density)
-    const window = { fromMs: Math.max(oldestMs, Math.ceil(toMs - windowMs)), toMs }
-    const range = { clause: createdWithin(window), skip: 0 }
-    const { found, last, total } = await runQuery((signal) => snapshot.keys(filter, range, limit, signal, after))
-    density = totalOf({ total }) / (toMs - window.fromMs + 1)
-    const oldest = found.at(-1)
-    const isFull = oldest !== undefined && found.length === limit
-    // A position begins with the created time.
-    ;[toMs, after] = isFull ? [Date.parse(oldest.position.split('|')[0] ?? ''), last] : [window.fromMs - 1, undefined]
-    left -= found.length
-    if (found.length > 0) yield found
-  }
-  if (left !== 0) throw new ElasticsearchUnavailable('partial', `${left} rows of ${count} are missing`)
 }
 
 type KeyPages = Keys | Iterable<readonly RowKey[]>
@@ -143,7 +108,7 @@ const readRows = (snapshot: ListSnapshot, pages: KeyPages, runQuery: RunQuery): 
 /** The size that a part is meant to have, and that it may have if all of its rows are as large as they may be. */
 const [partBytes, mostPartBytes] = [512 * 1024, 4 * 1024 * 1024]
 const firstRows = 100
-/** Rows that are not large have `mostPartBytes` together. */
+/** So many rows that are not large have at most `mostPartBytes` together. */
 const maxRows = mostPartBytes / largeBytes
 
 /**

@@ -32,7 +32,7 @@ const answerSchema = z.object({
 
 export type SearchAnswer = Pick<z.output<typeof answerSchema>, 'aggregations' | 'pit_id'> & {
   readonly hits: z.output<typeof answerSchema>['hits']['hits']
-  /** Those of rows that were asked for, byte for byte as they were stored. */
+  /** The summaries of the hits, if the search asked for them, byte for byte as they were stored. */
   readonly summaries: readonly Buffer[]
   /** Undefined unless the search asked for an exact total. */
   readonly total: number | undefined
@@ -64,7 +64,7 @@ export function readAnswer(bytes: Buffer): SearchAnswer {
   return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
 }
 
-/** One summary for each hit. These functions throw `ElasticsearchUnavailable` for an answer to another question. */
+/** One summary for each hit. Like `totalOf`, throws `ElasticsearchUnavailable` if the answer lacks it. */
 export function rowsIn({ hits, summaries }: SearchAnswer): readonly Buffer[] {
   if (summaries.length === hits.length) return summaries
   throw new ElasticsearchUnavailable('partial', 'a hit has no summary')

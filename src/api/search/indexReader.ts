@@ -29,8 +29,7 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number) =>
 
 const lifeMs = 30_000
 
-/** `users`: reads in progress, and the cache; the last one closes the snapshot. */
-type Kept = Versioned & { readonly snapshot: ListSnapshot; users: number }
+type Kept = { readonly version: ListVersion; readonly opening: Promise<ListSnapshot>; forget(): void }
 
 /**
  * Reads from snapshots that are kept while their lists have the same versions, so that later pages reuse their counts. A version is replaced after the refresh
@@ -38,38 +37,36 @@ type Kept = Versioned & { readonly snapshot: ListSnapshot; users: number }
  * Without a version, each read has a snapshot of its own.
  */
 function keepSnapshots() {
-  const release = (entry: Kept): void => {
-    entry.users--
-    if (entry.users === 0) entry.snapshot.close()
+  const dispose = ({ opening }: Kept): void => {
+    opening.then((snapshot) => snapshot.close()).catch(() => undefined)
   }
   // A snapshot close to the end of its keep-alive is not used any more.
-  const kept = new LRUCache<TeamList, Kept>({ max: 64, ttl: lifeMs / 2, updateAgeOnGet: true, dispose: release })
-  return async <T>(
-    list: SearchedList & Versioned,
-    read: (snapshot: ListSnapshot) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> => {
-    const { version } = list
+  const kept = new LRUCache<TeamList, Kept>({ max: 64, ttl: lifeMs / 2, updateAgeOnGet: true, dispose })
+  const keep = (list: SearchedList, version: ListVersion): Kept => {
     const name = teamList(list.type, list.teamId)
-    const readNew = async () => {
-      const snapshot = await openListSnapshot(list, lifeMs, signal)
-      const entry: Kept = { version, snapshot, users: version === null ? 1 : 2 }
-      if (version !== null) kept.set(name, entry)
-      return await read(entry.snapshot).finally(() => release(entry))
-    }
     const known = kept.get(name)
-    if (known === undefined || known.version !== version) return await readNew()
-    known.users++
-    try {
-      return await read(known.snapshot)
-    } catch (error) {
-      // It may be missing in Elasticsearch: its index was closed, or a node restarted.
-      if (!(error instanceof ElasticsearchUnavailable) || error.reason !== 'missing-snapshot') throw error
-      if (kept.peek(name) === known) kept.delete(name)
-      return await readNew()
-    } finally {
-      release(known)
+    if (known?.version === version) return known
+    const forget = (): void => {
+      if (kept.peek(name) === opened) kept.delete(name)
     }
+    const opened: Kept = { version, opening: openListSnapshot(list, lifeMs), forget }
+    opened.opening.catch(forget)
+    kept.set(name, opened)
+    return opened
+  }
+  return async <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>): Promise<T> => {
+    if (list.version !== null) {
+      const { opening, forget } = keep(list, list.version)
+      try {
+        return await read(await opening)
+      } catch (error) {
+        // Another version has taken its place and closed it, its index was closed, or a node restarted.
+        if (!(error instanceof ElasticsearchUnavailable) || error.reason !== 'missing-snapshot') throw error
+        forget()
+      }
+    }
+    const own = await openListSnapshot(list, lifeMs)
+    return await read(own).finally(() => own.close())
   }
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { type Clause, createdWithin, deletedOfTeam, keysOnly, newestFirst, ofTeam, oldestFirst } from './clauses.ts'
-import type { KeyRange, ListCounts } from './findPage.ts'
+import type { KeyRange, ListCounts } from './findRows.ts'
 import {
   aggregationsIn,
   entityIdsIn,
@@ -12,42 +12,32 @@ import {
   type SearchAnswer,
   type SearchBody,
 } from './hits.ts'
-import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
+import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
-/** Of opening and of closing a snapshot. */
+/** For the request that opens a snapshot, and for the one that closes it. */
 const deadlineMs = 5_000
 
 /** The sort values of a hit, after which a search is continued. */
 export type SortValues = readonly unknown[]
 
-/** Some hits of a search in its order, the sort values of the last one, and how many the search has in all, if it counts. */
-type Found<Hit> = {
-  readonly found: readonly Hit[]
-  readonly last: SortValues | undefined
-  readonly total: number | undefined
-}
-
 /** A team's list at one moment: every search of the snapshot sees the same refresh, whatever is written meanwhile. */
 export type ListSnapshot = ReturnType<typeof listSnapshot>
 
-/** Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. */
-export async function openListSnapshot(list: SearchedList, lifeMs: number, signal: AbortSignal): Promise<ListSnapshot> {
+/**
+ * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. Not aborted with the caller: without the
+ * response, the id to close would be lost.
+ */
+export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
   const opening = AbortSignal.timeout(deadlineMs)
   const bytes = await askShard(list, list.type, { api: '_pit', querystring: { keep_alive } }, opening)
   const { id } = JSON.parse(bytes.toString()) as { id: string }
-  const snapshot = listSnapshot(list, { id, keep_alive })
-  // The opening request is not aborted with the caller: without its response the id to close would be lost.
-  if (!signal.aborted) return snapshot
-  snapshot.close()
-  throw new ElasticsearchUnavailable('deadline', 'the caller aborted while the snapshot was opened')
+  return listSnapshot(list, { id, keep_alive })
 }
-
-let snapshots = 0
 
 function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: string }) {
   const { type, teamId } = list
-  const number = ++snapshots
+  const counted = countsOfSnapshot()
   let pit = opened
   const send = async (body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> => {
     const request = { method: 'POST', path: '/_search', querystring: {}, body: { pit, ...body } } as const
@@ -62,25 +52,20 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
     send({ query: ofTeam(teamId, filter), ...body }, signal)
   return {
     /** Counts the rows that match a filter. */
-    countsOf: (filter: readonly Clause[], signal: AbortSignal): ListCounts =>
-      listCounts(JSON.stringify([number, filter]), (clauses, body) => search([...filter, ...clauses], body, signal)),
+    countsOf: (filter: readonly Clause[], runQuery: RunQuery): ListCounts =>
+      listCounts(counted, JSON.stringify(filter), (clauses, body) =>
+        runQuery((signal) => search([...filter, ...clauses], body, signal)),
+      ),
 
     /** Up to `limit` rows of a range that match a filter, each a `summary` as raw bytes. */
     async rows(filter: readonly Clause[], { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
       return rowsIn(await search([...filter, clause], { ...inOrder, from: skip, size: limit }, signal))
     },
 
-    /** The keys of the same rows, or of those after `after`, without reading any document; `total` is that of the range. */
-    async keys(
-      filter: readonly Clause[],
-      { clause, skip }: KeyRange,
-      limit: number,
-      signal: AbortSignal,
-      after?: SortValues,
-    ): Promise<Found<RowKey>> {
-      const from = after === undefined ? { from: skip } : { search_after: after }
-      const body = { ...inOrder, ...keysOnly('summary'), ...from, size: limit }
-      return foundIn(await search([...filter, clause], body, signal), (answer) => keysIn(answer, 'summary'))
+    /** The keys of the same rows, without reading any document. */
+    async keys(filter: readonly Clause[], { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
+      const body = { ...inOrder, ...keysOnly('summary'), from: skip, size: limit }
+      return keysIn(await search([...filter, clause], body, signal), 'summary')
     },
 
     /** The rows of these keys, newest first as they are. */
@@ -91,15 +76,20 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
       throw new ElasticsearchUnavailable('partial', `${rows.length} rows of ${keys.length}`)
     },
 
-    /** Up to `limit` deleted entities whose tombstones match a filter, in no order; those after `after` are not counted again. */
+    /**
+     * Up to `limit` deleted entities whose tombstones match a filter, in no order: the first ones with the `total` of all, or those after `after`,
+     * the `last` sort values of the ones before.
+     */
     async deletions(filter: readonly Clause[], limit: number, signal: AbortSignal, after?: SortValues) {
       const query = deletedOfTeam(teamId, filter)
       const next = after === undefined ? { track_total_hits: true } : { track_total_hits: false, search_after: after }
       const body = { query, sort: ['_shard_doc'], ...next, size: limit, _source: false }
-      return foundIn(await send(body, signal), entityIdsIn)
+      const answer = await send(body, signal)
+      const last: SortValues | undefined = answer.hits.at(-1)?.sort
+      return { found: entityIdsIn(answer), last, total: answer.total }
     },
 
-    /** Elasticsearch closes it after `keep_alive` otherwise. */
+    /** Closes the snapshot before its `keep_alive` is over. Never fails. */
     close(): void {
       const request = { method: 'DELETE', path: '/_pit', querystring: {}, body: { id: pit.id } } as const
       list.send(request, AbortSignal.timeout(deadlineMs)).catch(() => undefined)
@@ -109,12 +99,6 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
 
 /** With the total: without it Elasticsearch tries to skip non-competitive hits of a snapshot, which takes longer than collecting a range. */
 const inOrder = { sort: newestFirst, track_total_hits: true }
-
-const foundIn = <Hit>(answer: SearchAnswer, hitsIn: (answer: SearchAnswer) => readonly Hit[]): Found<Hit> => ({
-  found: hitsIn(answer),
-  last: answer.hits.at(-1)?.sort,
-  total: answer.total,
-})
 
 const bucketsSchema = z.object({
   counts: z.object({ buckets: z.array(z.object({ key: z.int().default(0), doc_count: z.int() })) }),
@@ -128,14 +112,16 @@ type Counted = Awaited<ReturnType<ListCounts[keyof ListCounts]>>
 
 /** The estimated size of one count; a character of its question takes two bytes. */
 const bytesPerCount = 64
-/** What was counted in snapshots of this process: the next page of one asks the same again. */
-const counted = new LRUCache<string, Counted>({
-  maxSize: 16 * 1024 * 1024,
-  sizeCalculation: (counts, question) => 2 * question.length + bytesPerCount * (counts.length + 1),
-})
+/** What was counted in a snapshot: the next page of it asks the same again. */
+const countsOfSnapshot = () =>
+  new LRUCache<string, Counted>({
+    maxSize: 512 * 1024,
+    sizeCalculation: (counts, question) => 2 * question.length + bytesPerCount * (counts.length + 1),
+  })
 
-/** Counts by searches of one list in one snapshot, which are remembered under `name`. */
+/** Counts by searches of one list in one snapshot, which are remembered in `counted` under `name`. */
 function listCounts(
+  counted: ReturnType<typeof countsOfSnapshot>,
   name: string,
   search: (clauses: readonly Clause[], body: SearchBody) => Promise<SearchAnswer>,
 ): ListCounts {

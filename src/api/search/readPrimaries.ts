@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { List, TeamId } from '../../core/model/ids.ts'
+import type { List } from '../../core/model/ids.ts'
 import type { Instant } from '../../core/model/instant.ts'
-import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from './searchClient.ts'
+
+type Shard = NonNullable<SearchRequest['shard']>
 
 /** Whether no write to a list is under way, and the watermark. */
 type ReadFreshness = (list: List) => Promise<{ readonly isSettled: boolean; readonly watermark: Instant | null }>
@@ -41,33 +43,31 @@ const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([])
 export function readPrimaries(client: SearchClient, readFreshness: ReadFreshness, nowMs: () => number): SearchClient {
   const readFrom = new LRUCache<string, ReadFrom>({ max: maxLists })
 
-  const showsAll = async (alias: string, teamId: TeamId, sinceMs: number): Promise<boolean> => {
-    const type = /-forms?(-details)?$/.test(alias) ? 'forms' : 'submissions'
-    const { isSettled, watermark } = await readFreshness({ type, teamId })
+  const showsAll = async (list: List, sinceMs: number): Promise<boolean> => {
+    const { isSettled, watermark } = await readFreshness(list)
     return isSettled || (watermark !== null && Date.parse(watermark) > sinceMs + allowedSkewMs)
   }
-  const mayRead = async (alias: string, teamId: TeamId, { id, index }: Primary): Promise<boolean> => {
-    const name = `${alias} ${teamId}`
+  const mayRead = async (shard: Shard, { id, index }: Primary): Promise<boolean> => {
+    const name = `${shard.alias} ${shard.teamId}`
     const before = readFrom.get(name)
     if (before?.id === id) return true
     // Another index serves only once it shows all that the one before has shown: the rebuild sees to that.
     if (before?.index === index) {
       const next = before.next?.id === id ? before.next : { id, sinceMs: nowMs() }
       readFrom.set(name, { ...before, next })
-      if (!(await showsAll(alias, teamId, next.sinceMs)) && nowMs() - next.sinceMs < maxFenceMs) return false
+      if (!(await showsAll(shard, next.sinceMs)) && nowMs() - next.sinceMs < maxFenceMs) return false
     }
     readFrom.set(name, { id, index })
     return true
   }
   const send: SearchClient['send'] = async (request, signal) => {
-    const { path, querystring } = request
-    if (querystring['routing'] === undefined) return await client.send(request, signal)
-    const [alias, teamId] = [path.split('/')[1] ?? '', String(querystring['routing']) as TeamId]
+    const { shard, querystring } = request
+    if (shard === undefined) return await client.send(request, signal)
     for (;;) {
-      const primary = await findPrimary(client, alias, teamId, signal)
+      const primary = await findPrimary(client, shard, signal)
       // Without an index or a primary, Elasticsearch says what is missing.
       if (primary === undefined) return await client.send(request, signal)
-      if (await mayRead(alias, teamId, primary)) {
+      if (await mayRead(shard, primary)) {
         const preference = `_only_nodes:${primary.node}`
         const answer = client.send({ ...request, querystring: { ...querystring, preference } }, signal)
         const found = await answer.catch(undefinedWithoutCopy)
@@ -89,8 +89,7 @@ function undefinedWithoutCopy(error: unknown): undefined {
 /** The primary of a team's shard as the master knows it; undefined if there is none. */
 async function findPrimary(
   client: SearchClient,
-  alias: string,
-  teamId: TeamId,
+  { alias, teamId }: Shard,
   signal: AbortSignal,
 ): Promise<Primary | undefined> {
   const querystring = {

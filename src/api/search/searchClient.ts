@@ -7,9 +7,10 @@ import { aliasOf, type DocumentKind } from '../../core/stores/indices.ts'
 export type SearchRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
-  /** `routing` sends a request to the shard of a team, there to its primary (`readPrimaries.ts`). */
   readonly querystring: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
+  /** The list, and the alias of its index, whose shard is asked: on its primary (`readPrimaries.ts`). Undefined for any other request. */
+  readonly shard?: List & { readonly alias: string }
 }
 
 export type SearchClient = {
@@ -65,15 +66,16 @@ export class InvalidSearch extends Error {
 
 /** Asks the index that serves a kind of documents, on the shard of the team. */
 export async function askShard(
-  { indexPrefix, send, teamId }: SearchedList,
+  { indexPrefix, send, type, teamId }: SearchedList,
   kind: DocumentKind,
   request: { readonly api: string } & Pick<SearchRequest, 'querystring' | 'body'>,
   signal: AbortSignal,
 ): Promise<Buffer> {
   const { api, querystring, ...others } = request
-  const path = `/${aliasOf(indexPrefix, kind)}/${api}`
+  const shard = { type, teamId, alias: aliasOf(indexPrefix, kind) }
+  const path = `/${shard.alias}/${api}`
   const { isFound, bytes } = await send(
-    { method: 'POST', path, querystring: { routing: teamId, ...querystring }, ...others },
+    { method: 'POST', path, querystring: { routing: teamId, ...querystring }, shard, ...others },
     signal,
   )
   if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
@@ -86,9 +88,9 @@ const requestTimeoutMs = 4_000
 /** Sends requests through a client that returns raw bytes. */
 export const openSearchClient = (client: Client, indexPrefix: string): SearchClient => ({
   indexPrefix,
-  send: async (request, signal) => {
+  send: async ({ shard: _known, ...request }, signal) => {
     const { statusCode, body } = await client.transport
-      .request<RawBody>({ ...request }, { signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true })
+      .request<RawBody>(request, { signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true })
       .catch((error: unknown) => {
         throw classifyClientError(error)
       })

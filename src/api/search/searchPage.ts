@@ -1,5 +1,5 @@
 import { type Clause, countOnly, type Filters, newestFirst, ofTeam } from './clauses.ts'
-import { findPage } from './findPage.ts'
+import { findPage } from './findRows.ts'
 import { mostBytesOf, type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
@@ -32,7 +32,7 @@ export function searchPage(
   const isDeep = offsetOf(request) >= list.deepPageFrom
   return firstFound(filters, (filter) =>
     isDeep || hasLarge
-      ? list.readSnapshot(list, (snapshot) => deepPage(snapshot, filter, request, hasLarge, signal), signal)
+      ? list.readSnapshot(list, (snapshot) => deepPage(snapshot, filter, request, hasLarge, signal))
       : shallowPage(list, filter, request, signal),
   )
 }
@@ -91,7 +91,7 @@ async function deepPage(
   signal: AbortSignal,
 ): Promise<RowsFound> {
   if (!hasLarge) {
-    const { total, range } = await findPage(snapshot.countsOf(filter, signal), offsetOf(request), request.limit)
+    const { total, range } = await rangeOf(snapshot, filter, request, signal)
     return { total, rows: range === undefined ? [] : await snapshot.rows(filter, range, request.limit, signal) }
   }
   const { total, keys } = await findPageKeys(snapshot, filter, request, signal)
@@ -106,11 +106,18 @@ export async function findPageKeys(
   request: PageRequest,
   signal: AbortSignal,
 ): Promise<{ readonly total: number; readonly keys: readonly RowKey[] }> {
-  const { total, range } = await findPage(snapshot.countsOf(filter, signal), offsetOf(request), request.limit)
-  const keys = range === undefined ? [] : (await snapshot.keys(filter, range, request.limit, signal)).found
+  const { total, range } = await rangeOf(snapshot, filter, request, signal)
+  const keys = range === undefined ? [] : await snapshot.keys(filter, range, request.limit, signal)
   if (keys.length === rowsOn(request, total)) return { total, keys }
   throw new ElasticsearchUnavailable('partial', `${keys.length} rows on a page of ${total}`)
 }
+
+const rangeOf = (snapshot: ListSnapshot, filter: readonly Clause[], request: PageRequest, signal: AbortSignal) =>
+  findPage(
+    snapshot.countsOf(filter, (send) => send(signal)),
+    offsetOf(request),
+    request.limit,
+  )
 
 /** Renders the list envelope; rows are copied byte for byte. */
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound): Buffer =>

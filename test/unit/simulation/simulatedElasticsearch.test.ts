@@ -157,7 +157,7 @@ test('an answer may be lost when the work is done', async () => {
 })
 
 test('a snapshot ends with its keep-alive, or with the copy that holds it', async () => {
-  const open = () => openListSnapshot(list(), 1_000, signal)
+  const open = () => openListSnapshot(list(), 1_000)
   const read = (snapshot: Awaited<ReturnType<typeof open>>) => snapshot.deletions([], 1, signal)
   const first = await open()
   await read(first)

@@ -11,56 +11,6 @@ import { askedList, searchAnswer } from '../../../support/askedList.ts'
 const { signal } = new AbortController()
 
 const answering = (text: string, isFound = true) => askedList(() => ({ isFound, text }))
-const missing = (type: string): string => `{"error":{"root_cause":[],"type":"${type}"},"status":404}`
-
-describe('readDetail', () => {
-  test('asks for the one document of the team, percent-encoded, as the last refresh shows it', async () => {
-    const { list, asked } = answering('{}')
-    await readDetail(list, 'a:b', signal)
-    expect(asked).toEqual([
-      {
-        method: 'GET',
-        path: '/tidemark-form-details/_source/team-1%2Fa%3Ab',
-        querystring: { routing: 'team-1', realtime: false },
-      },
-    ])
-  })
-
-  test('gives the source byte for byte', async () => {
-    const source = '{ "10":1, "2":1.50, "x":"\\u00e9" }'
-    const read = await readDetail(answering(source).list, 'a', signal)
-    expect(String(read)).toBe(source)
-  })
-
-  test('gives nothing for a missing or deleted document', async () => {
-    const answers = [
-      answering(missing('resource_not_found_exception'), false),
-      answering('{"tombstone":{"teamId":"team:1"}}'),
-    ]
-    for (const { list } of answers) expect(await readDetail(list, 'a', signal)).toBeUndefined()
-  })
-
-  test.each([missing('index_not_found_exception'), '', '<html>'])(
-    'a missing index is an outage, not a missing document: %p',
-    async (text) => {
-      const { list } = answering(text, false)
-      const reading = readDetail(list, 'a', signal)
-      await expect(reading).rejects.toMatchObject({ reason: 'missing-index' })
-    },
-  )
-
-  test('does not ask for what cannot be an id', async () => {
-    const malformed = fc.string({ unit: 'binary' }).filter((id) => !/^[A-Za-z0-9._:-]{1,128}$/.test(id))
-    await fc.assert(
-      fc.asyncProperty(malformed, async (id) => {
-        const { list, asked } = answering('{}')
-        expect(await readDetail(list, id, signal)).toBeUndefined()
-        expect(asked).toEqual([])
-      }),
-    )
-  })
-})
-
 describe('a form', () => {
   const form = '{"id":"a","10":1.50,"2":{"fields":1},"fields":[{"report":1}],"report":{"x":1E2}}'
 
@@ -87,6 +37,24 @@ const found = (id: string, source: string): string =>
   envelope(id, `"_version":3,"_seq_no":1,"_primary_term":1,"_routing":"team-1","found":true,"_source":${source}`)
 const answerOf = (...documents: string[]): string => `{"docs":[${documents.join(',')}]}`
 const texts = (details: readonly Detail[]): string[] => details.map(String)
+
+describe('readDetail', () => {
+  test('gives nothing for a missing or deleted document', async () => {
+    const answers = [envelope('a', '"found":false'), found('a', '{"tombstone":{"teamId":"team:1"}}')]
+    for (const each of answers) expect(await readDetail(answering(answerOf(each)).list, 'a', signal)).toBeUndefined()
+  })
+
+  test('does not ask for what cannot be an id', async () => {
+    const malformed = fc.string({ unit: 'binary' }).filter((id) => !/^[A-Za-z0-9._:-]{1,128}$/.test(id))
+    await fc.assert(
+      fc.asyncProperty(malformed, async (id) => {
+        const { list, asked } = answering('{}')
+        expect(await readDetail(list, id, signal)).toBeUndefined()
+        expect(asked).toEqual([])
+      }),
+    )
+  })
+})
 
 test('sources come back byte for byte, in the order of the ids, whatever they hold', async () => {
   const envelopes = ['{"_index":"', '"},{"_index":"p","_id":"team-1/b","found":false}', ',"_source":', '{"docs":[']

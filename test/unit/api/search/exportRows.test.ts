@@ -106,13 +106,11 @@ function snapshotOf(rows: readonly Row[], collected: number[] = []): WalkedSnaps
   const inOrder = newestFirst(rows)
   return {
     countsOf: () => countsOf(rows),
-    keys: async (_filter, { clause }, limit, _signal, after) => {
+    keys: async (_filter, { clause, skip }, limit) => {
       const found = inOrder.filter((row) => finds(clause, row))
       collected.push(found.length)
-      const from = after === undefined ? 0 : found.findIndex((row) => positionOf(row) === after[0]) + 1
-      const page = found.slice(from, from + limit)
-      const keys = page.map((row) => ({ position: positionOf(row), id: row.id as EntityId, bytes: undefined }))
-      return { found: keys, last: keys.length === 0 ? undefined : [keys.at(-1)?.position], total: found.length }
+      const page = found.slice(skip, skip + limit)
+      return page.map((row) => ({ position: positionOf(row), id: row.id as EntityId, bytes: undefined }))
     },
   }
 }

@@ -10,10 +10,11 @@ import { toInstant } from '../../../../src/core/model/instant.ts'
 
 const { signal } = new AbortController()
 const team = 'team-1' as TeamId
-const search = (index = 'x-forms'): SearchRequest => ({
+const search = (): SearchRequest => ({
   method: 'POST',
-  path: `/${index}/_search`,
+  path: '/x-forms/_search',
   querystring: { routing: team },
+  shard: { type: 'forms', teamId: team, alias: 'x-forms' },
 })
 
 /** A cluster whose primaries are on a node; it answers with where it was asked. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { findPage, type KeyRange, type ListCounts } from '../../../../src/api/search/findPage.ts'
+import { findPage, type KeyRange, type ListCounts } from '../../../../src/api/search/findRows.ts'
 import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
 const rowsIn = (rows: readonly Row[], range: KeyRange | undefined): Row[] => {
