@@ -1,16 +1,16 @@
 import type { ServerResponse } from 'node:http'
 import type { TeamId } from '../core/model/ids.ts'
-import type { ApiMiddleware, ApiState } from './context.ts'
+import type { ApiMiddleware } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
 import { FairQueue, type NotAdmitted, type Release } from './fairQueue.ts'
 
 /** Concurrent requests of one process, authenticated or not. */
 const maxRequests = 8_192
-/** Concurrent authenticated requests, in total and of one team. Each may hold an answer in memory that its client has not read. */
-const maxAuthenticated = { maxRunning: 1_024, maxRunningPerTenant: 512 }
+/** Concurrent authenticated requests, in total and of one team. Each may hold an answer in memory that its client has not read; about half may wait. */
+const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 const retryAfterSeconds = 2
 
-/** The permit, or 429 if the team's own requests leave no room, else 503. */
+/** Returns the permit. Throws 429 if the team's own requests leave no room, else 503. */
 export function granted(permit: Release | NotAdmitted, ofWhat: string): Release {
   if (permit === 'own-share')
     throw apiError('rate_limited', `too many ${ofWhat} of the team are running; retry when one has ended`, {
@@ -21,7 +21,7 @@ export function granted(permit: Release | NotAdmitted, ofWhat: string): Release 
   return permit
 }
 
-/** Calls `listener` when the response is closed; at once if it is closed already, because a client may disconnect early. */
+/** Calls `listener` once the response is closed: at once if the client has disconnected before. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed) listener()
   else response.once('close', listener)
@@ -48,24 +48,12 @@ export function admitRequests(): ApiMiddleware {
   }
 }
 
-/**
- * Refuses a team's request while too many of the team are in progress, so that one team leaves capacity for the others. The request returns
- * its permit while it waits for a change.
- */
+/** Refuses a team's request while too many of the team are in progress, so that one team leaves capacity for the others. */
 export function createTeamAdmission() {
   const queue = new FairQueue(maxAuthenticated)
-  return (ctx: { readonly res: ServerResponse; readonly state: Pick<ApiState, 'permit'> }, teamId: TeamId): void => {
-    const acquired = queue.acquireNow(teamId)
-    if (typeof acquired === 'string') throw unavailable('capacity', new Error('too many requests of one team'))
-    let release: Release | undefined = acquired
-    const pause = (): void => {
-      release?.()
-      release = undefined
-    }
-    const resume = (): void => {
-      if (!ctx.res.closed) release ??= queue.takeBack(teamId)
-    }
-    whenClosed(ctx.res, pause)
-    ctx.state.permit = { pause, resume }
+  return (response: ServerResponse, teamId: TeamId): void => {
+    const permit = queue.acquireNow(teamId)
+    if (typeof permit === 'string') throw unavailable('capacity', new Error('too many requests of one team'))
+    whenClosed(response, permit)
   }
 }

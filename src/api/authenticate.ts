@@ -40,7 +40,7 @@ export function authenticate(
     recordUse(found)
     // The limit first, so that a refusal for want of capacity tells it, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
-    admitTeam(ctx, found.teamId)
+    admitTeam(ctx.res, found.teamId)
     Object.assign(ctx.state, { freshness })
     return next()
   }
@@ -58,7 +58,7 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
     })
 }
 
-/** Judges the key of a request again after a wait, and sets the freshness of now in the state. Counts no request. */
+/** Judges the key of a request again after a wait, and updates the freshness in the state. Counts no request. */
 export const createRecheck =
   (keys: LookUp, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {

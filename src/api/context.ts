@@ -9,14 +9,10 @@ import type { AnswerCache } from './answerCache.ts'
 import type { IndexReader } from './search/indexReader.ts'
 import type { RunQuery } from './search/searchClient.ts'
 
-/** A request's part of its team's share; `resume` takes it back whatever the limit. */
-type Permit = { pause(): void; resume(): void }
-
 /** The state of every request; `holder` is set once its key is accepted. */
 export type ApiState = {
   requestId: string
   holder?: KeyHolder
-  permit?: Permit
   /** How long the request was held because it prefers to wait; undefined when it does not. */
   waited?: Stopwatch
 }
@@ -24,10 +20,9 @@ export type ApiState = {
 /** The state of an authenticated request. */
 export type RouteState = ApiState & {
   holder: KeyHolder
-  permit: Permit
   freshness: Freshness
   runQuery: RunQuery
-  /** The same for what is sent part by part, with more time to wait for the team's turn. */
+  /** Like `runQuery`, for answers in parts: waits longer for the team's turn. */
   runPart: RunQuery
   /** Waits until the team may hold so many bytes more in whole answers; they are held until the response is closed. */
   holdAnswer: (bytes: number) => Promise<void>
@@ -54,12 +49,12 @@ export type StartStream = (
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
 /**
- * What a list by time of change has for a request: only what the client's own answer holds, nothing, rows that the client may have because no
- * later watermark than the one from which it asks is published (`unpromised`), or anything else.
+ * What a window of changes has for a request: only what the client's own answer holds (`held`); nothing; rows that the client may have, because no
+ * watermark later than the one from which it asks is published (`unpromised`); or anything else (`promised`).
  */
 export type News = 'held' | 'none' | 'unpromised' | 'promised'
 
-/** Holds a request that prefers to wait until its list has news for it; afterwards the freshness is that of now. */
+/** Holds a request that prefers to wait until its list has news for it, and updates the freshness in the state. */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, readNews: () => Promise<News>) => Promise<void>
 
 /** What the routes need besides the request. */

@@ -58,9 +58,6 @@ export class FairQueue {
     return this.#running + 1 > this.#bounds.maxRunning ? 'full' : this.#take(name, tenant, 1)
   }
 
-  /** A permit beyond all bounds, for a tenant that has returned one only for a while. */
-  takeBack = (name: string): Release => this.#take(name, this.#tenantOf(name), 1)
-
   /** The part of all room, and of each tenant's, that is given away, at most 1. */
   get share(): number {
     return this.#share

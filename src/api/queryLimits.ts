@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { disconnectionOf, granted, whenClosed } from './admission.ts'
 import type { RouteMiddleware } from './context.ts'
 import { unavailable } from './errors.ts'
@@ -9,7 +10,7 @@ const mebibyte = 1024 * 1024
 const smallestBytes = 0.5 * mebibyte
 /** How long a query may wait for its turn, and how long that and all its attempts may take. */
 const ofPages = { maxWaitMs: 2_000, deadlineMs: 5_000 }
-/** Nobody looks at an export while it comes, and what has begun must not break off because its team asks for much. */
+/** Nobody watches an export arrive, and one that has begun must not break off because its team asks for much. */
 const ofParts = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
 /**
@@ -22,7 +23,7 @@ const held = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * m
 
 /** Before each further attempt while Elasticsearch is overloaded. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
-/** Of what may be asked for at once: the least that is left, and what each success gives back. */
+/** The lowest share of what may be asked for at once, and how much each success raises it. */
 const shareStep = 1 / 64
 
 /**
@@ -34,21 +35,23 @@ export function queueQueries(): RouteMiddleware {
   const [queries, answers] = [new FairQueue(asked), new FairQueue(held)]
   return (ctx, next) => {
     const { teamId } = ctx.state.holder
-    let left: AbortSignal | undefined
-    const disconnected = (): AbortSignal => (left ??= disconnectionOf(ctx.res))
     const runWith =
       ({ maxWaitMs, deadlineMs }: typeof ofPages): RunQuery =>
       async (send, bytes = 0) => {
-        const late = new AbortController()
-        const timer = setTimeout(() => late.abort(), deadlineMs)
-        const signal = AbortSignal.any([late.signal, disconnected()])
-        const turn = () => queries.acquire(teamId, signal, Math.max(bytes, smallestBytes), maxWaitMs)
-        return await ask(queries, turn, send, signal).finally(() => clearTimeout(timer))
+        const query = new AbortController()
+        const giveUp = (): void => query.abort()
+        const timer = setTimeout(giveUp, deadlineMs)
+        whenClosed(ctx.res, giveUp)
+        const turn = () => queries.acquire(teamId, query.signal, Math.max(bytes, smallestBytes), maxWaitMs)
+        return await ask(queries, turn, send, query.signal).finally(() => {
+          clearTimeout(timer)
+          ctx.res.off('close', giveUp)
+        })
       }
     ctx.state.runQuery = runWith(ofPages)
     ctx.state.runPart = runWith(ofParts)
     ctx.state.holdAnswer = async (bytes) => {
-      whenClosed(ctx.res, granted(await answers.acquire(teamId, disconnected(), bytes), 'answers'))
+      whenClosed(ctx.res, granted(await answers.acquire(teamId, disconnectionOf(ctx.res), bytes), 'answers'))
     }
     return next()
   }
@@ -78,16 +81,9 @@ async function ask<Answer>(
       release()
     }
     const pauseMs = pausesMs[attempt]
-    if (pauseMs !== undefined) await pause(pauseMs, signal)
-    if (pauseMs === undefined || signal.aborted) throw overload
+    if (pauseMs === undefined) throw overload
+    await sleep(pauseMs, undefined, { signal }).catch(() => {
+      throw overload
+    })
   }
-}
-
-/** Resolves after so long, at once when `signal` is aborted. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  signal.addEventListener('abort', () => resolve(), { once: true })
-  if (signal.aborted) resolve()
-  return promise.finally(() => clearTimeout(timer))
 }

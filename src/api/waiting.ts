@@ -8,7 +8,7 @@ import type { News, RouteContext, WaitForChange, WatchKey } from './context.ts'
 import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
 
-/** The rest of a request after a change that was none for it, which doubles each time. */
+/** How long a request rests after a change that was none for it; doubles each time. */
 const firstRestMs = 100
 const maxRestMs = 2_000
 /**
@@ -26,8 +26,8 @@ type WaitingDeps = {
 }
 
 /**
- * Holds requests that prefer to wait (`Prefer: wait=N`) while their list has nothing new for them. A request that waits has neither
- * permit nor turn. When it goes on, `checkAgain` judges its key again and reads the freshness anew.
+ * Holds requests that prefer to wait (`Prefer: wait=N`) while their list has nothing new for them. A request that waits has no turn to query.
+ * When it goes on, `checkAgain` judges its key again and reads the freshness anew.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
@@ -73,14 +73,13 @@ async function untilNews(ctx: RouteContext, deps: WaitingDeps, { type, readNews,
 
 const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firstRestMs, 2 * restMs))
 
-/** Holds the request, without its permit, until its list or its key may have changed, or the wait is over. */
+/** Holds the request until its list or its key may have changed, or the wait is over. */
 async function hold(ctx: RouteContext, { room, watchKey }: WaitingDeps, wait: Wait): Promise<void> {
   const { req, res, state } = ctx
   const woken = new AbortController()
   const wake = (): void => woken.abort()
   const unwatch = watchKey(ctx, wake)
   whenClosed(res, wake)
-  state.permit.pause()
   // Neither side says anything for as long as the request waits.
   req.socket.setTimeout(0)
   state.waited?.start()
@@ -90,7 +89,6 @@ async function hold(ctx: RouteContext, { room, watchKey }: WaitingDeps, wait: Wa
   res.off('close', wake)
   if (res.closed) throw unavailable('capacity', new Error('the client has disconnected'))
   req.socket.setTimeout(stallMs)
-  state.permit.resume()
 }
 
 export const maxWaitSeconds = 60
@@ -197,7 +195,7 @@ export class WaitingRoom {
       this.#isReading = false
       this.#wakeSome(waiters)
     }
-    // When Redis cannot tell, each one shall notice that for itself.
+    // Without an answer of Redis, each request goes on, and meets the error itself.
     this.#changedAmong(ready).then(wake, () => wake(ready))
   }
 

@@ -34,13 +34,11 @@ function openHouse() {
   })
   let watched = 0
   const timeoutsMs: number[] = []
-  const permits: string[] = []
   const passTo = async (untilMs: number): Promise<void> => {
     while (nowMs() < untilMs) await tickAt(nowMs() + 25)
   }
   return {
     passTo,
-    permits,
     timeoutsMs,
     watched: () => watched,
     now: (found: News) => {
@@ -58,11 +56,7 @@ function openHouse() {
         set: () => undefined,
         req: { socket: { setTimeout: (ms: number) => timeoutsMs.push(ms) } },
         res: Object.assign(new EventEmitter(), { closed: false }),
-        state: {
-          holder: { teamId: 'acme' as TeamId },
-          freshness: freshness(),
-          permit: { pause: () => permits.push('paused'), resume: () => permits.push('resumed') },
-        },
+        state: { holder: { teamId: 'acme' as TeamId }, freshness: freshness() },
       } as unknown as RouteContext
       waitForChange(ctx, 'forms', async () => news).then(
         () => Object.assign(ended, { endedMs: nowMs() }),
@@ -111,16 +105,6 @@ test('a wait ends when its time is over, whatever there is', async () => {
     await passTo(61_000)
     expect(asked.endedMs).toBe(60_000)
   }
-})
-
-test('who waits has no permit, and has it again when it goes on', async () => {
-  const { ask, change, permits, passTo } = openHouse()
-  ask()
-  await passTo(100)
-  expect(permits).toEqual(['paused'])
-  change('unpromised')
-  await passTo(200)
-  expect(permits).toEqual(['paused', 'resumed'])
 })
 
 test('the connection of who waits may be silent, and the key is watched; both end with the wait', async () => {
