@@ -31,8 +31,6 @@ test('the page and its files have their types, and say who may keep them for how
     [200, 'application/json; charset=utf-8', 'public, max-age=300', 'nosniff'],
     [200, 'image/svg+xml', forEver, 'nosniff'],
     [200, 'text/css; charset=utf-8', forEver, 'nosniff'],
-    [200, 'text/css; charset=utf-8', forEver, 'nosniff'],
-    [200, expect.stringMatching(/javascript; charset=utf-8$/), forEver, 'nosniff'],
     [200, expect.stringMatching(/javascript; charset=utf-8$/), forEver, 'nosniff'],
   ])
 })

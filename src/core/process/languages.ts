@@ -12,9 +12,9 @@ type Catalogue = {
 /** The catalogue of the first language in order of preference that there is, else the first one. Any Chinese is answered in simplified Chinese, also `zh-TW`. */
 export function preferredOf<Texts extends Catalogue>(
   catalogues: readonly [Texts, ...Texts[]],
-  tags: readonly string[],
+  tags: readonly (string | undefined)[],
 ): Texts {
-  const primary = (tag: string): string | undefined => tag.split('-')[0]?.toLowerCase()
+  const primary = (tag = ''): string | undefined => tag.split('-')[0]?.toLowerCase()
   const known = tags.map((tag) => catalogues.find(({ language }) => primary(language) === primary(tag)))
   return known.find((each) => each !== undefined) ?? catalogues[0]
 }

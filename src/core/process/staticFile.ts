@@ -34,16 +34,6 @@ export function staticFile(
 /** A short hash of content, for ETags and paths. */
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 
-/** A file that pages load, under a path with a digest of its content: it may be cached for ever, because a changed file has another path. */
-export function hashedFile(
-  folder: string,
-  type: 'css' | 'js' | 'svg',
-  text: string,
-): { readonly path: string; readonly file: StaticFile } {
-  const file = staticFile(type, text, 'public, max-age=31536000, immutable')
-  return { path: `${folder}/${digestOf(text)}.${type}`, file }
-}
-
 /** The style of an area: Oat (https://oat.ink), what all areas share, and the area's own. */
 export const readStyle = (...own: URL[]): string =>
   [
@@ -58,13 +48,18 @@ export const readIcon = (): string => readFileSync(new URL('assets/icon.svg', im
 
 export type PageAssets = { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, StaticFile> }
 
-/** The files that every page of an area loads. */
+/**
+ * The files that every page of an area loads, each under a path with a digest of its content: it may be cached for ever, because a changed
+ * file has another path.
+ */
 export function pageAssets(folder: string, styleText: string, scriptText: string): PageAssets {
-  const style = hashedFile(folder, 'css', styleText)
-  const script = hashedFile(folder, 'js', scriptText)
-  const icon = hashedFile(folder, 'svg', readIcon())
-  const files = new Map([style, script, icon].map(({ path, file }) => [path, file]))
-  return { paths: { style: style.path, script: script.path, icon: icon.path }, files }
+  const files = new Map<string, StaticFile>()
+  const add = (type: 'css' | 'js' | 'svg', text: string): string => {
+    const path = `${folder}/${digestOf(text)}.${type}`
+    files.set(path, staticFile(type, text, 'public, max-age=31536000, immutable'))
+    return path
+  }
+  return { paths: { style: add('css', styleText), script: add('js', scriptText), icon: add('svg', readIcon()) }, files }
 }
 
 /**
