@@ -15,7 +15,7 @@ type ErrorCode = keyof Messages['errors']
 
 const refusedSignIn = { status: 403, rejection: 'sign_in_refused' } as const
 
-/** Whoever forges sign-in tokens learns no more from their codes than a person must know. */
+/** The codes of refused sign-ins tell a forger no more than a person must know. */
 const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly rejection?: RejectionReason }>> = {
   'link-expired': refusedSignIn,
   'link-used': refusedSignIn,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { TeamId } from '../core/model/ids.ts'
 import { preferredOf } from '../core/process/languages.ts'
-import { type PageAssets, pageAssets, readStyle } from '../core/process/staticFile.ts'
+import { pageAssets, readStyle } from '../core/process/staticFile.ts'
 import type { Messages } from './pages/english.ts'
 import { catalogues, layout, type Page } from './pages/layout.ts'
 
@@ -18,40 +18,26 @@ export type SettingsMiddleware = RouterMiddleware<SettingsState, object>
 
 const retryAfterSeconds = 5
 const languageCookie = 'tidemark-language'
-const yearSeconds = 365 * 86_400
+const yearMs = 365 * 86_400_000
 
-/** Chooses the language of the answer: the URL's `language`, which a cookie then keeps, else the cookie's, else the browser's. */
+/**
+ * Chooses the language of the answer: the URL's `language`, which a cookie then keeps, else the cookie's, else the browser's. Cookies are `Secure`
+ * for an origin of https:// alone: behind a TLS proxy, Koa itself sees a plain connection.
+ */
 export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
   (ctx, next) => {
-    const { language } = ctx.query
-    const asked = catalogues.find((each) => each.language === language)
-    if (asked !== undefined) setCookie(ctx, languageCookie, asked.language, yearSeconds, isSecure)
+    ctx.cookies.secure = isSecure
+    const asked = catalogues.find(({ language }) => language === ctx.query['language'])
+    if (asked !== undefined) ctx.cookies.set(languageCookie, asked.language, { maxAge: yearMs, sameSite: 'lax' })
     const kept = ctx.cookies.get(languageCookie)
-    ctx.state.say =
-      asked ??
-      catalogues.find((each) => each.language === kept) ??
-      preferredOf<Messages>(catalogues, ctx.acceptsLanguages())
+    ctx.state.say = asked ?? preferredOf<Messages>(catalogues, [kept, ...ctx.acceptsLanguages()])
     return next()
   }
 
-/**
- * Appends a `Set-Cookie` header; `Secure` for an origin of https:// alone, as http:// is for loopback. Koa's `ctx.cookies` refuses
- * `Secure` on the plain connection that a TLS proxy leaves.
- */
-export function setCookie(ctx: SettingsContext, name: string, value: string, maxAgeSeconds: number, isSecure: boolean) {
-  const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
-  ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`)
-}
-
-let assets: PageAssets | undefined
-
-/** The files that pages load, read once. */
-export function settingsAssets(): PageAssets {
-  const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
-  assets ??= pageAssets('/assets', readStyle(own('settings.css')), readFileSync(own('settings.js'), 'utf8'))
-  return assets
-}
+const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
+/** The files that pages load. */
+export const assets = pageAssets('/assets', readStyle(own('settings.css')), readFileSync(own('settings.js'), 'utf8'))
 
 /** Responds with a page in the request's language. */
 export function respondWithPage(ctx: SettingsContext, status: number, page: Page): void {
@@ -61,7 +47,7 @@ export function respondWithPage(ctx: SettingsContext, status: number, page: Page
   ctx.type = 'html'
   ctx.set('Content-Language', say.language)
   ctx.vary('Accept-Language, Cookie')
-  ctx.body = String(layout({ say, assets: settingsAssets().paths, session, path: pathInOtherLanguages(ctx) }, page))
+  ctx.body = String(layout({ say, assets: assets.paths, session, path: pathInOtherLanguages(ctx) }, page))
 }
 
 /** Undefined for the answer to a form, which no GET repeats. A sign-in link works once, so that the list of keys stands in for it. */

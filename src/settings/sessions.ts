@@ -5,7 +5,7 @@ import type { TeamId } from '../core/model/ids.ts'
 import { identifier } from '../core/model/schema.ts'
 import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import { settingsError } from './errors.ts'
-import { type SettingsContext, type SettingsMiddleware, setCookie } from './respond.ts'
+import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 
 /** `sub` is the person whom the product has signed in. `csrf` is in every form; `secret` never leaves the server. */
 const storedSession = z.object({
@@ -77,11 +77,11 @@ export function browserSessions(sessions: Sessions, isSecure: boolean) {
       if (former !== undefined) await sessions.end(former)
       const session = await sessions.open(owner)
       ctx.state.session = session
-      setCookie(ctx, cookie, session.id, sessionLifeMs / 1_000, isSecure)
+      ctx.cookies.set(cookie, session.id, { sameSite: 'lax' })
     },
     end: async (ctx: SettingsContext, { id }: OpenSession): Promise<void> => {
       await sessions.end(id)
-      setCookie(ctx, cookie, '', 0, isSecure)
+      ctx.cookies.set(cookie)
     },
     /** Ends any request that no signed-in owner sent with `no-session`, and a POST without the session's CSRF token with `foreign-form`. */
     forOwner:

@@ -13,7 +13,7 @@ import type { RedisConnection } from '../core/stores/redis.ts'
 import type { AccountKeyManager } from './accountKeyManager.ts'
 import { errors, rejectionReasons, settingsError } from './errors.ts'
 import { keyRoutes } from './keyRoutes.ts'
-import { chooseLanguage, type SettingsMiddleware, type SettingsState, settingsAssets } from './respond.ts'
+import { assets, chooseLanguage, type SettingsMiddleware, type SettingsState } from './respond.ts'
 import { browserSessions, createSessions, requireSameOrigin } from './sessions.ts'
 import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
 
@@ -85,7 +85,7 @@ const setSecurityHeaders: SettingsMiddleware = (ctx, next) => {
 }
 
 const serveAssets: SettingsMiddleware = (ctx, next) => {
-  const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? settingsAssets().files.get(ctx.path) : undefined
+  const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? assets.files.get(ctx.path) : undefined
   return file === undefined ? next() : respondWithFile(ctx, file)
 }
 
