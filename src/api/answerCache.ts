@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** What is rendered for a request: its body, and of a page the total of its list. */
+/** A rendered answer: its body, and for a page the total of its list. */
 export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
 
 /** An answer with its body as it is sent, and the `Content-Encoding` of a compressed one. */
 export type Answer = Rendered & { readonly compression: string | undefined }
 
-/** Of one answer at most, so that a few large ones do not displace all others. */
+/** The most that one answer may take: a few large ones must not displace all others. */
 const maxPartOfCache = 1 / 16
-/** About what an entry takes besides its body and its name. */
+/** The estimated overhead of an entry, besides body and name. */
 const entryBytes = 300
 
 type Found = 'hit' | 'shared' | 'miss'
@@ -27,7 +27,7 @@ export class AnswerCache {
   readonly #making = new Map<string, Making>()
   readonly #lookups: Counter<'result'>
 
-  /** With 0 bytes nothing is kept, and nothing is shared. */
+  /** With `maxBytes` 0, nothing is kept and nothing is shared. */
   constructor(maxBytes: number, registry: Registry) {
     this.#kept =
       maxBytes === 0

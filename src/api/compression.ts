@@ -22,7 +22,7 @@ const windowBits = 18
 
 type Compressor = { whole(body: Buffer): Promise<Buffer>; stream(): Transform }
 
-/** Of a stream every part is flushed, so that rows are not held until the next part. */
+/** A stream flushes every part, so that no row is held until the next part. */
 const compressors: Readonly<Record<Compression, Compressor>> = {
   zstd: {
     whole: promisify<Buffer, Buffer>(zlib.zstdCompress),
@@ -57,11 +57,11 @@ export const compressed = async (body: Buffer, compression: Compression | undefi
 export const compressedStream = (body: Readable, compression: Compression): Readable =>
   pipeline(body, compressors[compression].stream(), () => undefined)
 
-/** How a client wants its answer compressed; undefined for not at all, also when it accepts nothing that the API can send. */
+/** The compression that a client prefers; undefined for none, also if it accepts nothing that the API can send. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
   const accepted = ctx.get('Accept-Encoding')
   if (accepted === '') return undefined
-  // Who accepts everything most probably knows gzip.
+  // A client that accepts everything most probably knows gzip.
   if (accepted === '*') return 'gzip'
   const request = { headers: { 'accept-encoding': accepted } }
   const encoding = new Negotiator(request).encoding(encodings, { preferred: encodings })

@@ -8,12 +8,12 @@ import type { Served } from '../core/json/scanner.ts'
 
 /** The first characters of a formula, also in full width, which spreadsheets in East Asian languages take as well. */
 const formulaStart = '[=+\\-@＝＋－＠]'
-/** What a spreadsheet may skip before a formula. Quotes count, so that a quote put before them can be told and taken away again. */
+/** What a spreadsheet may skip before a formula. Quotes count, so that an added quote can be recognised and removed. */
 const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
 
 /**
- * Where text would be run: at its start, and after what would begin a cell for a reader that separates cells by semicolons or tabs, to
- * which quotes within its cell say nothing. At the start of text, tab, line break and NUL count as well: spreadsheets may drop them.
+ * Where text would be run: at its start, and where a reader that separates cells by semicolons or tabs, and ignores quotes within a cell,
+ * begins another cell. At the start of text, tab, line break and NUL count as well: spreadsheets may drop them.
  */
 const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
 /** The same in JSON text, which has neither tabs nor line breaks and never begins like a formula. */

@@ -117,7 +117,7 @@ async function untilChanged(
 }
 
 /**
- * What a page of a list with large rows counts while it is read, so that a team's are read two at a time: its rows are found and weighed by
+ * The bytes that a page of a list with large rows counts while it is read: two pages of a team at a time. Its rows are found and weighed by
  * several searches, each of which, among thousands of long titles, costs Elasticsearch as much as many small pages.
  */
 const largeListBytes = 8 * 1024 * 1024

@@ -20,14 +20,14 @@ export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   return accepted === ndjson || accepted === csv ? accepted : undefined
 }
 
-/** Exports that waited for a change, and then begin together, take turns. At most a thousand requests wait (`waiting.ts`). */
+/** For exports that begin together because they waited for one change: at most a thousand requests wait (`waiting.ts`). */
 const turns = { maxWaiting: 1_000, maxWaitMs: 5_000 }
 /** Concurrent exports of one process, in total and of one team. */
 const maxExports = { maxRunning: 32, maxRunningPerTenant: 4, ...turns }
-/** The same of large pages, which always take turns. */
+/** Concurrent large pages, which always take turns. */
 const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, ...turns }
 
-/** Limits what is sent part by part. What fails midway, or whose key is revoked, resets its connection: no client takes a part for the whole. */
+/** Limits concurrent streams. One that fails midway, or whose key is revoked, resets its connection: no client takes a part for the whole. */
 export function createStreams(watchKey: WatchKey): StartStream {
   const queues = { exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) }
   return async (what, ctx, open) => {

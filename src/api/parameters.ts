@@ -72,7 +72,7 @@ function renderIgnored(names: readonly string[]): string {
 }
 
 /*
- * Of what the routes' parameter schemas are made. A rule follows the parameter's name, as in "limit must be an integer from 1 to 100".
+ * The building blocks of the routes' parameter schemas. A rule follows the parameter's name, as in "limit must be an integer from 1 to 100".
  * All parameters are sent as text; `meta` describes their type in JSON Schema.
  */
 
@@ -132,7 +132,7 @@ export type TimeZone = Branded<string, 'TimeZone'>
 
 export const utc = 'UTC' as TimeZone
 
-/** Of the three-letter names that programs know, those that IANA knows: `PST` and `IST` mean several zones. */
+/** The three-letter names that IANA knows. Programs know more, but `PST` and `IST` mean several zones. */
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /** Reads an IANA time zone name, but no offset, in any letter case; a space stands for the `+` that a query string turned into it. */

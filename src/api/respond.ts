@@ -12,9 +12,9 @@ type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly comp
 
 /** How an answer is made: as a whole, which may be kept; in parts, if there is no other way, or if the whole would be a `LargePage`. */
 export type Making = {
-  /** Only who reads it knows whether there is such an answer. */
+  /** Whether the answer exists is known only once it is read. */
   readonly mayBeMissing?: boolean
-  /** The `Link` of a page, for the total of its list. An answer may be kept for queries that differ in what they ignore. */
+  /** The `Link` of a page. It is not cached with the answer, which serves all queries that differ in ignored parameters. */
   linkOf?(totalDocs: number): string | undefined
 } & (
   | { readonly whole: () => Promise<Rendered>; readonly parts?: () => Promise<Streamed> }
@@ -77,8 +77,8 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
  * The answer to a request, kept or made by `make`, compressed as the client wants. A cached answer was made from the version of the list
  * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list has another
  * version, Elasticsearch is asked, for the same reason as in `isNotModified`. If it cannot answer, nobody sees that change any more: then a
- * client that holds an answer of this version is told so, and another one is served the cached answer. Who has seen the change just before is led
- * back by that, though not below the watermark.
+ * client that holds an answer of this version is told so, and another one is served the cached answer. A client that has just seen the change is
+ * led back by that, though not below the watermark.
  */
 export async function keptOrMade(
   ctx: RouteContext,
