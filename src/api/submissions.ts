@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
-import type { WindowBound } from '../core/model/instant.ts'
 import { reportStatuses } from '../core/model/submission.ts'
 import type { Route } from './context.ts'
 import { detailRoute, listRoute } from './entityRoutes.ts'
@@ -73,12 +72,11 @@ export const countSubmissions: Route = async (ctx, { readParameters, indexReader
   const { by, timeZone: zone = utc } = parameters
   const { teamId } = ctx.state.holder
   const [filter] = submissionsFilters(teamId, parameters)
-  const window = { sinceMs: toEpochMs(parameters.since), untilMs: toEpochMs(parameters.until) }
   const whole = async () => {
     const counts = await ctx.state.runQuery((signal) => {
       const selection = { list: { ...indexReader, type: 'submissions' as const, teamId }, filter, signal }
       return isTimeUnit(by)
-        ? countByTime(selection, { unit: by, timeZone: zone, window, nowMs: nowMs() })
+        ? countByTime(selection, { unit: by, timeZone: zone, nowMs: nowMs() })
         : countByValue(selection, fields[by])
     })
     if (!counts.ok) throw apiError('bad_request', `${counts.problem.path} ${counts.problem.rule}`)
@@ -87,7 +85,3 @@ export const countSubmissions: Route = async (ctx, { readParameters, indexReader
   }
   await respond(ctx, answers, validators, { whole })
 }
-
-/** Undefined also for a bound beyond all instants, which leaves nothing to count. */
-const toEpochMs = (bound: WindowBound | undefined): number | undefined =>
-  bound === undefined || bound === 'beyond-all' ? undefined : Date.parse(bound)

@@ -8,9 +8,7 @@ globalThis.SwaggerUIBundle({
   domNode: page,
   url: page.dataset.description,
   deepLinking: true,
-  docExpansion: 'list',
   defaultModelsExpandDepth: 0,
-  defaultModelRendering: 'example',
   displayRequestDuration: true,
   // The viewer would otherwise ask a host of its maker to judge the description.
   validatorUrl: null,

@@ -13,9 +13,6 @@ export type Counts = {
 /** The submissions that are counted. */
 type Selection = { readonly list: SearchedList; readonly filter: readonly Clause[]; readonly signal: AbortSignal }
 
-/** The window of creation time that a filter leaves. */
-type TimeWindow = { readonly sinceMs: number | undefined; readonly untilMs: number | undefined }
-
 export const maxCounts = 10_000
 /** No time zone, whatever its offsets and skipped days, has so many units more or fewer than UTC. */
 const spareUnits = 10
@@ -42,14 +39,8 @@ const valuesSchema = z.object({
  */
 export async function countByTime(
   selection: Selection,
-  grouping: {
-    readonly unit: TimeUnit
-    readonly timeZone: TimeZone
-    readonly window: TimeWindow
-    readonly nowMs: number
-  },
+  { unit, timeZone, nowMs }: { readonly unit: TimeUnit; readonly timeZone: TimeZone; readonly nowMs: number },
 ): Promise<Result<Counts>> {
-  const { unit, timeZone, window, nowMs } = grouping
   const tooMany = (units: string): Result<Counts> =>
     refused(`by=${unit}`, `makes ${units} items of at most ${maxCounts}: narrow since and until`)
   const histogram = { field: 'createdAt', calendar_interval: unit, time_zone: timeZone, format: keyFormat }
@@ -63,7 +54,7 @@ export async function countByTime(
     return { totalDocs: totalOf(answer), items }
   }
   try {
-    let counts = await countWithin(likelySpan(unit, maxCounts, window, nowMs))
+    let counts = await countWithin(likelySpan(unit, maxCounts, nowMs))
     if (sumOf(counts) < counts.totalDocs) {
       const span = await findSpan(selection)
       const units = spannedUnits(unit, span)
@@ -120,12 +111,10 @@ export type TimeUnit = (typeof timeUnits)[number]
 const dayMs = 86_400_000
 const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
 
-/** At most so many units that are likely to hold what a window selects: up to its end or tomorrow, or from its begin if that is later. */
-export function likelySpan(unit: TimeUnit, units: number, { sinceMs, untilMs }: TimeWindow, nowMs: number): TimeSpan {
-  const lengthMs = (units - 1) * shortestMs[unit]
-  const fromMs =
-    untilMs === undefined ? Math.max(sinceMs ?? Number.NEGATIVE_INFINITY, nowMs + dayMs - lengthMs) : untilMs - lengthMs
-  return { fromMs, toMs: fromMs + lengthMs }
+/** At most so many units that are likely to hold all submissions: those until tomorrow. */
+export function likelySpan(unit: TimeUnit, units: number, nowMs: number): TimeSpan {
+  const toMs = nowMs + dayMs
+  return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
 }
 
 /** How many units of UTC a span touches. */
