@@ -57,7 +57,7 @@ for (const [change, description] of [
       }),
     )
 
-/** Who runs the command; by number where the system knows no such account, as in a container under an arbitrary one. */
+/** The user who runs the command; the user's number if the system has no such account, as in a container under an arbitrary one. */
 function caller(): string {
   try {
     return userInfo().username

@@ -56,7 +56,7 @@ export function createSessions(
   }
 }
 
-/** Handles a request of a signed-in owner; `form` is empty unless the request is a POST. */
+/** Answers a request of a signed-in owner; `form` is empty unless the request is a POST. */
 type OwnerHandler = (ctx: SettingsContext, session: OpenSession, form: URLSearchParams) => Promise<void>
 
 const idPattern = /^[A-Za-z0-9_-]{43}$/

@@ -39,8 +39,8 @@ export const signInRoutes = (
     .get('/signed-out', (ctx) => respondWithPage(ctx, 200, messagePage(ctx.state.say.signedOut)))
 
 /**
- * Keeps used tokens in Redis until they have expired for good, so that each signs in once. What it returns marks a token as used; false when
- * it was used before.
+ * Keeps used tokens in Redis until they have expired for good, so that each signs in once. The returned function marks a token as used, and
+ * resolves to false if it was used before.
  */
 export const usedTokens =
   ({ client, keys }: RedisConnection, nowMs: () => number) =>

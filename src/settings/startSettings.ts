@@ -8,7 +8,7 @@ import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stor
 import { AccountKeyManager } from './accountKeyManager.ts'
 import { answerClientError, createSettingsApp } from './settingsApp.ts'
 
-/** The port it listens on unless it is told another one. */
+/** Unless `PORT` names another one. */
 export const defaultPort = 3_001
 const reconnectMs = 1_000
 
