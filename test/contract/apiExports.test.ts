@@ -170,7 +170,7 @@ test('an export is broken off, never ended, when Elasticsearch finds less than i
 test.each([
   [ndjson, '/_pit'],
   [csv, '/_pit'],
-  [csv, '/_source'],
+  [csv, '/_mget'],
 ])('an export as %s that cannot begin because %s fails is answered 503', async (accept, what) => {
   api.elasticsearch.inject(what, (exchange) => exchange.response.destroy())
   const { status, headers, json } = await ask('/api/v1/records?formId=f1', { accept })

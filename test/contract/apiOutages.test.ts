@@ -123,11 +123,9 @@ describe('answers of Elasticsearch that are not whole', () => {
   })
 
   test('a deleted entity gives 404', async () => {
+    const tombstone = { _index: 'x', _id: `${team}/one`, found: true, _source: { tombstone: { teamId: team } } }
     fake.answerWith((request, response) =>
-      answer(200, request.url?.includes('/_source/') ? { tombstone: { teamId: team } } : emptySearch)(
-        request,
-        response,
-      ),
+      answer(200, request.url?.includes('/_mget') ? { docs: [tombstone] } : emptySearch)(request, response),
     )
     for (const endpoint of details) expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(404)
   })
