@@ -13,7 +13,7 @@ export type AssignedPartition = TopicPartition & {
   /** The claim under which watermarks of the partition are published. */
   readonly owner: string
   /** What this owner has committed last. */
-  committed?: Pick<StartOffset, 'position' | 'coveredAtMs' | 'promisedMs'>
+  committed?: Pick<StartOffset, 'position' | 'promisedMs'>
   /** The offset from which the next batch must have been fetched. */
   nextOffset: bigint
 }

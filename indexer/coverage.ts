@@ -40,12 +40,4 @@ export class Coverage {
     // Under a steady flow of records the newest end is never reached, but each end is some time.
     else this.#ahead ??= end
   }
-
-  /** Whether to commit `coveredAtMs` although no record was read since `committedMs` was: of an idle partition, now and then. */
-  isCommitDue(coveredAtMs: number, committedMs: number): boolean {
-    return Math.abs(coveredAtMs - committedMs) > this.#keptMs() * recommitShare
-  }
 }
-
-/** An idle partition is committed again after this share of the time for which its topic keeps deletions. */
-const recommitShare = 0.01

@@ -238,13 +238,9 @@ export class WatermarkPublisher {
     const { consumer, tag } = this.#options
     // A rebalance during this round may have given the partition to another indexer, whose commits must not be overwritten.
     const assigned = consumer.assigned()
-    const due = partitions.filter(({ of, position, coveredAtMs, watermarkMs = 0 }) => {
-      const { committed, coverage } = of
-      const isDue =
-        committed === undefined ||
-        position > committed.position ||
-        watermarkMs > committed.promisedMs ||
-        coverage.isCommitDue(coveredAtMs, committed.coveredAtMs)
+    const due = partitions.filter(({ of, position, watermarkMs = 0 }) => {
+      const { committed } = of
+      const isDue = committed === undefined || position > committed.position || watermarkMs > committed.promisedMs
       return isDue && assigned.includes(of)
     })
     if (due.length === 0) return
@@ -253,6 +249,6 @@ export class WatermarkPublisher {
       return { topic, partition, position, metadata }
     })
     await consumer.commit(commits)
-    for (const { of, position, coveredAtMs, promisedMs } of due) of.committed = { position, coveredAtMs, promisedMs }
+    for (const { of, position, promisedMs } of due) of.committed = { position, promisedMs }
   }
 }

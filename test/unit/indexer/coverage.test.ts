@@ -34,8 +34,3 @@ test('a topic that also deletes by time promises nothing', () => {
   coverage.note(7n, end(7, 1_000))
   expect(coverage.mayHaveMissed).toBe(true)
 })
-
-test('an idle partition is committed again now and then, and as soon as something may have been missed', () => {
-  const coverage = new Coverage(5_000, () => keptMs)
-  expect([5_005, 5_011, 0].map((each) => coverage.isCommitDue(each, 5_000))).toEqual([false, true, true])
-})
