@@ -156,44 +156,28 @@ export class SourceConsumer {
 
   /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
-    const { claim, startOffsets, keptMs, log, onRebalance, random } = this.#options
+    const { claim, startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
+    // False after another rebalance, and once the consumer is stopped.
     const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
-    const rest = (attempts: number): Promise<void> => this.#rest(backoffMs(attempts, random))
-    const claimed = await this.#untilAnswered(() => claim(partitions), 'cannot claim its partitions', isCurrent, rest)
-    const starts = await startOffsets(partitions)
-    // Meanwhile there was another rebalance, or the consumer was stopped.
-    if (claimed === undefined || !isCurrent()) return
-    const states = partitions.map((each) =>
-      assignPartition(each, starts.get(partitionName(each)), claimed, () => keptMs(each.topic)),
-    )
-    member.readFrom(states)
-    this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
+    try {
+      const claimed = await claim(partitions)
+      const starts = await startOffsets(partitions)
+      if (!isCurrent()) return
+      const states = partitions.map((each) =>
+        assignPartition(each, starts.get(partitionName(each)), claimed, () => keptMs(each.topic)),
+      )
+      member.readFrom(states)
+      this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
+    } catch (error) {
+      // The present assignment may have what this one was refused.
+      if (!isCurrent()) return
+      throw error
+    }
     this.#crashes = 0
     this.#blockedReason = undefined
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
-  }
-
-  /** Asks Redis until it answers; undefined once `isCurrent` is false. */
-  async #untilAnswered<Answer>(
-    ask: () => Promise<Answer>,
-    problem: string,
-    isCurrent: () => boolean,
-    rest: (attempts: number) => Promise<void>,
-  ): Promise<Answer | undefined> {
-    for (let attempts = 1; isCurrent(); attempts++) {
-      try {
-        return await ask()
-      } catch (error) {
-        // The present assignment may have what this one was refused.
-        if (!isCurrent()) return undefined
-        this.#blockedReason = `${problem}: ${summaryOf(error)}`
-        this.#options.log.warn({ err: error, attempts }, `${problem}; trying again`)
-        await rest(attempts)
-      }
-    }
-    return undefined
   }
 
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {
@@ -223,16 +207,20 @@ export class SourceConsumer {
    */
   async #stillClaims(state: AssignedPartition, batch: FetchedBatch): Promise<boolean> {
     const name = partitionName(state)
-    const isOther = await this.#untilAnswered(
-      () => this.#options.isDisplaced(state.owner, state),
-      `cannot look up the claim of ${name}`,
-      () => batch.isReading() && this.#assigned.get(name) === state,
-      () => batch.wait(claimRetryMs),
-    )
-    if (isOther === undefined || this.#assigned.get(name) !== state) return false
-    this.#blockedReason = undefined
-    if (isOther) this.rejoin()
-    return !isOther
+    try {
+      const isOther = await this.#options.isDisplaced(state.owner, state)
+      if (this.#assigned.get(name) !== state) return false
+      this.#blockedReason = undefined
+      if (isOther) this.rejoin()
+      return !isOther
+    } catch (error) {
+      if (this.#assigned.get(name) !== state) return false
+      const problem = `cannot look up the claim of ${name}`
+      this.#blockedReason = `${problem}: ${summaryOf(error)}`
+      this.#options.log.warn({ err: error }, `${problem}; fetching the batch again`)
+      await batch.wait(claimRetryMs)
+      return false
+    }
   }
 
   #take(record: SourceRecord, state: AssignedPartition): void {
