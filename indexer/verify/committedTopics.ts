@@ -113,7 +113,7 @@ export class CommittedTopics {
           done += Number(record.offset + 1n - partition.next)
           const read = this.#comparedOf(record, partition)
           if (read !== undefined) comparison.addRecord(read)
-          report.progress(what, Math.min(done, total), total)
+          report.progress(what, done, total)
           await rest()
         },
       })

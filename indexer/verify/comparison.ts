@@ -130,7 +130,6 @@ export class Comparison {
     `INSERT OR REPLACE INTO documents (kind, id, version, changedAtMs, isTombstone, digest)
       VALUES (:kind, :id, :version, :changedAtMs, :isTombstone, :digest)`,
   )
-  readonly #removeDocument = this.#database.prepare('DELETE FROM documents WHERE kind = ? AND id = ?')
   readonly #markDeadLetter = this.#database.prepare(
     `UPDATE records SET version = ${deadLetterVersion} WHERE type = ? AND id = ? AND partition = ? AND offset = ?`,
   )
@@ -141,10 +140,6 @@ export class Comparison {
 
   setDocument(document: ComparedDocument): void {
     this.#setDocument.run(document)
-  }
-
-  removeDocument(kind: DocumentKind, id: DocumentId): void {
-    this.#removeDocument.run(kind, id)
   }
 
   /** Makes a record a dead letter, if it is one of these. */
