@@ -55,7 +55,6 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
     { topic: config.TOPIC_KEY_AUDIT, partitions: 1, settings: auditSettings },
   ]
   await source.createMissingTopics(topics)
-  await checkSizes(source, config, log)
   const rules = await readTopicRules(source, config)
   if (!rules.hasAppendTimes)
     log.warn('a document topic lacks message.timestamp.type=LogAppendTime: no watermark is published')
@@ -81,13 +80,4 @@ export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>,
     forgetful,
     keptMs: Object.fromEntries(documents.map((topic) => [topic, keptMs(topic)])),
   }
-}
-
-async function checkSizes(source: KafkaSource, config: Config, log: Logger): Promise<void> {
-  const sources = sourceTopics(config)
-  const settings = await source.topicSettings([...sources, config.TOPIC_DEAD_LETTERS], ['max.message.bytes'])
-  const maxBytes = (topic: string): number => Number(settings.get(topic)?.['max.message.bytes'] ?? '')
-  const problem =
-    'max.message.bytes of the topic is not below that of the dead-letters topic: a large rejected record may not fit'
-  for (const topic of sources) if (maxBytes(topic) >= maxBytes(config.TOPIC_DEAD_LETTERS)) log.warn({ topic }, problem)
 }
