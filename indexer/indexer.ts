@@ -40,12 +40,11 @@ export async function startIndexer(service: Service): Promise<Started> {
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const runner = new GenerationRunner({
     ...{ stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
-    ...{ stopping: signal, closing: closing.signal },
+    ...{ clock: Date.now, stopping: signal, closing: closing.signal },
   })
-  const constant = { startedAtMs: Date.now(), maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES }
-  const own = (): OwnState => ({ ...constant, ...stateOf(runner) })
+  const own = (): OwnState => ({ maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES, ...stateOf(runner) })
   const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
-  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested())
+  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested(), Date.now)
 
   prepare(source, sink, stores, retries, log)
     .then((rules) => Promise.all([runner.run(rules), accountKeys.keepComplete()]))
@@ -71,7 +70,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       breaker: async () => deadLetters.blockedReason(),
       'dead letters': async () => letterRetries.blockedReason(),
     },
-    pages: (health) => statusPages({ own, records: metrics.recordsByOutcome, observed, health, clock: Date.now }),
+    pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }
 }
 

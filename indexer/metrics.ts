@@ -30,12 +30,6 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   return {
     records,
     revisionConflicts,
-    /** The processed records of all topics. */
-    async recordsByOutcome(): Promise<Readonly<Record<RecordOutcome, number>>> {
-      const sums = { indexed: 0, stale: 0, 'dead-letter': 0 }
-      for (const { labels, value } of (await records.get()).values) sums[labels.outcome as RecordOutcome] += value
-      return sums
-    },
     countItems(items: readonly ItemOutcome[]): void {
       const counts = new Map<ItemOutcome['kind'], number>()
       for (const { kind } of items) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -60,6 +54,7 @@ export function indexerMetrics(
   own: () => OwnState,
   observed: () => Observed,
   contested: () => readonly ContestedDigest[],
+  clock: () => number,
 ): void {
   const labelled = (name: string, help: string, labelNames: string[], read: () => readonly Sample[]): Gauge =>
     new Gauge({
@@ -82,12 +77,12 @@ export function indexerMetrics(
   gauge('tidemark_clock_offset_seconds', offset, () => seconds(own().clockOffsetMs))
   gauge('tidemark_watermark_age_seconds', 'Age of the watermark that this indexer published last', () => {
     const { watermarkMs } = own()
-    return watermarkMs === undefined ? undefined : Math.max(0, Date.now() - watermarkMs) / 1_000
+    return watermarkMs === undefined ? undefined : Math.max(0, clock() - watermarkMs) / 1_000
   })
 
   const perPartition = (name: string, help: string, of: 'behindRecords' | 'behindSeconds'): Gauge =>
     labelled(name, help, ['topic', 'partition'], () =>
-      currentLags(observed(), Date.now()).map((lag) => [{ topic: lag.topic, partition: lag.partition }, lag[of]]),
+      currentLags(observed(), clock()).map((lag) => [{ topic: lag.topic, partition: lag.partition }, lag[of]]),
     )
   perPartition('tidemark_lag_records', 'Offsets from the searchable position to the end', 'behindRecords')
   perPartition('tidemark_lag_seconds', 'Age of the oldest record that is not searchable; 0 if none', 'behindSeconds')

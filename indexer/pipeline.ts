@@ -60,7 +60,6 @@ export class Pipeline {
   readonly publisher: WatermarkPublisher
   readonly #pending: PendingWrites | undefined
   readonly #marking: Retries
-  #isWriterBlocked = false
 
   constructor(options: PipelineOptions) {
     this.#options = options
@@ -133,12 +132,10 @@ export class Pipeline {
     }
   }
 
-  #noteBlockedWriter(failure: BulkFailure | null): void {
+  #noteBlockedWriter(failure: BulkFailure | undefined): void {
     const { log } = this.#options
-    if (failure !== null && !this.#isWriterBlocked)
-      log.warn({ kind: failure.kind, reason: this.writer.blockedReason() }, 'documents cannot be written; trying again')
-    if (failure === null && this.#isWriterBlocked) log.info('documents are written again')
-    this.#isWriterBlocked = failure !== null
+    if (failure === undefined) log.info('documents are written again')
+    else log.warn({ ...failure, reason: this.writer.blockedReason() }, 'documents cannot be written; trying again')
   }
 
   #startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {

@@ -41,8 +41,8 @@ type WriterOptions = SchedulerOptions & {
   takesWrites(documents: readonly DocumentWrite[]): Promise<readonly boolean[]>
   /** Time that never steps (ms). */
   readonly elapsedMs: () => number
-  /** Called with each failure that keeps documents from being stored, and with null once nothing does. */
-  onBlocked(failure: BulkFailure | null): void
+  /** Called with the first failure that keeps a document from being stored, and with undefined once nothing does. */
+  onBlocked(failure: BulkFailure | undefined): void
 }
 
 /**
@@ -157,17 +157,15 @@ export class BulkWriter {
       const middle = Math.ceil(jobs.length / 2)
       await this.#attempt(jobs.slice(0, middle), batch)
       await this.#attempt(jobs.slice(middle), batch)
-    } else if (failure.kind === 'split' || only.isAtFault) this.#reject(only, only.documents, failure.reason)
+    } else if (failure.kind === 'split' || only.isDeduplicated) this.#reject(only, only.documents, failure.reason)
     else batch.badRequests.push({ job: only, reason: failure.reason })
   }
 
   /** A record is at fault only when other requests succeed; when none does, the cause lies between us and Elasticsearch. */
   #resolveBadRequests(batch: Batch): void {
-    for (const { job, reason } of batch.badRequests) {
-      job.isAtFault = batch.hasResults
-      if (job.isAtFault) this.#reject(job, job.documents, reason)
+    for (const { job, reason } of batch.badRequests)
+      if (batch.hasResults) this.#reject(job, job.documents, reason)
       else this.#fail([job], batch, { kind: 'pause', reason })
-    }
   }
 
   /** Decides what becomes of a record by the results of its documents. */
@@ -223,18 +221,19 @@ export class BulkWriter {
 
   #release(job: Job): void {
     this.#scheduler.finish(job)
-    if (this.#blocked.delete(job.entity) && this.#blocked.size === 0) this.#options.onBlocked(null)
+    if (this.#blocked.delete(job.entity) && this.#blocked.size === 0) this.#options.onBlocked(undefined)
   }
 
   /** Notes that the jobs cannot be stored now. */
   #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
+    const wasBlocked = this.#blocked.size > 0
     for (const job of jobs) {
       const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
       this.#blocked.set(job.entity, { ...known, reason: failure.reason })
       job.attempts++
       failed.push(job)
     }
-    if (jobs.length > 0) this.#options.onBlocked(failure)
+    if (!wasBlocked && jobs.length > 0) this.#options.onBlocked(failure)
   }
 
   /** Retries rejected documents once without repeated names. After that the record is rejected, and older ones are candidates again. */

@@ -29,10 +29,8 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   documents: readonly DocumentWrite[]
   /** Whether at least one of the record's documents was stored, and not only found stale. */
   isStored: boolean
-  /** Whether repeated names were removed from its rejected documents. */
+  /** Whether it was rejected once, and has been sent again without repeated names. */
   isDeduplicated: boolean
-  /** Whether its request failed with status 400 while requests of other records succeeded. */
-  isAtFault: boolean
   attempts: number
   suspicion: Suspicion | undefined
   /** Older records of the entity: stale once this one is stored, candidates again if it is rejected. */
@@ -48,7 +46,7 @@ export function newJob(write: RecordWrite, order: number): Job {
   return {
     ...write,
     ...{ entity: `${list.kind}/${list.id}`, order, list, superseded: [] },
-    ...{ isStored: false, isDeduplicated: false, isAtFault: false, attempts: 0, suspicion: undefined },
+    ...{ isStored: false, isDeduplicated: false, attempts: 0, suspicion: undefined },
   }
 }
 
@@ -67,20 +65,11 @@ export function winnerOf(one: Job, other: Job): Job {
   return newer
 }
 
-/** The record once more, as a later assignment of its partition has read it. */
-const isSameRecord = (one: Job, other: Job): boolean => one.version === other.version && one.name() === other.name()
-
-/**
- * Tells a record that it is rejected, as often as it was submitted. Returns what counts now: the one of the records it superseded that
- * supersedes the others.
- */
+/** Tells a record that it is rejected. Returns what counts now: the one of the records it superseded that supersedes the others. */
 export function settleRejected(job: Job, reason: string): Job | undefined {
-  const { same = [], others = [] } = Object.groupBy(job.superseded, (each) =>
-    isSameRecord(each, job) ? 'same' : 'others',
-  )
-  for (const each of [job, ...same]) each.done({ kind: 'rejected', reason })
-  for (const each of others) each.suspicion = ofAnotherState(job.suspicion)
-  const [first, ...rest] = others
+  job.done({ kind: 'rejected', reason })
+  for (const each of job.superseded) each.suspicion = ofAnotherState(job.suspicion)
+  const [first, ...rest] = job.superseded
   return first && rest.reduce(winnerOf, first)
 }
 

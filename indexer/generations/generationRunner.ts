@@ -11,14 +11,14 @@ import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
-import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
+import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
 import type { RoundResult } from '../watermarkPublisher.ts'
 import { ServedGeneration, type Stores } from './servedGeneration.ts'
 
 const generationCheckMs = 1_000
-/** Between two readings of the topics' settings. */
-const rulesCheckMs = 60_000
+/** The settings of the topics are read again with every so many checks of the generation. */
+const checksPerRules = 60
 
 type GenerationRunnerDeps = {
   readonly stores: Stores
@@ -28,6 +28,7 @@ type GenerationRunnerDeps = {
   readonly metrics: PipelineMetrics
   readonly retries: Retries
   readonly log: Logger
+  readonly clock: () => number
   /** Aborts when the process is asked to stop. */
   readonly stopping: AbortSignal
   /** Aborts when the process has published its last records. */
@@ -44,8 +45,6 @@ export class GenerationRunner {
   pipeline: Pipeline | undefined
   /** The greatest watermark that this process has published, of any generation: Redis may lose it. */
   #highestMs: number | undefined
-  /** Whether the last round promised nothing, because deletions may have been missed. */
-  #isWithheld = false
   #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
 
   constructor(deps: GenerationRunnerDeps) {
@@ -89,15 +88,16 @@ export class GenerationRunner {
   }
 
   async #openGeneration(): Promise<ServedGeneration> {
-    const { stores, source, closing } = this.#deps
+    const { stores, source, clock, closing } = this.#deps
     const { config } = stores
     this.#rules = await readTopicRules(source, config)
-    const commitsOf = async (group: string): Promise<CommittedOffset[]> => [
-      ...(await fetchCommittedOffsets(source, group, documentTopics(config))).values(),
-    ]
+    const commitsOf = async (group: string): Promise<(string | undefined)[]> => {
+      const commits = await fetchCommittedOffsets(source, group, documentTopics(config))
+      return [...commits.values()].map(({ generation }) => generation)
+    }
     const own = await commitsOf(config.CONSUMER_GROUP)
     const rebuilt = await commitsOf(rebuildGroup(config.CONSUMER_GROUP))
-    return await ServedGeneration.open(stores, { own, rebuilt }, Date.now, closing)
+    return await ServedGeneration.open(stores, { own, rebuilt }, clock, closing)
   }
 
   #createPipeline(served: ServedGeneration, hasAppendTimes: boolean): Pipeline {
@@ -146,10 +146,7 @@ export class GenerationRunner {
     const documents = documentTopics(this.#deps.stores.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
     const partitionWatermarks = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
-    const reason = this.missedReason()
-    if (reason !== undefined && !this.#isWithheld) this.#deps.log.warn(reason)
-    const isWithheld = reason !== undefined
-    this.#isWithheld = isWithheld
+    const isWithheld = this.missedReason() !== undefined
     const highestMs = this.#highestMs
     const result = await served.publish({ owner, everyPartition, partitionWatermarks, highestMs, isWithheld })
     this.#highestMs = served.watermarkMs ?? this.#highestMs
@@ -158,12 +155,10 @@ export class GenerationRunner {
 
   /** Leaves the generation when it is not the one to write any more. A check that fails says nothing. */
   async #watch(served: ServedGeneration, ended: AbortSignal): Promise<void> {
-    for (let rulesReadAtMs = performance.now(); !ended.aborted; ) {
+    for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
-      if (performance.now() - rulesReadAtMs > rulesCheckMs) {
-        rulesReadAtMs = performance.now()
+      if (checks % checksPerRules === 0)
         this.#rules = await readTopicRules(this.#deps.source, this.#deps.stores.config).catch(() => this.#rules)
-      }
       if (!ended.aborted) await served.isCurrent().catch(() => false)
     }
   }

@@ -103,23 +103,11 @@ async function reconcileAll(
   to: Generation,
   forgotten: ForgottenEntities | undefined,
 ): Promise<Reconciliation> {
-  const { elasticsearch, report, signal } = options
-  const { count: total } = await elasticsearch.count({ index: Object.values(from.indices) }, { signal })
   const reconciliation = new Reconciliation(options, from, to)
-  let compared = 0
-  const first = await reconciliation.pass(
-    (kind, old) => forgotten?.takes(kind, old) ?? false,
-    (documents) => {
-      compared += documents
-      report.progress('documents compared', Math.min(compared, total), total)
-    },
-  )
-  for (const [kind, { documents, reconciled, newerInTarget }] of Object.entries(first))
-    report.step(`${kind}: ${documents} documents, ${reconciled} reconciled, ${newerInTarget} newer already`)
+  const { compared, copied } = await reconciliation.pass((kind, old) => forgotten?.takes(kind, old) ?? false)
+  options.report.step(`${compared} documents compared, ${copied} copied`)
   await forgotten?.copyHeld(reconciliation)
-  const pass = async (): Promise<number> =>
-    Object.values(await reconciliation.pass()).reduce((sum, { documents }) => sum + documents, 0)
-  while ((await pass()) > smallPass);
+  while ((await reconciliation.pass()).compared > smallPass);
   return reconciliation
 }
 
@@ -130,7 +118,7 @@ async function switchOver(
   reconciliation: Reconciliation,
   forgotten: ForgottenEntities,
 ): Promise<void> {
-  const { config, elasticsearch, redis, report, signal } = options
+  const { config, elasticsearch, redis, report, clock, signal } = options
   const { from: serving, to: target } = reconciliation
   const holder = randomUUID()
   report.step('switching')
@@ -149,7 +137,7 @@ async function switchOver(
     const readBefore = await options.source.offsetRanges(documentTopics(config))
     await pipeline.readToTheEnd(extendHold)
     if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
-    await forgotten.drop(reconciliation, Math.max(Date.now(), watermarkMs ?? 0), extendHold)
+    await forgotten.drop(reconciliation, Math.max(clock(), watermarkMs ?? 0), extendHold)
     await reconciliation.pass()
     await extendHold()
     if ((await generations.serving())?.tag !== serving.tag)
@@ -193,9 +181,8 @@ async function pruneRetired(options: CommandTools, retired: Generation): Promise
   const generations = generationsOf(options)
   report.step(`generation ${retired.number} is kept until its readers are done`)
   await sleep(graceMs, undefined, { signal })
-  const givesUpAtMs = Date.now() + readersDeadlineMs
-  while ((await generations.countReaders(retired)) > 0) {
-    if (Date.now() > givesUpAtMs) {
+  for (let waitedMs = 0; (await generations.countReaders(retired)) > 0; waitedMs += pollMs) {
+    if (waitedMs > readersDeadlineMs) {
       report.step(`generation ${retired.number} is still read; the next rebuild removes it`)
       return
     }

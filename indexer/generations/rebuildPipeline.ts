@@ -23,6 +23,8 @@ export class RebuildPipeline {
   readonly #pipeline: Pipeline
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
+  /** For how long (ms) the group has had another member. */
+  #sharedMs = 0
   /** Its watermark is looked up when a partition is assigned: it may be set after the claim. */
   readonly #claim = { owner: 'rebuild', watermarkMs: undefined as number | undefined, changedAtRaisedByMs: 0 }
 
@@ -64,24 +66,39 @@ export class RebuildPipeline {
     const { source, config, report, signal } = this.#tools
     const ends = await source.offsetRanges(documentTopics(config))
     const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
-    const givesUpAtMs = extendHold === undefined ? Number.POSITIVE_INFINITY : Date.now() + switchDeadlineMs
-    const expectUndisturbed = undisturbedCheck(this.#tools, this.#generation)
-    for (let reported = ''; ; await sleep(pollMs, undefined, { signal })) {
+    let reported = ''
+    for (let waitedMs = 0; ; waitedMs += pollMs) {
       const positions = this.#pipeline.publisher.positions()
       const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
       const left = unread.reduce((sum, each) => sum + each, 0)
       if (extendHold === undefined) report.progress('records read', total - left, total)
       if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return
-      if (Date.now() > givesUpAtMs) throw new Error('the new generation does not reach the end of the topics in time')
+      if (extendHold !== undefined && waitedMs > switchDeadlineMs)
+        throw new Error('the new generation does not reach the end of the topics in time')
       const blocked = Object.values(this.#pipeline.blockedReasons())
       const reasons = blocked.filter((reason) => reason !== undefined).join('; ')
       if (reasons !== '' && reasons !== reported) {
         report.step(`waiting: ${reasons}`)
         reported = reasons
       }
-      await expectUndisturbed()
+      if (waitedMs % checkMs === 0) await this.#expectUndisturbed()
       await extendHold?.()
+      await sleep(pollMs, undefined, { signal })
     }
+  }
+
+  /**
+   * Throws when the generation that is filled was deleted, or the group has had another member for longer than one that was killed: two
+   * rebuilds that have begun at once share the partitions, and each would wait for those of the other for ever.
+   */
+  async #expectUndisturbed(): Promise<void> {
+    const { number, tag } = this.#generation
+    const { source, config } = this.#tools
+    if ((await generationsOf(this.#tools).find()).every(({ complete }) => complete?.tag !== tag))
+      throw new Error(`generation ${number} was deleted: run the rebuild again`)
+    const isAlone = (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length <= 1
+    this.#sharedMs = isAlone ? 0 : this.#sharedMs + checkMs
+    if (this.#sharedMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
   }
 
   /** Publishes what is in flight, and leaves the group. What takes too long is not waited for. */
@@ -101,27 +118,9 @@ export const generationsOf = (
 
 /** Throws when another rebuild runs. Waits until the group has forgotten one that was killed. */
 export async function expectAlone({ source, config, signal }: CommandTools): Promise<void> {
-  const givesUpAtMs = Date.now() + groupDeadlineMs
-  while ((await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length > 0) {
-    if (Date.now() > givesUpAtMs) throw new Error('another rebuild is running')
+  const isJoined = async () => (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length > 0
+  for (let waitedMs = 0; await isJoined(); waitedMs += pollMs) {
+    if (waitedMs > groupDeadlineMs) throw new Error('another rebuild is running')
     await sleep(pollMs, undefined, { signal })
-  }
-}
-
-/**
- * Throws when the generation that is filled was deleted, or the group has had another member for longer than one that was killed: two
- * rebuilds that have begun at once share the partitions, and each would wait for those of the other for ever.
- */
-function undisturbedCheck(tools: CommandTools, { number, tag }: Generation): () => Promise<void> {
-  const { source, config } = tools
-  const generations = generationsOf(tools)
-  let [checkedAtMs, aloneAtMs] = [Date.now(), Date.now()]
-  return async () => {
-    if (Date.now() - checkedAtMs < checkMs) return
-    checkedAtMs = Date.now()
-    if ((await generations.find()).every(({ complete }) => complete?.tag !== tag))
-      throw new Error(`generation ${number} was deleted: run the rebuild again`)
-    if ((await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length <= 1) aloneAtMs = checkedAtMs
-    if (checkedAtMs - aloneAtMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
   }
 }

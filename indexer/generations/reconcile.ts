@@ -30,9 +30,6 @@ export type Version = {
   readonly digest?: string | undefined
 }
 
-/** How many documents of an index of the old generation were compared, were copied, and are newer in the new one. */
-type Tally = { documents: number; reconciled: number; newerInTarget: number }
-
 /** The time of a list document's change: members of its source and fields of its index. */
 const timeFields = ['changedAt', 'tombstone.deletedAt']
 
@@ -68,7 +65,6 @@ export class Reconciliation {
     this.#request = { signal, requestTimeout: requestTimeoutMs }
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
-    let waitingFor: string | undefined
     this.#writer = new BulkWriter({
       // Also over documents of the same version: what the old generation holds stays.
       send: (documents) =>
@@ -80,38 +76,33 @@ export class Reconciliation {
       elapsedMs: () => performance.now(),
       random: Math.random,
       signal,
-      onBlocked: (trouble) => {
-        if (trouble !== null && trouble.reason !== waitingFor) report.step(`waiting: ${trouble.reason}`)
-        waitingFor = trouble?.reason
-      },
+      onBlocked: (failure) => failure && report.step(`waiting: ${failure.reason}`),
       onFatal: this.#stopped.reject,
     })
   }
 
   /**
    * Compares what was written to the old generation since the last pass, by the sequence numbers of the shards, and copies what the new one
-   * lacks. A document that it lacks altogether is left out if `isForgotten`. `onCompared` is told numbers of documents.
+   * lacks. A document that it lacks altogether is left out if `isForgotten`. Returns how many documents were compared, and how many copied.
    */
-  async pass(
-    isForgotten: (kind: DocumentKind, old: Version) => boolean = () => false,
-    onCompared: (documents: number) => void = () => undefined,
-  ): Promise<Readonly<Record<DocumentKind, Tally>>> {
+  async pass(isForgotten: (kind: DocumentKind, old: Version) => boolean = () => false) {
     const index = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
     // Read before the refresh: what is written during it no search below would find, and no later pass would look for.
     const asked = { index: Object.values(this.from.indices), level: 'shards' } as const
     const stats = await this.#tools.elasticsearch.indices.stats(asked, this.#request)
     // Any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, index, this.#request)
-    const tallies: [DocumentKind, Tally][] = []
-    for (const kind of documentKinds) {
-      const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
-      tallies.push([kind, tally])
+    const isFirst = this.#compared.size === 0
+    const counts = Object.values(this.from.indices).map((each) => stats.indices?.[each]?.primaries?.docs?.count ?? 0)
+    const total = counts.reduce((sum, each) => sum + each, 0)
+    let [compared, copied] = [0, 0]
+    for (const kind of documentKinds)
       for await (const old of this.#writtenUpTo(kind, stats)) {
-        await this.#compare(kind, old, isForgotten, tally)
-        onCompared(old.length)
+        copied += await this.#compare(kind, old, isForgotten)
+        compared += old.length
+        if (isFirst) this.#tools.report.progress('documents compared', compared, total)
       }
-    }
-    return Object.fromEntries(tallies) as Record<DocumentKind, Tally>
+    return { compared, copied }
   }
 
   /** What was written up to the sequence numbers up to which `stats` tell every write as applied; those above may still be under way. */
@@ -146,13 +137,12 @@ export class Reconciliation {
       })
   }
 
-  /** Copies what is missing, older, of another content or of an earlier `changedAt` in the new index. */
+  /** Copies what is missing, older, of another content or of an earlier `changedAt` in the new index. Returns how many were missing or older. */
   async #compare(
     kind: DocumentKind,
     old: readonly Version[],
     isForgotten: (kind: DocumentKind, old: Version) => boolean,
-    tally: Tally,
-  ): Promise<void> {
+  ): Promise<number> {
     const known = await this.#versions(kind, old)
     const versionOf = (at: number): number => known[at]?.version ?? 0
     const missing = old.filter(
@@ -165,9 +155,7 @@ export class Reconciliation {
     if (copied < missing.length) throw new Error(`${missing.length - copied} ${kind} cannot be read again`)
     await this.#keepTimes(kind, old, known)
     for (const each of kindsOf[entityTypeOf(kind)]) await this.copy(each, others.map(idOf))
-    tally.documents += old.length
-    tally.reconciled += missing.length
-    tally.newerInTarget += old.filter(({ version }, at) => version < versionOf(at)).length
+    return copied
   }
 
   /** Versions in the new index, in the order of the documents. */

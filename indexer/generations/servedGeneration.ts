@@ -8,7 +8,6 @@ import {
   readWatermarkGeneration,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
-import type { CommittedOffset } from '../startOffsets.ts'
 import type { RoundResult } from '../watermarkPublisher.ts'
 import { chooseGeneration } from './chooseGeneration.ts'
 import { type Generation, Generations, readTag } from './generations.ts'
@@ -19,8 +18,8 @@ export type Stores = {
   readonly redis: RedisConnection
 }
 
-/** The committed offsets of the indexers' group and of the rebuilds' group for the document topics. */
-type GroupCommits = { readonly own: readonly CommittedOffset[]; readonly rebuilt: readonly CommittedOffset[] }
+/** The generations that the commits of the indexers' group and of the rebuilds' group for the document topics name. */
+type Committed = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined)[]>>
 
 const timeoutMs = 30_000
 
@@ -54,10 +53,10 @@ export class ServedGeneration {
    * Finds the generation to write, or creates one. Rejects when its mappings are of another release, or while a rebuild is about to switch.
    * Safe to call from several processes at once.
    */
-  static async open(stores: Stores, commits: GroupCommits, clock: () => number, signal: AbortSignal) {
+  static async open(stores: Stores, committed: Committed, clock: () => number, signal: AbortSignal) {
     const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
     for (;;) {
-      const own = await findOwn(stores, generations, commits)
+      const own = await findOwn(stores, generations, committed)
       const { number, hasCurrentMappings, isWritable, isServing } = own.generation
       if (!hasCurrentMappings)
         throw new Error(
@@ -157,19 +156,19 @@ export class ServedGeneration {
 type Own = Awaited<ReturnType<typeof findOwn>>
 
 /** The generation to write, whether it holds everything below the last watermark, and whose watermarks count now (`adopted`). */
-async function findOwn({ redis }: Stores, generations: Generations, commits: GroupCommits) {
+async function findOwn({ redis }: Stores, generations: Generations, committed: Committed) {
   // Read first: a rebuild that switches later changes it, so that an indexer which was frozen meanwhile cannot adopt what served before.
   const adopted = await readWatermarkGeneration(redis)
   const found = await generations.find()
-  const written = commits.own.map(({ generation }) => generation)
-  const known = [adopted, ...written].flatMap((tag) => readTag(tag) ?? [])
+  const known = [adopted, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
   const newest = known.toSorted((a, b) => b.number - a.number)[0]
   const { number, complete } = chooseGeneration(found, newest)
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
-  const rebuilt = commits.rebuilt.map((commit) => commit.generation)
   // A rebuild that has not switched yet may lack what indexers have read since.
-  const isKnown = [adopted, ...written, ...(generation.isServing ? rebuilt : [])].includes(generation.tag)
+  const isKnown = [adopted, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])].includes(
+    generation.tag,
+  )
   const isFirst = newest === undefined && !found.some((each) => each.complete?.hasServed)
   return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && isKnown) }
 }

@@ -13,7 +13,6 @@ import { documentTopics, sourceTopics } from '../topics.ts'
 
 /** The state of this indexer itself; what is undefined is not known yet. */
 export type OwnState = {
-  readonly startedAtMs: number
   readonly maxInFlightBytes: number
   readonly inFlightBytes: number
   /** The watermark that it published last. */
@@ -33,7 +32,7 @@ type Seen<T> = { readonly value: T; readonly atMs: number }
 
 /** The newest known state of the whole replica, each part with its own time. */
 export type Observed = {
-  readonly group: Seen<GroupSurvey & { readonly recordsPerSecond: number | undefined }> | undefined
+  readonly group: Seen<GroupSurvey> | undefined
   /** The newest known watermark. */
   readonly watermarkMs: number | undefined
   readonly marks: PublishedWatermark['partitionWatermarks']
@@ -74,16 +73,10 @@ export function observe(
     run().catch(() => undefined)
     return () => latest
   }
-  let before: Seen<GroupSurvey> | undefined
   const group = poll(groupEveryMs, async () => {
     const { generation } = own()
     if (generation === undefined) throw new Error('topics and indices are not prepared yet')
-    const value = await surveyGroup(source, config, generation)
-    const atMs = clock()
-    const passedMs = before && Math.max(1, atMs - before.atMs)
-    const recordsPerSecond = before && passedMs && (progressBetween(before.value, value) * 1_000) / passedMs
-    before = { value, atMs }
-    return { ...value, recordsPerSecond }
+    return await surveyGroup(source, config, generation)
   })
   const watermark = poll(redisEveryMs, () => readWatermark(redis))
   const redisMemory = poll(redisEveryMs, () => readRedisMemory(redis))
@@ -155,15 +148,6 @@ function rebuildOf(
   }
   // The share of all records that it has processed.
   return { isRunning, progress: total === 0 ? 1 : Math.min(1, done / total) }
-}
-
-/** Records processed between two surveys. A partition whose position went back counts nothing: a new generation reads from the start. */
-export function progressBetween(before: GroupSurvey, after: GroupSurvey): number {
-  const known = new Map(before.partitions.map((each) => [partitionName(each), each.position]))
-  return after.partitions.reduce((sum, each) => {
-    const from = known.get(partitionName(each))
-    return from === undefined || each.position < from ? sum : sum + Number(each.position - from)
-  }, 0)
 }
 
 export type PartitionLag = ReturnType<typeof lagsOf>[number]

@@ -5,7 +5,6 @@ import type { AdminAnswer, AdminPages } from '../../src/core/process/adminServer
 import { type Health, isHealthy } from '../../src/core/process/health.ts'
 import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/core/process/html.ts'
 import { readIcon, readStyle } from '../../src/core/process/staticFile.ts'
-import type { RecordOutcome } from '../metrics.ts'
 import { lagsOf, type Observed, type OwnState, type PartitionLag } from './observe.ts'
 
 const refreshSeconds = 5
@@ -20,19 +19,15 @@ const pageHeaders = {
 /** What the status page is made from. */
 type Sources = {
   own(): OwnState
-  /** Records that it has processed since it started. */
-  records(): Promise<Readonly<Record<RecordOutcome, number>>>
   observed(): Observed
   readonly health: Pick<Health, 'results'>
   readonly clock: () => number
 }
 
-const viewOf = async ({ own, records, observed, health, clock }: Sources, isRefreshing: boolean) => ({
+const viewOf = async ({ own, observed, health, clock }: Sources, isRefreshing: boolean) => ({
   checks: await health.results(),
-  records: await records(),
   own: own(),
   name: `${hostname()}, process ${process.pid}`,
-  residentBytes: process.memoryUsage.rss(),
   observed: observed(),
   nowMs: clock(),
   isRefreshing,
@@ -90,19 +85,7 @@ export function statusPage(view: StatusView): Html {
 ${isReady ? '' : html`<ul class="problems card unstyled" role="list">${problems.map((check) => html`<li><strong>${check.name}</strong> ${check.problem}</li>`)}</ul>`}
 ${tiles(ageSeconds, observed)}
 ${partitionTables(view)}
-<div class="row">
-<div class="col-8">
-${indexTable(view)}
-${thisIndexer(view)}
-</div>
-<section class="checks card col-4">
-<h2>Checks</h2>
-<ul class="unstyled" role="list">${checks.map(
-      (check) =>
-        html`<li class="hstack justify-between">${check.name} ${check.problem === undefined ? badge('success', 'ok') : badge('danger', 'not ok')}</li>`,
-    )}</ul>
-</section>
-</div>`,
+${indexTable(view)}`,
   })
 }
 
@@ -111,7 +94,7 @@ type Level = 'success' | 'warning' | 'danger'
 const badge = (level: Level, text: string): Html => html`<span class="badge" data-variant="${level}">${text}</span>`
 
 function tiles(ageSeconds: number | undefined, { group }: Observed): Html {
-  const { partitions, recordsPerSecond, deadLetters } = group?.value ?? {}
+  const { partitions, deadLetters } = group?.value ?? {}
   const behind = partitions?.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
   const tile = (
     title: string,
@@ -127,7 +110,6 @@ function tiles(ageSeconds: number | undefined, { group }: Observed): Html {
   return html`<section class="tiles" aria-label="Figures">
 ${tile('Watermark age', watermarkLevel(ageSeconds), ageSeconds, duration, 'Everything appended to Kafka before it is searchable.')}
 ${tile('Records behind', 'success', behind, count, 'Appended to Kafka and not visible yet, all partitions.')}
-${tile('Records a second', 'success', recordsPerSecond, rate, 'Made visible by all indexers together.')}
 ${tile('Dead letters', deadLetters ? 'warning' : 'success', deadLetters, count, 'Dead-lettered records that Kafka still keeps.')}
 </section>`
 }
@@ -177,7 +159,6 @@ ${
     ? ''
     : html`<div class="rebuild card mb-4">
 <p><strong>${rebuild.isRunning ? 'A rebuild is running' : 'A rebuild was left half way'}</strong> <span class="text-light">${Math.floor(100 * rebuild.progress)} % of the records are in the next generation.${rebuild.isRunning ? '' : ' Run it again to go on.'}</span></p>
-${meter('Records in the next generation', rebuild.progress, `${Math.floor(100 * rebuild.progress)} %`)}
 </div>`
 }
 <div class="card">
@@ -192,31 +173,6 @@ ${meter('Records in the next generation', rebuild.progress, `${Math.floor(100 * 
 </div>
 </section>`
 }
-
-function thisIndexer({ own, nowMs, observed, name, residentBytes, records }: StatusView): Html {
-  const fact = (term: string, value: Html | string): Html => html`<div><dt>${term}</dt><dd>${value}</dd></div>`
-  const share = (label: string, used: number, limit: number): Html => {
-    const inWords = `${size(used)} of ${size(limit)}`
-    return html`${inWords}${meter(label, used / limit, inWords)}`
-  }
-  const { usedBytes, limitBytes } = observed.redisMemory?.value ?? {}
-  return html`<section class="card mt-6">
-<h2>This indexer</h2>
-<dl class="facts">
-${fact('Process', name)}
-${fact('Running for', duration((nowMs - own.startedAtMs) / 1_000))}
-${fact('Partitions', count(own.partitions.length))}
-${fact('Memory', size(residentBytes))}
-${fact('Records since it started', `${count(records.indexed)} indexed, ${count(records.stale)} stale, ${count(records['dead-letter'])} dead-lettered`)}
-${fact('In flight', share('Bytes in flight', own.inFlightBytes, own.maxInFlightBytes))}
-${usedBytes === undefined ? '' : fact('Redis holds', limitBytes === undefined ? `${size(usedBytes)}, without a bound` : share('Memory of Redis', usedBytes, limitBytes))}
-</dl>
-</section>`
-}
-
-/** A bar for a share of a whole, 0 to 1. */
-const meter = (label: string, share: number, inWords: string): Html =>
-  html`<meter value="${share.toFixed(3)}" aria-label="${label}: ${inWords}"></meter>`
 
 /** `14:03:22` in UTC. */
 const timeOfDay = (epochMs: number): Html => {
@@ -250,7 +206,3 @@ export function size(bytes: number): string {
 }
 
 export const count = (value: number): string => Math.round(value).toLocaleString('en')
-
-/** A rate: with a decimal only where it is small. */
-export const rate = (perSecond: number): string =>
-  perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : count(perSecond)

@@ -23,7 +23,8 @@ export const command = new Command()
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const texts = { failed: 'verify: not judged: ', stopped: 'stopped' }
     await runEngineCommand('verify', { ...texts, failedCode: exitCodes.notJudged }, async (tools) => {
-      const { lines, result } = await verify({ ...tools, team, rest: restsAsLong(tools.signal) })
+      const rest = restsAsLong(() => performance.now(), tools.signal)
+      const { lines, result } = await verify({ ...tools, team, rest })
       tools.report.end()
       process.stdout.write(json ? jsonLine(result) : lines.map((line) => `${line}\n`).join(''))
       process.exitCode = result.equal ? exitCodes.equal : exitCodes.different

@@ -67,7 +67,6 @@ test('one of two indexers shows what both have done, and which partitions it rea
   expect(await page.locator('h1').innerText()).toMatch(/^Ready/)
   await eventually(async () => /^\d+ s|^\d\.\d s/.test(await figure(page, 'Watermark age')))
   await eventually(async () => (await figure(page, 'Dead letters')) === String(poison))
-  await eventually(async () => Number(await figure(page, 'Records a second')) > 0)
   expect(Number(await figure(page, 'Records behind'))).toBeLessThan(20)
 
   await eventually(async () => (await owners(page)).includes('other'))
@@ -80,7 +79,7 @@ test('one of two indexers shows what both have done, and which partitions it rea
   const submissions = page.locator('.wide tbody tr', { hasText: `${pipeline.names['INDEX_PREFIX']}-submissions-v` })
   const { count } = await elasticsearch.count({ index: `${pipeline.names['INDEX_PREFIX']}-submissions` })
   expect(await submissions.locator('td').first().innerText()).toBe(String(count))
-  expect(await page.locator('.checks .badge').allInnerTexts()).toEqual(Array.from({ length: 15 }, () => 'ok'))
+  expect(await page.locator('h1 .badge').innerText()).toBe('every check is ok')
 
   expect(complaints).toEqual([])
   expect(requested.filter((url) => !url.startsWith(second.adminUrl))).toEqual([])

@@ -103,7 +103,7 @@ test('what Kafka has deleted is carried over by a rebuild: deletions, and revisi
   await pipeline.produceHistory(late)
   const rebuild = await startRebuild()
   expect(await untilServes(rebuild)).toBe(2)
-  expect(rebuild.log()).toMatch(/submissions: \d+ documents, [1-9]\d* reconciled/)
+  expect(rebuild.log()).toMatch(/\d+ documents compared, [1-9]\d* copied/)
   await expectFold(pipeline, api, { ...history, records: [...history.records, ...late] })
 })
 

@@ -54,7 +54,7 @@ function registerApi(registry: Registry): void {
 function registerIndexer(registry: Registry): void {
   pipelineMetrics(registry, [])
   const nothing = {
-    ...{ startedAtMs: 0, maxInFlightBytes: 0, inFlightBytes: 0, writerBlockedMs: 0, partitions: [] },
+    ...{ maxInFlightBytes: 0, inFlightBytes: 0, writerBlockedMs: 0, partitions: [] },
     ...{ watermarkMs: undefined, clockOffsetMs: undefined, generation: undefined },
   }
   const unknown = { group: undefined, watermarkMs: undefined, redisMemory: undefined, indices: undefined }
@@ -63,6 +63,7 @@ function registerIndexer(registry: Registry): void {
     () => nothing,
     () => ({ ...unknown, marks: new Map() }),
     () => [],
+    () => 0,
   )
 }
 

@@ -285,7 +285,7 @@ describe('a document that Elasticsearch always fails at', () => {
     },
   )
 
-  test('is rejected at once for each assignment of its partition that has read it', async () => {
+  test('is rejected for each assignment of its partition that has read it', async () => {
     const { submit, clock, requests } = writing(failingAt(({ id }) => id === 't/bad'))
     const readAgain = [submit('bad', 7), submit('bad', 7), submit('bad', 7)]
     await eventually(() => requests.length > 1)

@@ -1,6 +1,5 @@
 import { type Generation, Generations } from '../../../../indexer/generations/generations.ts'
 import { ServedGeneration, type Stores } from '../../../../indexer/generations/servedGeneration.ts'
-import type { CommittedOffset } from '../../../../indexer/startOffsets.ts'
 import {
   aliasOf,
   documentKinds,
@@ -60,7 +59,7 @@ const open = (commits: Partial<Commits> = {}): Promise<ServedGeneration> => {
   const stores = { config, elasticsearch, redis } as unknown as Stores
   return ServedGeneration.open(stores, { own: [], rebuilt: [], ...commits }, () => startMs, signal)
 }
-const commitsOf = ({ tag }: Generation): Commits['own'] => [{ generation: tag }] as unknown as CommittedOffset[]
+const commitsOf = ({ tag }: Generation): Commits['own'] => [tag]
 const publish = (served: ServedGeneration, answer: string) => {
   redis.answer = answer
   const round = { owner: 'owner', everyPartition: ['forms/0'], partitionWatermarks: new Map([['forms/0', 1]]) }

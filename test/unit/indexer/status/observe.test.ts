@@ -1,11 +1,5 @@
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
-import {
-  currentLags,
-  type GroupSurvey,
-  type Observed,
-  progressBetween,
-  surveyGroup,
-} from '../../../../indexer/status/observe.ts'
+import { currentLags, type GroupSurvey, type Observed, surveyGroup } from '../../../../indexer/status/observe.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { Config } from '../../../../src/core/process/config.ts'
 import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
@@ -23,7 +17,6 @@ const observed = (groupAtMs: number): Observed => ({
       indexers: 1,
       deadLetters: 3,
       rebuild: undefined,
-      recordsPerSecond: 1.5,
     },
   },
   watermarkMs: nowMs - 2_500,
@@ -88,15 +81,4 @@ test('a rebuild has come as far as its commits say, and is over once its generat
   expect(await rebuild(commits, true)).toEqual({ isRunning: true, progress: 0.5 })
   expect(await rebuild(commits, false)).toEqual({ isRunning: false, progress: 0.5 })
   expect(await rebuild([commit('forms', 110n, serving)], false)).toBeUndefined()
-})
-
-test('progress is what all partitions have gone on by; one that began again, or was added, counts nothing', () => {
-  const survey = (...positions: bigint[]): GroupSurvey => ({
-    partitions: positions.map((position, at) => ({ ...partition, position, partition: at, behindRecords: 0 })),
-    indexers: 1,
-    deadLetters: 0,
-    rebuild: undefined,
-  })
-  expect(progressBetween(survey(5n, 10n), survey(8n, 30n))).toBe(23)
-  expect(progressBetween(survey(50n), survey(3n, 40n))).toBe(0)
 })
