@@ -1,6 +1,6 @@
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
-import { deletedRevision, type EntityType, type Revision, type TeamList, teamList } from '../src/core/model/ids.ts'
+import { type EntityType, type TeamList, teamList } from '../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../src/core/model/instant.ts'
 import {
   type Change,
@@ -17,22 +17,19 @@ type Converted =
   | {
       readonly kind: 'documents'
       readonly documents: DocumentWrite[]
-      readonly version: Revision
       /** The list that the record's entity belongs to. */
       readonly list: TeamList
     }
   | { readonly kind: 'account-key'; readonly change: RecordKey & AccountKeyState }
   | { readonly kind: 'rejected'; readonly problem: Problem }
 
-type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCOUNT_KEYS'>
+type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS'>
 
-/** Validates a record against its topic's contract and converts it. `changedAtMs` is from `ChangeTimes`. Never throws. */
+/** Validates a record of a source topic against the topic's contract and converts it. `changedAtMs` is from `ChangeTimes`. Never throws. */
 export function convertRecord({ topic, key, value }: SourceRecord, changedAtMs: number, topics: TopicNames): Converted {
   if (topic === topics.TOPIC_FORMS) return toDocuments('forms', changedAtMs, readFormRecord(key, value), formWrites)
   if (topic === topics.TOPIC_SUBMISSIONS)
     return toDocuments('submissions', changedAtMs, readSubmissionRecord(key, value), submissionWrites)
-  if (topic !== topics.TOPIC_ACCOUNT_KEYS)
-    return { kind: 'rejected', problem: { path: 'topic', rule: 'is not one of the source topics' } }
   const read = readAccountKeyRecord(key, value)
   return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'rejected', problem: read.problem }
 }
@@ -44,7 +41,6 @@ function toDocuments<Entity>(
   writes: (change: Change<Entity>, changedAt: Instant) => DocumentWrite[],
 ): Converted {
   if (!read.ok) return { kind: 'rejected', problem: read.problem }
-  const { teamId, live } = read.value
   const documents = writes(read.value, toInstant(changedAtMs))
-  return { kind: 'documents', documents, version: live?.revision ?? deletedRevision, list: teamList(type, teamId) }
+  return { kind: 'documents', documents, list: teamList(type, read.value.teamId) }
 }

@@ -16,7 +16,7 @@ import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
-import { fetchStartOffsets, type StartOffset } from './startOffsets.ts'
+import { fetchStartOffsets, rebuildGroup, type StartOffset } from './startOffsets.ts'
 import { documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'
 import { type PublisherRedis, WatermarkPublisher } from './watermarkPublisher.ts'
@@ -30,8 +30,6 @@ const drainPollMs = 20
 
 /** What a pipeline needs besides, when readers see its generation. */
 type Serving = {
-  /** The group of rebuilds: its committed offsets count where they name this generation. */
-  readonly rebuildGroupId: string
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
   readonly redis: PublisherRedis & PendingMarks
@@ -142,7 +140,7 @@ export class Pipeline {
     const { config, source, topics, groupId, generation, serving } = this.#options
     const indexed = documentTopics(config)
     return fetchStartOffsets(source, partitions, {
-      ...{ topics, groupId, rebuildGroupId: serving?.rebuildGroupId, clock: Date.now },
+      ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId), clock: Date.now },
       generationOf: (topic) => (indexed.includes(topic) ? generation : undefined),
     })
   }
@@ -158,7 +156,7 @@ export class Pipeline {
       if (serving === undefined) finish('stale')
       else this.#failUnlessDone(serving.accountKeys.apply(projection.change, record, signal).then(finish))
     } else {
-      const { documents, version, list } = projection
+      const { documents, list } = projection
       const acknowledge = this.#pending?.submit(assigned, list)
       const traceOutcome = traceRecord(record, documents)
       const done = (outcome: Outcome): void => {
@@ -170,7 +168,7 @@ export class Pipeline {
       }
       // What is below has been read by indexers that told of it; a rebuild leaves it to them.
       const isCompared = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
-      this.writer.submit({ documents, version, isCompared, name: () => nameOf(record), done })
+      this.writer.submit({ documents, isCompared, name: () => nameOf(record), done })
     }
   }
 

@@ -22,10 +22,7 @@ export type CommittedOffset = {
 }
 
 /** Where reading a partition starts. `promisedMs`: of whatever generation. */
-export type StartOffset = Omit<CommittedOffset, 'generation'> & {
-  /** Whether `position` is the group's own committed offset. */
-  readonly isCommitted: boolean
-}
+export type StartOffset = Omit<CommittedOffset, 'generation'>
 
 type WrittenGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
 
@@ -75,15 +72,15 @@ function startOffset(
   const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
   const known = { deadLetteredBelow, promisedMs }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
-    return { ...known, position: own.position, isCommitted: true, coveredAtMs: coveredBy(own) }
+    return { ...known, position: own.position, coveredAtMs: coveredBy(own) }
   if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
-    return { ...known, position, isCommitted: false, coveredAtMs: coveredBy(rebuilt) }
+    return { ...known, position, coveredAtMs: coveredBy(rebuilt) }
   }
   // Retention has removed records that were not read.
   const isGap = own !== undefined && own.generation === generation?.tag && own.position < low
   const coveredAtMs = isGap ? notCovered : fromTheBeginningMs
-  return { ...known, position: low as Offset, isCommitted: false, coveredAtMs }
+  return { ...known, position: low as Offset, coveredAtMs }
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
-import { type DocumentKind, documentKinds, type Indices, writeAliasOf } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, type Indices, writeAliasOf } from '../../src/core/stores/indices.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/renderDocuments.ts'
 import type { RequestOptions } from '../generations/generations.ts'
 import type { PipelineMetrics } from '../metrics.ts'
@@ -89,33 +89,22 @@ export const bulkQuestions = (client: Client, indices: Indices, options: Request
     return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
   },
   /**
-   * What Elasticsearch holds of each record's documents now, searchable or not: the lowest of their versions, and the digest of the list
-   * document. Undefined for a record of which the asked copy lacks a document. Throws unless every document can be asked for.
+   * What Elasticsearch holds under the ids of list documents now, searchable or not; undefined where the asked copy has nothing. Throws unless
+   * every document can be asked for.
    */
-  async readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]> {
+  async readStored(lists: readonly DocumentWrite[]): Promise<(Stored | undefined)[]> {
     const found = new Map<DocumentWrite, Stored>()
-    const readKind = async (kind: DocumentKind): Promise<void> => {
-      const ofKind = records.flatMap((documents) => documents.filter((document) => document.kind === kind))
-      if (ofKind.length === 0) return
-      const docs = ofKind.map(({ id, teamId, digest }) => ({
-        ...{ _id: id, routing: teamId },
-        // Only its version is read of what has no digest, which is a third of the work.
-        _source: digest === undefined ? false : ['digest'],
-      }))
+    for (const [kind, ofKind] of Map.groupBy(lists, (list) => list.kind)) {
+      const docs = ofKind.map(({ id, teamId }) => ({ _id: id, routing: teamId, _source: ['digest'] }))
       const answer = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
-      ofKind.forEach((document, at) => {
+      ofKind.forEach((list, at) => {
         const stored = answer.docs[at]
-        if (stored === undefined || 'error' in stored || stored._id !== document.id)
+        if (stored === undefined || 'error' in stored || stored._id !== list.id)
           throw new MalformedBulkResponse(`${indices[kind]} cannot be asked for document ${at}`)
-        if (stored.found) found.set(document, { version: stored._version ?? 0, digest: stored._source?.digest })
+        if (stored.found) found.set(list, { version: stored._version ?? 0, digest: stored._source?.digest })
       })
     }
-    await Promise.all(documentKinds.map(readKind))
-    return records.map((documents) => {
-      const stored = documents.map((document) => found.get(document))
-      const version = Math.min(...stored.map((each) => each?.version ?? 0))
-      return version === 0 ? undefined : { version, digest: stored[0]?.digest }
-    })
+    return lists.map((list) => found.get(list))
   },
 })
 

@@ -85,13 +85,13 @@ export class BulkScheduler {
     await Promise.all(retries)
   }
 
-  /** Elasticsearch is overloaded. */
+  /** Halves the bounds, because Elasticsearch is overloaded. */
   shrink(): void {
     this.#share = Math.max(minShare, this.#share / 2)
     this.#maxRequests = Math.max(1, Math.floor(this.#maxRequests / 2))
   }
 
-  /** A request of this size succeeded: the next ones may be larger, and then one more beside them. */
+  /** Widens the bounds after the success of a request of this size: first the size of requests, then their number. */
   grow(documents: number, bytes: number): void {
     const { maxBulkBytes, maxBulkDocuments, maxConcurrentRequests } = this.#options
     const used = this.#share * usedShare

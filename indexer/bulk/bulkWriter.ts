@@ -29,14 +29,11 @@ type Batch = {
   readonly failed: Job[]
 }
 
-/** Of so many shards, at most, a request asks whether they take writes. */
-const maxProbes = 16
-
 type WriterOptions = SchedulerOptions & {
   /** Sends one bulk request; outcomes in the order of the documents. */
   send(documents: readonly DocumentWrite[]): Promise<ItemOutcome[]>
-  /** Reads what Elasticsearch holds of the documents of records, in their order. */
-  readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]>
+  /** Reads what Elasticsearch holds under the ids of list documents, in their order. */
+  readStored(lists: readonly DocumentWrite[]): Promise<(Stored | undefined)[]>
   /** Whether the shard of each document takes writes now. */
   takesWrites(documents: readonly DocumentWrite[]): Promise<readonly boolean[]>
   /** Time that never steps (ms). */
@@ -54,8 +51,6 @@ export class BulkWriter {
   readonly #scheduler: BulkScheduler
   /** The entities whose records have failed and are not stored yet; the one that failed first is the first. */
   readonly #blocked = new Map<string, { readonly name: string; readonly sinceMs: number; readonly reason: string }>()
-  /** Whether most records of the last batch were stored already. */
-  #isReadingAgain = false
 
   constructor(options: WriterOptions) {
     this.#options = options
@@ -83,24 +78,11 @@ export class BulkWriter {
 
   async #sendBatch(jobs: readonly Job[]): Promise<Batch> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
-    const left = this.#isReadingAgain ? await this.#withoutStored(jobs) : jobs
-    if (left.length === 0) batch.hasResults = true
-    else await this.#attempt(left, batch)
+    await this.#attempt(jobs, batch)
     this.#resolveBadRequests(batch)
-    this.#isReadingAgain = jobs.length - left.length + batch.repeated.length > jobs.length / 2
     // The next request is sent meanwhile.
     if (batch.repeated.length > 0) this.#scheduler.run(this.#compareRepeated(batch.repeated))
     return batch
-  }
-
-  /** Finishes those that are stored already, and returns the others. To ask costs less than a version conflict. */
-  async #withoutStored(jobs: readonly Job[]): Promise<readonly Job[]> {
-    const isAsked = ({ attempts, isDeduplicated }: Job): boolean => attempts === 0 && !isDeduplicated
-    const asked = jobs.filter(isAsked)
-    // What keeps Elasticsearch from answering shows in the write.
-    const found = await this.#options.readStored(asked.map(({ documents }) => documents)).catch(() => [])
-    const left = asked.filter((job, at) => !this.#finishIfStored(job, found[at]))
-    return [...left, ...jobs.filter((job) => !isAsked(job))]
   }
 
   async #attempt(jobs: readonly Job[], batch: Batch): Promise<void> {
@@ -128,7 +110,7 @@ export class BulkWriter {
     if (split !== undefined) await this.#afterFailure(tooLarge, batch, split)
   }
 
-  /** Throws a bug. */
+  /** Classifies the failure of a request; throws an error that is a bug. */
   #classify(error: unknown): RequestFailure {
     this.#options.signal.throwIfAborted()
     const failure = classifyRequestError(error)
@@ -142,7 +124,7 @@ export class BulkWriter {
     outcomes: readonly ItemOutcome[],
   ): Promise<ReadonlySet<string>> {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
-    const asked = [...new Map(suspects.map((document) => [shardOf(document), document]))].slice(0, maxProbes)
+    const asked = [...new Map(suspects.map((document) => [shardOf(document), document]))]
     if (asked.length === 0) return new Set()
     // What keeps Elasticsearch from answering shows in the next write.
     const answers = await this.#options.takesWrites(asked.map(([, document]) => document)).catch(() => [])
@@ -194,24 +176,18 @@ export class BulkWriter {
     let stored: readonly (Stored | undefined)[] = []
     let failure: BulkFailure = { kind: 'retry', reason: 'a copy answers that lacks what another one has stored' }
     try {
-      stored = await this.#options.readStored(jobs.map(({ list }) => [list]))
+      stored = await this.#options.readStored(jobs.map(({ list }) => list))
     } catch (error) {
       const found = this.#classify(error)
       failure = isFailure(found) ? found : { kind: 'retry', reason: found.reason }
     }
-    const batch = { failed: [] }
-    this.#fail(
-      jobs.filter((job, at) => !this.#finishIfStored(job, stored[at])),
-      batch,
-      failure,
-    )
+    const batch: Pick<Batch, 'failed'> = { failed: [] }
+    jobs.forEach((job, at) => {
+      const found = stored[at]
+      if (found !== undefined && found.version >= job.version) this.#finish(job, found)
+      else this.#fail([job], batch, failure)
+    })
     await this.#scheduler.retryLater(batch.failed)
-  }
-
-  #finishIfStored(job: Job, stored: Stored | undefined): boolean {
-    if (stored === undefined || stored.version < job.version) return false
-    this.#finish(job, stored)
-    return true
   }
 
   #finish(job: Job, stored: Stored): void {

@@ -10,7 +10,6 @@ export type Outcome =
 export type RecordWrite = {
   /** The list document first. */
   readonly documents: readonly DocumentWrite[]
-  readonly version: Revision
   /** Whether the outcome is `conflict` when the revision is stored with another content; otherwise it is `stale` then. */
   readonly isCompared: boolean
   name(): string
@@ -25,6 +24,7 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   /** Counts submitted records: of two with one revision the earlier one counts. */
   readonly order: number
   readonly list: DocumentWrite
+  readonly version: Revision
   /** What still has to be stored. */
   documents: readonly DocumentWrite[]
   /** Whether at least one of the record's documents was stored, and not only found stale. */
@@ -45,7 +45,7 @@ export function newJob(write: RecordWrite, order: number): Job {
   if (list === undefined) throw new Error('a record writes at least one document')
   return {
     ...write,
-    ...{ entity: `${list.kind}/${list.id}`, order, list, superseded: [] },
+    ...{ entity: `${list.kind}/${list.id}`, order, list, version: list.version, superseded: [] },
     ...{ isStored: false, isDeduplicated: false, attempts: 0, suspicion: undefined },
   }
 }
@@ -96,12 +96,11 @@ export const bytesOf = (documents: readonly DocumentWrite[]): number =>
 /** How often and since when (ms) Elasticsearch has failed at a document while its shard took writes. */
 type Suspicion = { readonly sinceMs: number; readonly failures: number }
 
-/** A document must fail so often, */
+/** A record is given up once its document has failed so often, and for so long. */
 const minFailures = 2
-/** and for so long without success, before its record is given up. */
 const minMs = 60_000
 
-/** Notes one more failure of a document whose shard takes writes. Whether the document is at fault. */
+/** Notes one more failure of a document whose shard takes writes. Returns whether the document is at fault. */
 export function confirmSuspicion(job: Job, nowMs: number): boolean {
   const { sinceMs, failures } = job.suspicion ?? { sinceMs: nowMs, failures: 0 }
   job.suspicion = { sinceMs, failures: failures + 1 }

@@ -119,7 +119,6 @@ export class GenerationRunner {
         return claimant !== undefined && claimant !== owner
       },
       serving: {
-        rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
         ...{ deadLetters, accountKeys },
         redis: {
           replaceChangeTokens: (lists) => replaceChangeTokens(redis, lists),

@@ -239,7 +239,7 @@ export class Reconciliation {
       (each) =>
         new Promise<Outcome>((done) => {
           const name = (): string => `${each.kind} ${each.id}`
-          this.#writer.submit({ documents: [each], version: each.version, isCompared: false, name, done })
+          this.#writer.submit({ documents: [each], isCompared: false, name, done })
         }),
     )
     const outcomes = await Promise.race([Promise.all(stored), this.#stopped.promise])

@@ -53,7 +53,7 @@ export class CommittedTopics {
     const ranges = await source.offsetRanges(topics)
     const partitions = [...ranges].map(([name, { topic, partition, low, high }]): Partition => {
       const start = starts.get(name)
-      if (start === undefined || (!start.isCommitted && start.position <= low && low < high))
+      if (start === undefined || (start.position <= low && low < high))
         throw new Error(`no indexer has committed ${name} for generation ${generation.number} yet`)
       return {
         ...{ topic, partition, low: low as Offset, committed: start.position, high: high as Offset },
@@ -74,8 +74,7 @@ export class CommittedTopics {
       if (each === undefined || each.low < low || each.high < high || each.committed < committed)
         throw new Error(`${name} was created anew, or its commits were set back, meanwhile`)
     }
-    for (const name of now.#partitions.keys())
-      if (!this.#partitions.has(name)) throw new Error(`${name} was added meanwhile`)
+    if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
   /** How many records no indexer had committed when the comparison began. */
@@ -130,11 +129,10 @@ export class CommittedTopics {
     const read = { partition, offset, changedAtLeastMs, isCommitted: Number(offset < from.committed) }
     const projection = convertRecord(record, appendedAtMs, config)
     if (projection.kind === 'documents') {
-      const { documents, version } = projection
-      const [list, detail] = documents
+      const [list, detail] = projection.documents
       if (list === undefined || detail === undefined) return undefined
       const digests = { list: storedContentOf(list).digest, detail: storedContentOf(detail).digest }
-      return { type: entityTypeOf(list.kind), id: list.id, version, ...digests, ...read }
+      return { type: entityTypeOf(list.kind), id: list.id, version: list.version, ...digests, ...read }
     }
     const key = readKey(record.key)
     if (!key.ok) return undefined

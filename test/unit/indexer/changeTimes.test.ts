@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { assignPartition, decideWatermark } from '../../../indexer/assignedPartition.ts'
-import { ChangeTimes, type Promised } from '../../../indexer/changeTimes.ts'
+import { ChangeTimes, type PartitionClaim } from '../../../indexer/changeTimes.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
@@ -21,8 +21,8 @@ test.each([
 })
 
 /** An owner that begins at the committed offset. */
-const ownerFrom = (committed: bigint, claimed: Promised) => {
-  const start = { position: at(committed), isCommitted: true, deadLetteredBelow: at(committed) }
+const ownerFrom = (committed: bigint, claimed: Omit<PartitionClaim, 'owner'>) => {
+  const start = { position: at(committed), deadLetteredBelow: at(committed) }
   const claim = { owner: 'we', ...claimed }
   return assignPartition({ topic: 'forms', partition: 0 }, { ...start, coveredAtMs: 1, promisedMs: 0 }, claim, () => 1)
 }

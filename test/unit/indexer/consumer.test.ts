@@ -54,9 +54,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
     source: { groupMember } as unknown as KafkaSource,
     ...{ groupId: 'indexers', topics: ['forms'], maxInFlightBytes: options.maxBytes ?? 1_000_000 },
     startOffsets: async () =>
-      new Map([
-        ['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: 0, promisedMs: 0 }],
-      ]),
+      new Map([['forms/0', { position: at(0), deadLetteredBelow: at(0), coveredAtMs: 0, promisedMs: 0 }]]),
     claim: async () => {
       if (failing.has('claim'))
         await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))

@@ -82,7 +82,7 @@ test.each(['', 'by hand', '1-0123456789abcdef nine'])(
 test('reading goes on where it was when the commit speaks of the indices that are written', async () => {
   expect(await startOffset(ends, commit(40, first), undefined, first)).toEqual({
     position: 40n,
-    isCommitted: true,
+
     deadLetteredBelow: 40n,
     coveredAtMs: committedAtMs,
     promisedMs,
@@ -96,7 +96,6 @@ test('for a topic whose records go into no index, every commit counts', async ()
 test('for other indices everything is read again, but no record becomes a dead letter twice and promised watermarks stand', async () => {
   expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual({
     position: 0n,
-    isCommitted: false,
     deadLetteredBelow: 40n,
     coveredAtMs: createdAtMs,
     promisedMs,
@@ -117,7 +116,7 @@ test.each([
   ['the records at the commit are deleted', { low: 50n, high: 100n }],
 ])('reading starts at the beginning when %s', async (_, now) => {
   const start = await startOffset(now, commit(40, first), undefined, first)
-  expect([start.position, start.isCommitted]).toEqual([now.low, false])
+  expect(start.position).toEqual(now.low)
 })
 
 describe('The time up to which a generation is known to hold everything', () => {

@@ -13,7 +13,7 @@ const at = (offset: number): Offset => BigInt(offset) as Offset
 
 function setting(options: { start?: number; high: number; promisedMs?: number; nowMs?: number }) {
   const start = {
-    ...{ position: at(options.start ?? 0), isCommitted: true, deadLetteredBelow: at(0) },
+    ...{ position: at(options.start ?? 0), deadLetteredBelow: at(0) },
     ...{ coveredAtMs: 1, promisedMs: options.promisedMs ?? 0 },
   }
   const claim = { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }

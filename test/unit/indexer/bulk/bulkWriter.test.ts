@@ -3,7 +3,6 @@ import { errors } from '@elastic/elasticsearch'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
-import type { Revision } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/renderDocuments.ts'
 import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -43,8 +42,7 @@ function writing(send: Send, bounds: Bounds = {}) {
     },
     maxBulkBytes: bounds.maxBulkBytes ?? 1_000_000,
     maxBulkDocuments: bounds.maxBulkDocuments ?? 1_000,
-    readStored: async (records) =>
-      records.flatMap(([list]) => list && (bounds.stored ?? (({ version, digest }) => ({ version, digest })))(list)),
+    readStored: async (lists) => lists.map(bounds.stored ?? (({ version, digest }) => ({ version, digest }))),
     takesWrites: async (documents) => documents.map(() => bounds.takesWrites?.() ?? true),
     maxConcurrentRequests: 2,
     maxRecordsPerSecond: bounds.maxRecordsPerSecond,
@@ -60,7 +58,7 @@ function writing(send: Send, bounds: Bounds = {}) {
   const submit = (entity: string, version: number, source?: string, isCompared = true): Promise<Outcome> => {
     const outcome = new Promise<Outcome>((done) =>
       writer.submit({
-        ...{ documents: documentsOf(entity, version, source), version: version as Revision, isCompared },
+        ...{ documents: documentsOf(entity, version, source), isCompared },
         ...{ name: () => `${entity}@${version}`, done },
       }),
     )
@@ -195,32 +193,6 @@ describe('a revision that is there already', () => {
     const outcomes = await Promise.all(['a', 'b', 'c'].map((entity) => submit(entity, 1)))
     expect(outcomes.map(({ kind }) => kind)).toEqual(['conflict', 'indexed', 'conflict'])
     expect(asked).toEqual(['t/a', 't/c'])
-  })
-
-  test('while most records are there already, Elasticsearch is asked before it is sent anything', async () => {
-    const contents = new Map<string, Stored>()
-    const { submit, requests } = writing(
-      async (documents) =>
-        documents.map(({ id, version, digest }) => {
-          if (contents.has(id)) return stale
-          if (digest === undefined) contents.set(id, { version, digest: '{"a":1}' })
-          return written
-        }),
-      { stored: ({ id }) => contents.get(id) },
-    )
-    const names = Array.from({ length: 10 }, (_, at) => `e${at}`)
-    const pass = (source: string): Promise<Outcome[]> => Promise.all(names.map((entity) => submit(entity, 1, source)))
-    const kindsOf = async (source: string): Promise<Set<string>> =>
-      new Set((await pass(source)).map(({ kind }) => kind))
-    expect(await kindsOf('{"a":1}')).toEqual(new Set(['indexed']))
-    expect(await kindsOf('{"a":1}')).toEqual(new Set(['stale']))
-    expect(requests).toHaveLength(2)
-    expect(await kindsOf('{"a":1}')).toEqual(new Set(['stale']))
-    expect(await kindsOf('{"a":2}')).toEqual(new Set(['conflict']))
-    expect(requests).toHaveLength(2)
-    // What is not there is written.
-    expect(await submit('new', 1)).toEqual({ kind: 'indexed' })
-    expect(requests).toHaveLength(3)
   })
 
   test('a record that is read again, of which others have told, is stale', async () => {

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
-import type { Revision } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/renderDocuments.ts'
 import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
 
@@ -40,14 +39,15 @@ class Engine {
     return documents.map((document) => this.#write(document))
   }
 
-  async readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]> {
+  async readStored(lists: readonly DocumentWrite[]): Promise<(Stored | undefined)[]> {
     await this.#scheduler.schedule(Promise.resolve())
     this.#failSometimes(1)
-    return records.map((documents) => {
-      const stored = documents.map(({ kind, id }) => this.stored.get(`${kind} ${id}`))
-      const version = Math.min(...stored.map((each) => each?.version ?? 0))
+    return lists.map(({ kind, id }) => {
+      const stored = this.stored.get(`${kind} ${id}`)
       // A copy that lags.
-      return version === 0 || this.#next() % 8 === 0 ? undefined : { version, digest: stored[0]?.content }
+      return stored === undefined || this.#next() % 8 === 0
+        ? undefined
+        : { version: stored.version, digest: stored.content }
     })
   }
 
@@ -121,7 +121,6 @@ async function outcomesOf(
   const submit = (record: Submitted, at: number): void =>
     writer.submit({
       documents: documentsOf(record.entity, record.version, record.content),
-      version: record.version as Revision,
       isCompared: true,
       name: () => `record ${at}`,
       done: (outcome) => outcomes[at]?.push(outcome),
