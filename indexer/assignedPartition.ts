@@ -65,8 +65,7 @@ export function decideWatermark(of: AssignedPartition, high: bigint | undefined,
   const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
   if (watermarkMs !== undefined) changeTimes.watermarkDecided(watermarkMs)
   if (high !== undefined) coverage.note(position, { offset: high, askedAtMs })
-  // The greatest watermark that the commit allows is not ahead of a record that was read: its next owner would date it by that, and wait for
-  // it no longer.
+  // A commit allows no watermark above a record that was read and is not processed: the next owner would date the record at that watermark.
   const promisedMs = Math.max(start.promisedMs, isAtEnd ? askedAtMs : (watermarkMs ?? 0))
   return { of, position, watermarkMs, promisedMs, coveredAtMs: coverage.coveredAtMs }
 }

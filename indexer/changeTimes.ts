@@ -1,15 +1,11 @@
-/** What earlier indexers have promised to readers. */
-export type Promised = {
-  /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
-  readonly watermarkMs: number | undefined
-  /** How far at most `changedAt` of a record was ever raised above its append time. */
-  readonly changedAtRaisedByMs: number
-}
-
-/** What every new owner of partitions is told when it claims them. */
-export type PartitionClaim = Promised & {
+/** A claim of partitions, and what its owner is told of the promises that earlier indexers have made to readers. */
+export type PartitionClaim = {
   /** The claimant. A partition watermark counts only while its publisher still has the claim. */
   readonly owner: string
+  /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
+  readonly watermarkMs: number | undefined
+  /** How far at most (ms) `changedAt` of a record was ever raised above its append time. */
+  readonly changedAtRaisedByMs: number
 }
 
 /**
@@ -32,7 +28,7 @@ export class ChangeTimes {
   #latestMs = Number.NEGATIVE_INFINITY
   #changedAtRaisedByMs = 0
 
-  constructor(readBefore: bigint, { watermarkMs, changedAtRaisedByMs }: Promised) {
+  constructor(readBefore: bigint, { watermarkMs, changedAtRaisedByMs }: Omit<PartitionClaim, 'owner'>) {
     this.#readBefore = readBefore
     this.#watermarkMs = watermarkMs ?? Number.NEGATIVE_INFINITY
     this.#earlierRaisedByMs = changedAtRaisedByMs

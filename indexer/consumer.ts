@@ -22,7 +22,7 @@ const recordsPerTurn = 100
 export const recordBytes = ({ key, value }: Pick<SourceRecord, 'key' | 'value'>): number =>
   (key?.length ?? 0) + 3 * (value?.length ?? 0) + 1_024
 
-/** Bytes of these that stay taken once a record is processed, as long as one before it in its partition is not. */
+/** Bytes of a processed record that stay taken as long as an earlier record of its partition is not processed. */
 const trackedBytes = 128
 
 /** What a consumer reads, and under which claims. */
@@ -90,7 +90,7 @@ export class SourceConsumer {
     return reasons.length > 0 ? reasons.join('; ') : undefined
   }
 
-  /** After a rebalance the broker rejects the commits. */
+  /** Commits positions; rejects after a rebalance. */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#member?.commit(commits)
   }
@@ -115,14 +115,10 @@ export class SourceConsumer {
         this.#blockedReason = summaryOf(error)
         const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
-        await this.#rest(backoffMs(attempts, this.#options.random))
+        const restMs = backoffMs(attempts, this.#options.random)
+        await sleep(restMs, undefined, { signal: this.#stop.signal }).catch(() => undefined)
       }
     }
-  }
-
-  /** Ends early when the consumer stops. */
-  async #rest(forMs: number): Promise<void> {
-    await sleep(forMs, undefined, { signal: this.#stop.signal }).catch(() => undefined)
   }
 
   /** Stops fetching. The partitions stay assigned, so that records in flight can still be committed. */

@@ -1,17 +1,17 @@
 /** The end offset of a partition, and what the clocks read (epoch ms) before it was asked for. */
 type PartitionEnd = { readonly offset: bigint; readonly askedAtMs: number }
 
-/** Instead of a time, when something of a partition may have been missed: until another generation is built. */
+/** In place of a time: a deletion may have been missed, until another generation is built. */
 export const notCovered = 0
 
 /**
  * The time before which everything that was appended to a partition has been read into the indices. A topic keeps a deletion for a certain
- * time only: one that is read later may be forgotten before, and the indices go on serving what was deleted.
+ * time only: Kafka may have forgotten one that is to be read later, and the indices go on serving what was deleted.
  */
 export class Coverage {
   #coveredAtMs: number
   readonly #keptMs: () => number
-  /** Once this end is read, everything is that was appended before it was asked for. */
+  /** Once this end is read, everything that was appended before its `askedAtMs` is read. */
   #ahead: PartitionEnd | undefined
 
   /** `coveredAtMs` (epoch ms): when reading begins. `keptMs`: how long the topic keeps a deletion for certain. */

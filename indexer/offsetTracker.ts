@@ -1,14 +1,5 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-export type Progress = {
-  /** The contiguous processed offset: every record below it is processed. */
-  readonly position: Offset
-  /** `changedAt` of the first record that is not processed. */
-  readonly oldestUnprocessedAtMs: number | undefined
-  /** `changedAt` of the last record below `position`. */
-  readonly processedAtMs: number | undefined
-}
-
 /** A record. `end`: the next offset that may hold another one. */
 type Entry = { end: bigint; readonly changedAtMs: number; isProcessed: boolean }
 
@@ -48,10 +39,13 @@ export class OffsetTracker {
     else if (end > last.end) last.end = end
   }
 
-  progress(): Progress {
+  progress() {
     return {
+      /** The contiguous processed offset: every record below it is processed. */
       position: this.#position as Offset,
+      /** `changedAt` of the first record that is not processed; undefined when all are. */
       oldestUnprocessedAtMs: this.#entries[this.#head]?.changedAtMs,
+      /** `changedAt` of the last record below `position`; undefined before the first. */
       processedAtMs: this.#processedAtMs,
     }
   }

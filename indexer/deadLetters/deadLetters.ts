@@ -29,9 +29,11 @@ export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: D
 export type DeadLetter = ReturnType<typeof readDeadLetter>
 
 /** Parses a record of the dead-letters topic. */
-export function readDeadLetter({ key, value, headers }: SourceRecord) {
+export function readDeadLetter({ partition, offset, key, value, headers }: SourceRecord) {
   const header = (name: string): string => String(headers[`${prefix}${name}`] ?? '')
   return {
+    /** Where it is in the dead-letters topic. */
+    place: `${partition}/${offset}`,
     topic: header('topic'),
     partition: header('partition'),
     offset: header('offset'),

@@ -9,8 +9,7 @@ import { configOrExit } from '../../src/core/process/service.ts'
 import { type DeadLetter, readDeadLetter } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
-type Letter = DeadLetter & { readonly place: string }
-type OnLetter = (letter: Letter) => Promise<unknown>
+type OnLetter = (letter: DeadLetter) => Promise<unknown>
 
 export const command = new Command()
 filtered(command.command('list').description('prints place, time, source, key and reason of each'))
@@ -33,7 +32,7 @@ filtered(
     if ((places === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
     await withLetters(filter, async (readLetters, sink) => {
       const sendAgain: OnLetter = ({ topic, key, value, headers }) => sink.append([{ topic, key, value, headers }])
-      const found = new Map<string, Letter>()
+      const found = new Map<string, DeadLetter>()
       const count = await readLetters(async (letter) => {
         if (places === undefined) await sendAgain(letter)
         else if (places.includes(letter.place)) found.set(letter.place, letter)
@@ -67,7 +66,7 @@ async function withLetters(
       // Reading ends by itself when the topic brings nothing for long.
       signal: new AbortController().signal,
       onRecord: async (record) => {
-        const letter = { ...readDeadLetter(record), place: `${record.partition}/${record.offset}` }
+        const letter = readDeadLetter(record)
         if (!matches(letter, filter)) return
         count++
         await onLetter(letter)
@@ -85,19 +84,19 @@ async function withLetters(
   }
 }
 
-function matches(letter: Letter, { topic, path, key }: Filter): boolean {
+function matches(letter: DeadLetter, { topic, path, key }: Filter): boolean {
   if (topic !== undefined && letter.topic !== topic) return false
   if (path !== undefined && letter.path !== path) return false
   return key === undefined || (letter.key?.toString().includes(key) ?? false)
 }
 
 /** What `--json` prints: all but the value and the record's own headers. */
-const shown = ({ value: _value, headers: _headers, key, ...letter }: Letter) => ({
+const shown = ({ value: _value, headers: _headers, key, ...letter }: DeadLetter) => ({
   ...letter,
   key: key?.toString() ?? null,
 })
 
-const describe = ({ place, deadLetteredAt, topic, partition, offset, key, path, reason }: Letter): string =>
+const describe = ({ place, deadLetteredAt, topic, partition, offset, key, path, reason }: DeadLetter): string =>
   [place, deadLetteredAt, `${topic}/${partition}/${offset}`, key?.toString() ?? '-', `${path} ${reason}`]
     .map(printable)
     .join('\t')

@@ -35,7 +35,7 @@ export class ForgottenEntities {
     )
   }
 
-  /** Takes a document that the new generation lacks, unless it is to be copied. */
+  /** Takes a document that the new generation lacks; false for one that is to be copied. */
   takes(kind: DocumentKind, { id, version }: Version): boolean {
     const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
     if (absent === undefined || version === deletedRevision) return false

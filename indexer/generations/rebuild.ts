@@ -96,7 +96,7 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation):
   return left
 }
 
-/** Runs passes until one is short enough to be repeated while the watermark is held. The first one shows which entities are missing. */
+/** Runs passes until one is short enough to be repeated while the watermark is held. `forgotten` takes what the first one does not copy. */
 async function reconcileAll(
   options: CommandTools,
   from: Generation,
@@ -111,7 +111,7 @@ async function reconcileAll(
   return reconciliation
 }
 
-/** Ends what it has begun when `signal` aborts, at any point. */
+/** Switches the readers to the new generation. When that fails, or `signal` aborts, writers get the old one back, and the watermark goes on. */
 async function switchOver(
   options: CommandTools,
   pipeline: RebuildPipeline,

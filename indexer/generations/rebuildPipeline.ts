@@ -25,7 +25,7 @@ export class RebuildPipeline {
   readonly #running: Promise<void>
   /** For how long (ms) the group has had another member. */
   #sharedMs = 0
-  /** Its watermark is looked up when a partition is assigned: it may be set after the claim. */
+  /** The watermark is read at each assignment, and may be set between two. */
   readonly #claim = { owner: 'rebuild', watermarkMs: undefined as number | undefined, changedAtRaisedByMs: 0 }
 
   /** Begins to read. `fail` is called when the pipeline stops because of a bug. */
@@ -101,7 +101,7 @@ export class RebuildPipeline {
     if (this.#sharedMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
   }
 
-  /** Publishes what is in flight, and leaves the group. What takes too long is not waited for. */
+  /** Publishes what is in flight, and leaves the group, both within `stopDeadlineMs`. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     const left = this.#running

@@ -73,7 +73,7 @@ export class ServedGeneration {
     }
   }
 
-  /** Aborts once it is not the generation to write. It is left then, whatever a later look shows. */
+  /** Aborts, for good, once a look shows that it is not the generation to write. */
   get left(): AbortSignal {
     return this.#left.signal
   }

@@ -40,13 +40,12 @@ export type Observed = {
   readonly indices: Seen<Awaited<ReturnType<typeof surveyIndices>>> | undefined
 }
 
-const groupEveryMs = 5_000
-const redisEveryMs = 5_000
+/** Between two questions to Kafka or Redis, and after one without an answer. */
+const pollMs = 5_000
 /** Index statistics are expensive for Elasticsearch and change slowly. */
-const indicesEveryMs = 30_000
+const indicesPollMs = 30_000
 /** An older survey no longer counts as the current state. */
-const staleMs = 3 * groupEveryMs
-const retryMs = 5_000
+const staleMs = 3 * pollMs
 const requestTimeoutMs = 10_000
 
 /** Polls Kafka, Redis and Elasticsearch until `signal` aborts. Returns what tells the newest known state. */
@@ -59,28 +58,28 @@ export function observe(
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): () => Observed {
   const { config, source, elasticsearch, redis, own } = from
-  /** Asks every so often, one call at a time. The newest result outlives later failures. */
-  const poll = <T>(everyMs: number, ask: () => Promise<T>): (() => Seen<T> | undefined) => {
+  /** Asks again and again, one call at a time. The newest answer outlives later failures. */
+  const poll = <T>(ask: () => Promise<T>, everyMs = pollMs): (() => Seen<T> | undefined) => {
     let latest: Seen<T> | undefined
     const run = async (): Promise<void> => {
       while (!signal.aborted) {
         const value = await ask().catch(() => undefined)
         if (value !== undefined) latest = { value, atMs: clock() }
-        await sleep(value === undefined ? Math.min(retryMs, everyMs) : everyMs, undefined, { signal, ref: false })
+        await sleep(value === undefined ? pollMs : everyMs, undefined, { signal, ref: false })
       }
     }
     // `sleep` rejects when the signal aborts, which ends the loop.
     run().catch(() => undefined)
     return () => latest
   }
-  const group = poll(groupEveryMs, async () => {
+  const group = poll(async () => {
     const { generation } = own()
     if (generation === undefined) throw new Error('topics and indices are not prepared yet')
     return await surveyGroup(source, config, generation)
   })
-  const watermark = poll(redisEveryMs, () => readWatermark(redis))
-  const redisMemory = poll(redisEveryMs, () => readRedisMemory(redis))
-  const indices = poll(indicesEveryMs, () => surveyIndices(elasticsearch, config.INDEX_PREFIX, signal))
+  const watermark = poll(() => readWatermark(redis))
+  const redisMemory = poll(() => readRedisMemory(redis))
+  const indices = poll(() => surveyIndices(elasticsearch, config.INDEX_PREFIX, signal), indicesPollMs)
   return () => {
     // The greater one is the newer, because the watermark never decreases.
     const known = [own().watermarkMs, watermark()?.value.watermarkMs].filter((ms) => ms !== undefined)
