@@ -81,7 +81,8 @@ export class RebuildPipeline {
         report.step(`waiting: ${reasons}`)
         reported = reasons
       }
-      if (waitedMs % checkMs === 0) await this.#expectUndisturbed()
+      // The deadline of the switch is enough, and the hold must not wait for these questions.
+      if (extendHold === undefined && waitedMs % checkMs === 0) await this.#expectUndisturbed()
       await extendHold?.()
       await sleep(pollMs, undefined, { signal })
     }
