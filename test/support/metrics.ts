@@ -13,6 +13,9 @@ import { rejectionReasons } from '../../src/settings/errors.ts'
 /** The letters by which docs/metrics.md calls the processes. */
 export type Process = 'A' | 'I' | 'S'
 
+/** Whether a metric is none of prom-client's default ones, which the page does not list. */
+export const isOwn = ({ name }: Pick<Metric, 'name'>): boolean => name.startsWith('tidemark_')
+
 export type Metric = { readonly name: string; readonly type: string; readonly labels: readonly string[] }
 
 /** What the page says that a process tells. */
