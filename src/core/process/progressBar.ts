@@ -7,37 +7,21 @@ export type ProgressBar = {
   end(): void
 }
 
-/** Shows how far `total` is done and how long the rest will take: a bar on a terminal, elsewhere a line every quarter. */
-export const startProgressBar = (label: string, total: number, stream: NodeJS.WriteStream): ProgressBar =>
-  stream.isTTY ? bar(label, total, stream) : lines(label, total, stream)
+/** Without a terminal, progress is a line each time. */
+const lineEveryMs = 10_000
 
-function bar(label: string, total: number, stream: NodeJS.WriteStream): ProgressBar {
+/** Shows how far `total` is done and how long the rest will take: a bar on a terminal, elsewhere a line every ten seconds. */
+export function startProgressBar(label: string, total: number, stream: NodeJS.WriteStream): ProgressBar {
   const format = `${label} {bar} {value} of {total}{eta_formatted}`
-  const options = { format, formatTime: timeLeft, stream, hideCursor: true }
-  const single = new cliProgress.SingleBar(options, cliProgress.Presets.shades_grey)
-  single.start(total, 0)
-  return { reach: (value) => single.update(Math.min(value, total)), end: () => single.stop() }
+  const output = { stream, hideCursor: true, noTTYOutput: true, notTTYSchedule: lineEveryMs }
+  const bar = new cliProgress.SingleBar({ format, formatTime: timeLeft, ...output }, cliProgress.Presets.shades_grey)
+  bar.start(total, 0)
+  return { reach: (value) => bar.update(Math.min(value, total)), end: () => bar.stop() }
 }
 
 /** Empty while the time is unknown: then cli-progress passes a word instead of a number. */
 const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleOf: number): string =>
   typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
-
-function lines(label: string, total: number, stream: NodeJS.WritableStream): ProgressBar {
-  const startedMs = performance.now()
-  let quarters = 0
-  return {
-    reach: (value) => {
-      const reached = Math.floor((4 * Math.min(value, total)) / total)
-      if (!(reached > quarters)) return
-      quarters = reached
-      const leftS = Math.round(((performance.now() - startedMs) * (total - value)) / value / 1_000)
-      const left = reached === 4 ? 'done' : `about ${leftS} s left`
-      stream.write(`${label} ${Math.min(value, total)} of ${total}, ${left}\n`)
-    },
-    end: () => undefined,
-  }
-}
 
 /** Steps and progress of a command, for whoever watches it. */
 export type TerminalReport = {
