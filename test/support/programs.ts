@@ -64,9 +64,7 @@ export type Probed = {
   readonly code: number
   readonly said: {
     readonly status: string
-    readonly checks: Readonly<
-      Record<string, { readonly ok: boolean; readonly problem?: string; readonly ageSeconds: number }>
-    >
+    readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
   }
   readonly tookMs: number
 }

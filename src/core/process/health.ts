@@ -8,7 +8,7 @@ export type Check = (signal: AbortSignal) => Promise<string | undefined>
 export type Checks = Readonly<Record<string, Check>>
 
 /** The last result of a check. */
-export type CheckResult = { readonly name: string; readonly problem: string | undefined; readonly atMs: number }
+export type CheckResult = { readonly name: string; readonly problem: string | undefined }
 
 const deadlineMs = 2_000
 /** A result is kept for so long, however many requests ask for it. */
@@ -34,21 +34,21 @@ export class Health {
 }
 
 function resultsOf(name: string, check: Check, clock: () => number): () => Promise<CheckResult> {
-  let known: CheckResult | undefined
+  let known: { readonly result: CheckResult; readonly atMs: number } | undefined
   let running: Promise<CheckResult> | undefined
-  const resultOf = (problem: string | undefined): CheckResult => ({ name, problem, atMs: clock() })
   const run = async (): Promise<CheckResult> => {
-    known = resultOf(await check(AbortSignal.timeout(deadlineMs)).catch(summaryOf))
-    return known
+    const result = { name, problem: await check(AbortSignal.timeout(deadlineMs)).catch(summaryOf) }
+    known = { result, atMs: clock() }
+    return result
   }
   return async () => {
-    if (known !== undefined && clock() - known.atMs < freshMs) return known
-    // Some checks ignore their signal: one that is still running is never started a second time.
+    if (known !== undefined && clock() - known.atMs < freshMs) return known.result
+    // A check may ignore its signal: while it runs, it is not started again.
     running ??= run().finally(() => {
       running = undefined
     })
-    const late = `has not answered for ${deadlineMs / 1_000} s`
-    return await Promise.race([running, sleep(deadlineMs, undefined, { ref: false }).then(() => resultOf(late))])
+    const late = { name, problem: `has not answered for ${deadlineMs / 1_000} s` }
+    return await Promise.race([running, sleep(deadlineMs, late, { ref: false })])
   }
 }
 
@@ -56,11 +56,8 @@ function resultsOf(name: string, check: Check, clock: () => number): () => Promi
 export const isHealthy = (results: readonly CheckResult[]): boolean =>
   results.every(({ problem }) => problem === undefined)
 
-/** The body of `/readyz`: every check with its result and age. */
-export function renderHealth(results: readonly CheckResult[], nowMs: number): string {
-  const checks = results.map(({ name, problem, atMs }) => {
-    const ageSeconds = Math.max(0, nowMs - atMs) / 1_000
-    return [name, problem === undefined ? { ok: true, ageSeconds } : { ok: false, problem, ageSeconds }] as const
-  })
+/** The body of `/readyz`: every check with its result. */
+export function renderHealth(results: readonly CheckResult[]): string {
+  const checks = results.map(({ name, problem }) => [name, { ok: problem === undefined, problem }])
   return JSON.stringify({ status: isHealthy(results) ? 'ready' : 'not ready', checks: Object.fromEntries(checks) })
 }

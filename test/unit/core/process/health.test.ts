@@ -2,18 +2,18 @@ import { Health, isHealthy, renderHealth } from '../../../../src/core/process/he
 
 const atMs = 1_000_000
 
-test('every check is named with its result, its problem and its age', async () => {
+test('every check is named with its result and its problem', async () => {
   const health = new Health(() => atMs)
   health.add({ redis: async () => undefined, kafka: async () => 'is away' })
   health.add({ elasticsearch: () => Promise.reject(new Error('refused')) })
   const results = await health.results()
   expect(isHealthy(results)).toBe(false)
-  expect(JSON.parse(renderHealth(results, atMs + 400))).toEqual({
+  expect(JSON.parse(renderHealth(results))).toEqual({
     status: 'not ready',
     checks: {
-      redis: { ok: true, ageSeconds: 0.4 },
-      kafka: { ok: false, problem: 'is away', ageSeconds: 0.4 },
-      elasticsearch: { ok: false, problem: 'refused', ageSeconds: 0.4 },
+      redis: { ok: true },
+      kafka: { ok: false, problem: 'is away' },
+      elasticsearch: { ok: false, problem: 'refused' },
     },
   })
 })
