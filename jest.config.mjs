@@ -36,7 +36,7 @@ export default {
   workerGracefulExitTimeout: 10_000,
   reporters: ['default', '<rootDir>/test/support/countReporter.mjs'],
   projects: [
-    // On three nodes of each engine, which a test file starts itself: `npm run test:cluster`.
+    // On three nodes of Elasticsearch and three brokers, which the test file starts itself: `npm run test:cluster`.
     { ...shared, displayName: 'cluster', testMatch: ['<rootDir>/test/cluster/**/*.test.ts'] },
     { ...shared, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts'] },
     { ...shared, displayName: 'simulation', testMatch: ['<rootDir>/test/simulation/simulation.test.ts'] },

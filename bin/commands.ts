@@ -115,7 +115,7 @@ export const commands = [
     name: 'soak',
     file: 'test/soak/main.ts',
     description: 'kills, freezes and cuts off each node of real engines in turn, with a strict check after each round',
-    example: 'tidemark soak --minutes 5 --seed 7 --nodes 3',
+    example: 'tidemark soak --minutes 5 --seed 7',
   },
   {
     name: 'title-relevance',

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Client } from '@elastic/elasticsearch'
 import { jest } from '@jest/globals'
-import { Redis } from 'ioredis'
 import { type Admin, ConfigResourceTypes, type Kafka, type PartitionMetadata } from 'kafkajs'
 import { pino } from 'pino'
 import { ensureTopics } from '../../indexer/topics.ts'
@@ -14,9 +13,11 @@ import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/
 import { isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
 import type { Cluster, Engine } from '../../tools/engines/engines.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
-import { areInSync, isElasticsearchWhole, isRedisWhole, sentinelAddresses } from '../support/clusterHealth.ts'
+import { areInSync, isElasticsearchWhole } from '../support/clusterHealth.ts'
 import { testConfig } from '../support/config.ts'
+import { recordsOf } from '../support/faults.ts'
 import { clusterDeadlineMs, startOwnCluster } from '../support/ownEngines.ts'
+import { exampleInput, runProducerExample } from '../support/producerExample.ts'
 
 /** Of a wait for an election, a failover or a copy, on a machine that does other things as well. */
 const deadlineMs = 120_000
@@ -28,24 +29,19 @@ let cluster: Cluster
 let elasticsearch: Client
 let admin: Admin
 let kafka: Kafka
-let redis: Redis
 let sink: KafkaSink
 
 beforeAll(async () => {
-  cluster = await startOwnCluster()
-  const { urls } = cluster
-  elasticsearch = new Client({ node: urls.ELASTICSEARCH_URL.split(','), maxRetries: 5, requestTimeout: 60_000 })
+  cluster = await startOwnCluster(['elasticsearch', 'kafka'])
+  elasticsearch = new Client({ node: cluster.urls.ELASTICSEARCH_URL.split(','), maxRetries: 5, requestTimeout: 60_000 })
   kafka = connectKafka(testConfig({}), pino({ level: 'silent' }))
   sink = kafkaSink(kafka)
   admin = kafka.admin()
   await admin.connect()
   await sink.connect()
-  redis = new Redis({ sentinels: sentinelAddresses(urls), name: urls.REDIS_SENTINEL_NAME })
-  redis.on('error', () => undefined)
 }, clusterDeadlineMs)
 
 afterAll(async () => {
-  redis?.disconnect()
   await Promise.allSettled([admin?.disconnect(), sink?.disconnect(), elasticsearch?.close()])
   await cluster?.stop()
 })
@@ -67,29 +63,15 @@ const kill = async (engine: Engine): Promise<void> => {
   expect(await engine.ended()).toBe('was ended by SIGKILL')
 }
 
-const at = (engines: readonly Engine[], url: string): Engine => {
-  const found = engines.find((engine) => engine.url === url)
-  if (found === undefined) throw new Error(`no engine is at ${url}`)
-  return found
-}
-
 describe('Elasticsearch', () => {
   type Shard = { readonly prirep: string; readonly state: string; readonly node: string }
   const shards = async (): Promise<Shard[]> =>
     (await elasticsearch.cat.shards({ index, format: 'json' })) as unknown as Shard[]
-  const isWhole = (): Promise<boolean> => isElasticsearchWhole(elasticsearch)
-  const write = (id: string): Promise<unknown> =>
-    elasticsearch.index({ index, id, routing: 'team', document: { teamId: 'team' }, timeout: '1s' })
-  const found = async (): Promise<number> => {
-    await elasticsearch.indices.refresh({ index })
-    const { hits, _shards } = await elasticsearch.search({ index, size: 0, track_total_hits: true })
-    return _shards.failed > 0 ? -1 : (hits.total as { value: number }).value
-  }
 
   test('an index as the indexer creates it has a copy on another node', async () => {
     const { settings, mappings } = JSON.parse(await readFile('mappings/forms.json', 'utf8'))
     await elasticsearch.indices.create({ index, settings, mappings })
-    await until(isWhole)
+    await until(() => isElasticsearchWhole(elasticsearch))
     const copies = await shards()
     expect(copies.map(({ prirep, state }) => `${prirep} ${state}`).sort()).toEqual(['p STARTED', 'r STARTED'])
     expect(new Set(copies.map(({ node }) => node)).size).toBe(2)
@@ -115,20 +97,6 @@ describe('Elasticsearch', () => {
     await setBlock('persistent', null)
     expect(await problems()).toEqual([undefined, undefined])
     await Promise.all(clients.map((client) => client.close()))
-  })
-
-  test('the node of the primary is killed: reads and writes go on; it comes back, and the cluster is whole', async () => {
-    await write('before')
-    const primary = (await shards()).find(({ prirep }) => prirep === 'p')?.node
-    const node = cluster.elasticsearch.find(({ name }) => name === primary) as Engine
-    await kill(node)
-    await until(async () => (await write('while away')) !== undefined)
-    await until(async () => (await found()) === 2)
-    expect((await elasticsearch.cluster.health()).status).not.toBe('red')
-
-    await node.start()
-    await until(isWhole)
-    expect(await found()).toBe(2)
   })
 })
 
@@ -217,66 +185,29 @@ describe('Kafka', () => {
     await until(() => inSync(3))
     await expectNothingLost()
   })
-})
 
-describe('Redis', () => {
-  const askSentinel = async <T>(...words: string[]): Promise<T> => {
-    const address = cluster.sentinels.find(({ url }) => url.endsWith(`:${redisSentinelPort}`))?.url ?? ''
-    const client = new Redis(address, { maxRetriesPerRequest: 1 })
-    try {
-      return (await client.call('SENTINEL', ...words)) as T
-    } finally {
-      client.disconnect()
+  test('of transactions of the example of a producer, nothing is lost and nothing is halved when a broker is killed', async () => {
+    const topics = ['forms', 'submissions']
+    const changes = Array.from({ length: 60 }, (_, at) => [1, 2, 3].map((copy) => `acme/e${at}-${copy}`))
+    const keys = changes.flat().sort()
+    const keysIn = async (of: string): Promise<string[]> =>
+      (await recordsOf(kafka, of, keys)).map(({ key }) => String(key)).sort()
+    const transactions = changes.map((some) =>
+      topics.flatMap((of) => some.map((key) => ({ topic: of, key, value: { revision: 1 } }))),
+    )
+    const said = runProducerExample(cluster.urls.KAFKA_BROKERS, 'x', exampleInput(transactions))
+    said.catch(() => undefined)
+    await until(async () => (await keysIn('submissions')).length > 30)
+    await kill(await leader())
+    expect(await said).toBe('')
+    for (const of of topics) {
+      let found: string[] = []
+      // A broker that has just become a leader says so for a moment.
+      await until(async () => {
+        found = await keysIn(of)
+        return true
+      })
+      expect(found).toEqual(keys)
     }
-  }
-  let redisSentinelPort = ''
-  const master = async (): Promise<Engine> => {
-    const [host, port] = await askSentinel<string[]>('GET-MASTER-ADDR-BY-NAME', cluster.urls.REDIS_SENTINEL_NAME)
-    return at(cluster.redis, `redis://${host}:${port}`)
-  }
-  const isWhole = (): Promise<boolean> => isRedisWhole(redis)
-  beforeAll(() => {
-    redisSentinelPort = String(sentinelAddresses(cluster.urls)[0]?.port)
-  })
-
-  test('the Sentinels name the master, which has a replica', async () => {
-    expect((await master()).url).toBe(cluster.urls.REDIS_URL)
-    await until(isWhole)
-    await until(async () =>
-      (await askSentinel<string>('CKQUORUM', cluster.urls.REDIS_SENTINEL_NAME)).startsWith('OK 3'),
-    )
-  })
-
-  test('the master is killed: its replica takes over with its data; it comes back as the replica', async () => {
-    await redis.set('before', 'kept')
-    expect(await redis.wait(1, deadlineMs)).toBe(1)
-    const before = await master()
-    await kill(before)
-    await until(async () => (await master()) !== before)
-    await until(async () => (await redis.set('while away', 'kept')) === 'OK')
-    expect(await redis.get('before')).toBe('kept')
-
-    await before.start()
-    await until(isWhole)
-    expect(await master()).not.toBe(before)
-    expect(await redis.wait(1, deadlineMs)).toBe(1)
-    const returned = new Redis(before.url)
-    await until(async () => (await returned.mget('before', 'while away')).join() === 'kept,kept')
-    returned.disconnect()
-  })
-
-  test('a Sentinel is killed: the two others still agree; it comes back and knows the master', async () => {
-    const sentinel = cluster.sentinels[1] as Engine
-    const current = await master()
-    await kill(sentinel)
-    await until(async () =>
-      (await askSentinel<string>('CKQUORUM', cluster.urls.REDIS_SENTINEL_NAME)).startsWith('OK 2'),
-    )
-    await sentinel.start()
-    await until(async () =>
-      (await askSentinel<string>('CKQUORUM', cluster.urls.REDIS_SENTINEL_NAME)).startsWith('OK 3'),
-    )
-    redisSentinelPort = new URL(sentinel.url).port
-    expect(await master()).toBe(current)
   })
 })

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { Client } from '@elastic/elasticsearch'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { Redis } from 'ioredis'
 import { type Cluster, startCluster } from '../../tools/engines/engines.ts'
 import { canCutOff } from '../../tools/engines/network.ts'
@@ -23,12 +23,13 @@ import { Followers } from './followers.ts'
 import { randomTeams, steadyTeam } from './rounds.ts'
 import { runRounds } from './soak.ts'
 
-type Flags = { minutes: number; seed?: number; perSecond: number }
+type Flags = { minutes: number; seed?: number }
 
 const startDeadlineMs = 420_000
 /** Until a returned node has its copies again. */
 const wholeDeadlineMs = 180_000
 const requestTimeoutMs = 5_000
+const steadyPerSecond = 120
 
 const positive = (text: string): number => {
   if (!(Number(text) > 0)) throw new InvalidArgumentError('must be a number above 0')
@@ -37,8 +38,6 @@ const positive = (text: string): number => {
 export const command = new Command()
   .option('--minutes <number>', 'how long faults go on', positive, 15)
   .option('--seed <number>', 'decides the faults and the records (default: a random one)', positive)
-  .option('--per-second <number>', 'records of the steady team', positive, 120)
-  .addOption(new Option('--nodes <number>', 'nodes of each engine, each of which fails in its turn').choices(['3']))
   .action(soak)
 
 const say = (line: string): void => {
@@ -152,7 +151,7 @@ async function run(flags: Required<Flags>, outcome: Outcome, stopped: AbortSigna
   ])
   watching.catch(fail)
   const planRound = oneNodeAfterTheOther(cluster, { cutsOff: await canCutOff(), untilWhole: untilEnginesWhole })
-  const steady = new SteadyWriter(steadyAppender, steadyTeam, flags)
+  const steady = new SteadyWriter(steadyAppender, steadyTeam, { seed: flags.seed, perSecond: steadyPerSecond })
   try {
     await runRounds({
       ...{ ...flags, journal, problems, apis, kafka, names, teams, keyOf, signal, planRound, untilEnginesWhole, table },
