@@ -68,7 +68,7 @@ const forgetTopics = (): Promise<void> =>
   })
 
 test('a client that polls through a rebuild under 500 writes a second sees no error, no missing item and no older revision', async () => {
-  const history = randomHistory(21, 1_000)
+  const history = randomHistory(21, 500)
   const { indexer, api } = await filled(history)
   const second = await pipeline.startIndexer()
   await pipeline.createKeys(['steady'])
@@ -77,29 +77,36 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   const reader = startPollingReader(pipeline, api, steady)
   running.push(steady, reader)
   await eventually(() => steady.written() > 1_000)
-  const rebuild = await startRebuild()
-  const code = await rebuild.ended()
+  let rebuild: Program
+  let code: number | null
+  // On a machine with too much to do its hold may expire, before it has changed anything for readers.
+  do {
+    rebuild = await startRebuild()
+    code = await rebuild.ended()
+  } while (code === 1 && rebuild.log().includes('the hold on the watermark has expired'))
   expect([code, rebuild.log()]).toEqual([0, expect.stringContaining('generation 2 serves')])
   const before = steady.written()
   await eventually(() => steady.written() > before + 1_000)
   await steady.stop()
   await untilAllApplied(api)
+  await eventually(() => reader.answers() > 100)
   expect(await reader.stop()).toEqual([])
-  expect(reader.answers()).toBeGreaterThan(100)
   await expectFold(pipeline, api, history)
   expect(await indices()).toEqual(await indicesOf(2))
   const deadLetters = await Promise.all(
     [indexer, second].map((each) => each.metric('tidemark_records_total', '"dead-letter"')),
   )
-  expect(deadLetters.reduce((sum, each) => sum + each)).toBe(history.records.filter(({ isPoison }) => isPoison).length)
+  expect(deadLetters.reduce((sum, each) => sum + each)).toBe(
+    history.records.filter(({ isDeadLetter }) => isDeadLetter).length,
+  )
 })
 
 test('what Kafka has deleted is carried over by a rebuild: deletions, and revisions above those that are left', async () => {
-  const history = randomHistory(23, 1_000)
+  const history = randomHistory(23, 500)
   const { api } = await filled(history)
   await forgetTopics()
   // Late records: each is older than what the live indices know, and none of them may win after the rebuild.
-  const late = history.records.filter(({ isPoison, value }) => !isPoison && value !== null).slice(0, 300)
+  const late = history.records.filter(({ isDeadLetter, value }) => !isDeadLetter && value !== null).slice(0, 300)
   await pipeline.produceHistory(late)
   const rebuild = await startRebuild()
   expect(await untilServes(rebuild)).toBe(2)
@@ -108,7 +115,7 @@ test('what Kafka has deleted is carried over by a rebuild: deletions, and revisi
 })
 
 test('a rebuild that is killed in its switch or after it can be run again, also for more shards, and nothing is missing', async () => {
-  const history = randomHistory(24, 1_000)
+  const history = randomHistory(24, 500)
   const { api } = await filled(history)
   for (const moment of ['switching', 'is kept']) {
     const killed = await startRebuild({ INDEX_SHARDS: '3' })
@@ -129,7 +136,7 @@ test('a rebuild that is killed in its switch or after it can be run again, also 
 })
 
 test('a release with other mappings waits, says so, and takes over once its rebuild has built indices for it', async () => {
-  const history = randomHistory(25, 500)
+  const history = randomHistory(25, 300)
   const { indexer, api } = await filled(history)
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-release-'))
   try {

@@ -2,6 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { browserProgram } from '../../tools/screenshots/browserProgram.ts'
+import { patienceMs } from './eventually.ts'
 
 export const screenshots = 'var/screenshots'
 
@@ -17,6 +18,7 @@ export type Visit = Awaited<ReturnType<typeof openVisit>>
 /** A person with a browser of their own. */
 export async function openVisit(browser: Browser, options: BrowserContextOptions) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US', ...options })
+  context.setDefaultTimeout(patienceMs)
   const page = await context.newPage()
   /** Errors and warnings that the browser has told so far. */
   const complaints: string[] = []
