@@ -2,15 +2,14 @@ import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { type Program, startProgram, untilReady } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import { createTestReplica, type TestRecord, type TestReplica } from '../support/replica.ts'
+import { startBoundedApi, type Watched, watch } from './bystander.ts'
 
 const bystander = 'bystander'
 const bystanderForms = 100
 /** The bystander asks for none of them twice, so that each question reaches Elasticsearch. */
 const bystanderSubmissions = 5_000
-const bystanderPauseMs = 20
-const sampleEveryMs = 100
 const storedAtOnce = 1_000
 
 /** One request: its path below `/api/v1`, the media type of its answer, and how many rows that has. */
@@ -33,14 +32,11 @@ export type Received = {
   readonly seconds: number
 }
 
-/** How another team is answered: the statuses, and the p99 of the kind of question whose p99 is the longest. */
-type Bystander = { readonly statuses: Readonly<Record<string, number>>; readonly p99Ms: number }
-
 /** What the requests of one team did: to themselves, to the processes and to another team. */
-export type LargeRows = {
+export type LargeRows = Watched & {
   readonly received: readonly Received[]
-  readonly peakBytes: readonly number[]
-  readonly bystander: Bystander
+  /** Of the other team, and the kind of question whose p99 is the longest. */
+  readonly p99Ms: number
 }
 
 export type LargeStage = Awaited<ReturnType<typeof openLargeStage>>
@@ -61,14 +57,16 @@ export async function openLargeStage(processes: number) {
     forms: Array.from({ length: bystanderForms }, (_, at) => formAt(at, { title: `Product Knowledge Quiz ${at}` })),
   })
   await replica.publishWatermark(toInstant(Date.now()))
-  const apis = await Promise.all(Array.from({ length: processes }, () => startApi(replica.prefix)))
+  const apis = await Promise.all(
+    Array.from({ length: processes }, () => startBoundedApi({ INDEX_PREFIX: replica.prefix })),
+  )
   const startWatch = watcherOf(apis, keyOf(bystander))
   return {
-    /** How the other team is answered while nobody else asks for anything. */
-    watchAlone: async (ms: number): Promise<Bystander> => {
+    /** The other team's p99 while nobody else asks for anything. */
+    p99AloneMs: async (forMs: number): Promise<number> => {
       const watched = startWatch()
-      await sleep(ms)
-      return (await watched.stop()).bystander
+      await sleep(forMs)
+      return (await watched.stop()).p99Ms
     },
     fill,
     /** Asks the processes for all that a team asks for, at the same time. */
@@ -86,17 +84,6 @@ export async function openLargeStage(processes: number) {
       await replica.close().catch(() => undefined)
     },
   }
-}
-
-async function startApi(prefix: string): Promise<Program> {
-  const api = await startProgram('api', {
-    INDEX_PREFIX: prefix,
-    RATE_LIMIT_PER_MINUTE: '1000000',
-    LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'fatal',
-    NODE_OPTIONS: '--max-old-space-size=256',
-  })
-  await untilReady(api)
-  return api
 }
 
 const createdAt = (at: number): string => toInstant(Date.UTC(2026, 0, 1) + at * 1_000)
@@ -150,39 +137,22 @@ const bystanderAsks: readonly ((at: number) => string)[] = [
   (at) => `/forms?titleContains=prodcut+${at % bystanderForms}&limit=${1 + (Math.floor(at / bystanderForms) % 100)}`,
 ]
 
-/** Starts to poll as the bystander, and to look at the memory of the processes, until it is stopped. */
+/** Starts to poll as the bystander until it is stopped. */
 function watcherOf(apis: readonly Program[], key: string) {
   const asked = apis.map(() => bystanderAsks.map(() => 0))
-  return (): { stop(): Promise<Pick<LargeRows, 'peakBytes' | 'bystander'>> } => {
-    const over = new AbortController()
-    const statuses: Record<string, number> = {}
+  return (): { stop(): Promise<Watched & { readonly p99Ms: number }> } => {
     const timesOf = bystanderAsks.map(() => [] as number[])
-    const peakBytes = apis.map(() => 0)
-    const poll = async (api: number, kind: number): Promise<void> => {
-      const at = asked[api]?.[kind] ?? 0
-      asked[api]?.splice(kind, 1, at + 1)
-      const ask = { path: bystanderAsks[kind]?.(at) ?? '', rows: 0 }
-      const { status, isWhole, seconds } = await receive(apis[api]?.url ?? '', ask, key)
-      timesOf[kind]?.push(seconds * 1_000)
-      const name = isWhole ? String(status) : 'no answer'
-      statuses[name] = (statuses[name] ?? 0) + 1
-    }
-    const repeat = async (work: () => Promise<void>, pauseMs: number): Promise<void> => {
-      for (; !over.signal.aborted; await sleep(pauseMs)) await work()
-    }
-    const running = apis.flatMap((api, at) => [
-      ...bystanderAsks.map((_, kind) => repeat(() => poll(at, kind), bystanderPauseMs)),
-      repeat(async () => {
-        peakBytes[at] = Math.max(peakBytes[at] ?? 0, await api.metric('process_resident_memory_bytes').catch(() => 0))
-      }, sampleEveryMs),
-    ])
-    return {
-      stop: async () => {
-        over.abort()
-        await Promise.all(running)
-        return { peakBytes, bystander: { statuses, p99Ms: Math.max(...timesOf.map(p99)) } }
-      },
-    }
+    const polls = apis.flatMap(({ url }, api) =>
+      bystanderAsks.map((pathOf, kind) => async () => {
+        const at = asked[api]?.[kind] ?? 0
+        asked[api]?.splice(kind, 1, at + 1)
+        const { status, isWhole, seconds } = await receive(url, { path: pathOf(at), rows: 0 }, key)
+        timesOf[kind]?.push(seconds * 1_000)
+        return isWhole ? String(status) : 'no answer'
+      }),
+    )
+    const watched = watch(apis, polls)
+    return { stop: async () => ({ ...(await watched.stop()), p99Ms: Math.max(...timesOf.map(p99)) }) }
   }
 }
 

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { randomToken } from '../../src/core/model/ids.ts'
 import type { FaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { counted, type Outcome } from './bystander.ts'
 
 /** Who is attacked, and by whom. */
 export type Target = {
@@ -12,9 +13,6 @@ export type Target = {
   readonly team: string
   readonly elasticsearch: FaultyElasticsearch
 }
-
-/** What became of requests: how many had each status, or no answer. */
-export type Outcome = Readonly<Record<string, number>>
 
 /** Does harm `times` as much as the least; resolves once it is over. */
 export type Scenario = {
@@ -191,10 +189,4 @@ async function held(socket: Socket): Promise<readonly string[]> {
   const isHeld = !socket.destroyed
   socket.destroy()
   return [isHeld ? 'held' : 'dropped']
-}
-
-function counted(statuses: readonly string[]): Outcome {
-  const counts: Record<string, number> = {}
-  for (const status of statuses) counts[status] = (counts[status] ?? 0) + 1
-  return counts
 }

@@ -14,9 +14,9 @@ test('of five teams, late, doubled, shuffled, with deletions and rejected record
   await expectFold(pipeline, api, history)
   await expectNothingOfOthers(pipeline, api, history)
 
-  const poison = history.records.filter(({ isPoison }) => isPoison)
-  const letters = await pipeline.deadLetters(poison.length)
-  expect(bytesOf(letters)).toEqual(bytesOf(poison))
+  const expected = history.records.filter(({ isDeadLetter }) => isDeadLetter)
+  const letters = await pipeline.deadLetters(expected.length)
+  expect(bytesOf(letters)).toEqual(bytesOf(expected))
   for (const { headers } of letters)
     expect(headers).toMatchObject({
       'tidemark.path': expect.stringMatching(/\w/),

@@ -11,7 +11,7 @@ import { randomHistory } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const history = randomHistory(31, 600)
-const poison = history.records.filter(({ isPoison }) => isPoison).length
+const deadLetters = history.records.filter(({ isDeadLetter }) => isDeadLetter).length
 const flowPauseMs = 300
 
 /** Ended before the pipeline is closed that it writes through. */
@@ -66,7 +66,7 @@ test('one of two indexers shows what both have done, and which partitions it rea
   await page.goto(statusOf(second))
   expect(await page.locator('h1').innerText()).toMatch(/^Ready/)
   await eventually(async () => /^\d+ s|^\d\.\d s/.test(await figure(page, 'Watermark age')))
-  await eventually(async () => (await figure(page, 'Dead letters')) === String(poison))
+  await eventually(async () => (await figure(page, 'Dead letters')) === String(deadLetters))
   expect(Number(await figure(page, 'Records behind'))).toBeLessThan(20)
 
   await eventually(async () => (await owners(page)).includes('other'))

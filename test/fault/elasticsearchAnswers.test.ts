@@ -1,12 +1,6 @@
 import { Client } from '@elastic/elasticsearch'
 import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
-import {
-  type BulkDocument,
-  doesHalf,
-  hasSeveralEntities,
-  refusesDocuments,
-  reversesItems,
-} from '../support/bulkFaults.ts'
+import { type BulkDocument, doesHalf, refusesDocuments } from '../support/bulkFaults.ts'
 import {
   answersWith,
   cutsAnswer,
@@ -14,7 +8,6 @@ import {
   holdsAnswer,
   jsonAnswer,
   refusesWith,
-  resetsConnection,
 } from '../support/elasticsearchFaults.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectWhole, smallHistory, untilCommitted } from '../support/faults.ts'
@@ -105,14 +98,6 @@ describe('Elasticsearch refuses for a while, and nothing is lost or promised too
     })
   })
 
-  test('its connections', async () => {
-    const begin = async (): Promise<Outage> => {
-      await elasticsearch.refuse()
-      return unmeasured(() => elasticsearch.accept())
-    }
-    await survives(begin, { told: /ECONNREFUSED/ })
-  })
-
   test('requests over a size, which smaller ones get round', async () => {
     const isLarge = { when: ({ body }: { body: Buffer }) => body.length > maxBodyBytes }
     const refusal = refusesWith(413, 'content_too_long_exception')
@@ -179,7 +164,6 @@ describe('Elasticsearch answers wrongly or not at all for a while, and nothing i
   }
   const noJson = { ...jsonAnswer(200, {}), body: Buffer.from('{"items":[{"ind') }
   test.each([
-    ['it resets the connection', resetsConnection],
     ['it is cut off in the middle of a request', cutsRequest],
     ['it is cut off in the middle of its answer', cutsAnswer],
     ['its answer is no JSON', answersWith(noJson)],
@@ -187,13 +171,6 @@ describe('Elasticsearch answers wrongly or not at all for a while, and nothing i
     ['it does half of what it was sent', doesHalf],
   ])('%s', async (_what, fault) => {
     await survives(() => elasticsearch.inject(bulk, fault, { times: 3 }))
-  })
-
-  test('it answers items in another order', async () => {
-    let documents = 0
-    const refusesHalf = refusesDocuments(() => (documents++ % 4 < 2 ? 503 : undefined))
-    const limits = { times: 2, when: hasSeveralEntities }
-    await survives(() => elasticsearch.inject(bulk, reversesItems(refusesHalf), limits), { met: 1 })
   })
 
   test('it answers late, and others are written meanwhile', async () => {

@@ -3,7 +3,6 @@ import { jest } from '@jest/globals'
 import { type Engine, engineNames } from '../../tools/engines/engines.ts'
 import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
 import { appendOnlyState, copyState, readState } from '../support/appendOnlyState.ts'
-import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import {
@@ -16,7 +15,7 @@ import {
 import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
-import type { History, HistoryRecord } from '../support/randomHistory.ts'
+import { type History, type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
 import { plaintextIn, signInAt } from '../support/settings.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -55,10 +54,9 @@ describe('Engines are killed, frozen and emptied under load', () => {
   let deletedAtMs = 0
 
   beforeAll(async () => {
-    first = await pipeline.startIndexer()
-    second = await pipeline.startIndexer()
+    ;[first, second] = await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
     await pipeline.createKeys([...history.teams, checkerTeam])
-    await produce([form(1), submission(1), form(null), submission(null)])
+    await produce([...gone(1), ...gone(null)])
     api = await pipeline.startApi()
     settings = await pipeline.startSettings(signInSettings)
     await pipeline.untilApplied(api, checkerTeam)
@@ -77,20 +75,11 @@ describe('Engines are killed, frozen and emptied under load', () => {
     taken += count
     return produce(history.records.slice(taken - count, taken))
   }
-  const form = (revision: number | null): HistoryRecord => ({
-    topic: 'forms',
-    key: Buffer.from('acme/gone'),
-    value: revision === null ? null : Buffer.from(JSON.stringify({ revision, form: formEntity({ id: 'gone' }) })),
-    isPoison: false,
-  })
-  const submission = (revision: number | null): HistoryRecord => {
-    const entity = { revision, submission: submissionEntity({ id: 'gone' }) }
-    return {
-      ...form(null),
-      topic: 'submissions',
-      value: revision === null ? null : Buffer.from(JSON.stringify(entity)),
-    }
-  }
+  /** Of a form and a submission. */
+  const gone = (revision: number | null): HistoryRecord[] => [
+    stateRecord('forms', 'acme/gone', revision),
+    stateRecord('submissions', 'acme/gone', revision),
+  ]
   const statusWith = async (key: string): Promise<number> => {
     const answer = await fetch(`${api.url}/api/v1/records?limit=1`, { headers: { authorization: `Bearer ${key}` } })
     await answer.arrayBuffer()
@@ -214,7 +203,7 @@ describe('Engines are killed, frozen and emptied under load', () => {
     // Elasticsearch forgets the version of a deleted document after 60 s of its own clock, which nothing but time moves.
     const forgottenAtMs = deletedAtMs + 61_000
     await sleep(Math.max(0, forgottenAtMs - Date.now()))
-    await produce([form(2), submission(2), form(1), submission(1)])
+    await produce([...gone(2), ...gone(1)])
     await expectAllKept()
     for (const path of ['/api/v1/forms/gone', '/api/v1/records/gone'])
       expect((await pipeline.get(api, 'acme', path)).status).toBe(404)

@@ -1,20 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runCommand } from '../support/command.ts'
 import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
-import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { documentTopics, recordsOf, setPolicy, untilCommitted, untilServes, withAdmin } from '../support/faults.ts'
 import { type Program, probe, startProgram, untilReady } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 const team = 'acme'
 let api: Program
 
-const submission = (id: string, revision: number) => ({
-  key: `${team}/${id}`,
-  value: JSON.stringify({ revision, submission: submissionEntity({ id }) }),
-})
+const submission = (id: string, revision: number) => stateRecord('submissions', `${team}/${id}`, revision)
 const submissions = (): string => documentTopics(pipeline)[1] ?? ''
 /** Starts an indexer and waits until it says `problem` of deletions. */
 async function startUntilTold(problem: string): Promise<Program> {

@@ -1,45 +1,61 @@
 import kafkajs, { type Producer, type ProducerConfig } from 'kafkajs'
+import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
 import { createCompactedTopics, firstOffsets, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
-import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { documentTopics, expectWhole, smallHistory, untilCommitted } from '../support/faults.ts'
+import { expectFold } from '../support/expectFold.ts'
+import {
+  deleteRecords,
+  documentTopics,
+  expectDeadLetters,
+  expectWhole,
+  smallHistory,
+  untilCommitted,
+  watermarkOf,
+  withAdmin,
+} from '../support/faults.ts'
+import { type Program, probe, startProgram } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
-import type { HistoryRecord } from '../support/randomHistory.ts'
+import { type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
-let producer: Producer
-afterEach(() => producer?.disconnect())
+const history = smallHistory(23, 900)
+let producer: Producer | undefined
+let api: Program
+let indexer: Program
+let checker: ConsistencyChecker | undefined
+afterEach(async () => {
+  await producer?.disconnect()
+  await checker?.stop()
+  producer = checker = undefined
+})
 
-const connectProducer = async (config: ProducerConfig): Promise<void> => {
+const connectProducer = async (config: ProducerConfig): Promise<Producer> => {
   const createPartitioner = kafkajs.Partitioners.DefaultPartitioner
   producer = pipeline.kafka.producer({ ...config, idempotent: true, maxInFlightRequests: 1, createPartitioner })
   await producer.connect()
+  return producer
+}
+const startBoth = async (): Promise<void> => {
+  indexer = await pipeline.startIndexer()
+  await pipeline.createKeys([...history.teams, checkerTeam])
+  api = await pipeline.startApi()
+  await pipeline.untilApplied(api, 'acme')
 }
 const nameOf = (topic: 'forms' | 'submissions'): string => documentTopics(pipeline)[topic === 'forms' ? 0 : 1] ?? ''
-const form = (id: string, changes: Record<string, unknown> = {}): HistoryRecord => ({
-  topic: 'forms',
-  key: Buffer.from(`acme/${id}`),
-  value: Buffer.from(JSON.stringify({ revision: 1, form: formEntity({ id, ...changes }) })),
-  isPoison: false,
-})
 
 test('committed transactions are indexed and aborted ones never, also when a topic ends with an aborted one', async () => {
-  const history = smallHistory(21, 400)
   const random = seeded(21)
-  await pipeline.startIndexer()
-  await pipeline.createKeys(history.teams)
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
-  await connectProducer({ transactionalId: `${pipeline.names['INDEX_PREFIX']}-producer` })
+  await startBoth()
+  const sending = await connectProducer({ transactionalId: `${pipeline.names['INDEX_PREFIX']}-producer` })
   const committed: HistoryRecord[] = []
-  const size = 25
-  for (let at = 0; at < history.records.length; at += size) {
+  const [size, count] = [25, 400]
+  for (let at = 0; at < count; at += size) {
     const records = history.records.slice(at, at + size)
-    const transaction = await producer.transaction()
+    const transaction = await sending.transaction()
     for (const topic of ['forms', 'submissions'] as const)
       await transaction.send({ topic: nameOf(topic), messages: records.filter((record) => record.topic === topic) })
-    if (at + size >= history.records.length || random.chance(0.4)) await transaction.abort()
+    if (at + size >= count || random.chance(0.4)) await transaction.abort()
     else {
       await transaction.commit()
       committed.push(...records)
@@ -51,14 +67,14 @@ test('committed transactions are indexed and aborted ones never, also when a top
 
 test('a segment that ends in a batch without records is read past', async () => {
   await createCompactedTopics(pipeline, [nameOf('forms')], 1, shortRetentionMs)
-  const gone = { ...form('gone'), value: null }
+  const gone = stateRecord('forms', 'acme/gone', null)
   // Two segments that are too large together to be made one.
-  const [early, late] = ['early', 'late'].map((id) => form(id, { report: { text: 'x'.repeat(700_000) } }))
-  if (early === undefined || late === undefined) throw new Error('two forms')
+  const large = (id: string) => stateRecord('forms', `acme/${id}`, 1, { report: { text: 'x'.repeat(700_000) } })
+  const [early, late] = [large('early'), large('late')]
   await pipeline.produce('forms', [early])
   // Kafka keeps an emptied batch of each such producer.
-  await connectProducer({})
-  const [sent] = await producer.send({ topic: nameOf('forms'), messages: [gone] })
+  const sending = await connectProducer({})
+  const [sent] = await sending.send({ topic: nameOf('forms'), messages: [gone] })
   const appendedAtMs = Number(sent?.logAppendTime)
   await eventually(() => Date.now() > appendedAtMs + 200)
   await pipeline.produce('forms', [late])
@@ -66,8 +82,60 @@ test('a segment that ends in a batch without records is read past', async () => 
     const first = await firstOffsets(admin, nameOf('forms'), appendedAtMs)
     return (first.get(0) ?? 0n) > BigInt(sent?.baseOffset ?? 0)
   })
-  await pipeline.startIndexer()
-  await pipeline.createKeys(['acme'])
-  const api = await pipeline.startApi()
+  await startBoth()
   await expectWhole(pipeline, api, { teams: ['acme'], records: [early, gone, late, filler] })
+})
+
+test('records that Kafka has deleted while no indexer ran are gone; the indexer goes on with the first that is left, and promises nothing', async () => {
+  const third = (at: number): HistoryRecord[] => history.records.slice(at * 300, (at + 1) * 300)
+  await startBoth()
+  await pipeline.produceHistory(third(0))
+  await expectWhole(pipeline, api, { ...history, records: third(0) })
+  await indexer.end('SIGTERM')
+  await pipeline.produceHistory(third(1))
+  await withAdmin(pipeline.kafka, async (admin) => {
+    for (const topic of documentTopics(pipeline)) await deleteRecords(admin, topic)
+  })
+  const next = await startProgram('indexer', pipeline.names)
+  const problem = async () => (await probe(next, 'readyz')).said.checks['deletions']?.problem ?? ''
+  await eventually(async () => (await problem().catch(() => '')).includes('a rebuild is needed'))
+  await expectFold(pipeline, api, { ...history, records: third(0) })
+  await pipeline.produceHistory(third(2))
+  await untilCommitted(pipeline)
+  await expectFold(pipeline, api, { ...history, records: [...third(0), ...third(2)] })
+  await expectDeadLetters(pipeline, [...third(0), ...third(2)])
+  expect(await watermarkOf(pipeline, api, 'acme')).toBeUndefined()
+})
+
+test('partitions that a topic is given while it is read hold the watermark back until somebody reads them', async () => {
+  const isVisible = async ({ key }: HistoryRecord): Promise<boolean> =>
+    (await pipeline.get(api, 'acme', `/api/v1/forms/${key.toString().slice('acme/'.length)}`)).status === 200
+  const areVisible = async (records: readonly HistoryRecord[]): Promise<boolean> =>
+    (await Promise.all(records.map(isVisible))).every(Boolean)
+  await startBoth()
+  checker = await startConsistencyChecker(pipeline, api)
+  const topic = nameOf('forms')
+  await withAdmin(pipeline.kafka, (admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 6 }] }))
+  const added = Array.from({ length: 20 }, (_, at) => stateRecord('forms', `acme/added-${at}`, 1))
+  // A producer of its own: one that is connected already does not know of the new partitions.
+  const sending = await connectProducer({})
+  const messages = added.map(({ key, value }, at) => ({ key, value, partition: 4 + (at % 2) }))
+  const sent = await sending.send({ topic, messages })
+  const records = [...added]
+  const firstAppendedAtMs = Math.min(...sent.map(({ logAppendTime }) => Number(logAppendTime)))
+
+  // Publishing is a second behind by design, so that only a later second tells.
+  for (let lastAppendedAtMs = 0; lastAppendedAtMs < firstAppendedAtMs + 3_000; ) {
+    const other = stateRecord('forms', `acme/other-${lastAppendedAtMs}`, 1)
+    const [place] = await sending.send({ topic, messages: [{ ...other, partition: 0 }] })
+    records.push(other)
+    lastAppendedAtMs = Number(place?.logAppendTime)
+    await eventually(() => isVisible(other))
+    const watermarkMs = (await watermarkOf(pipeline, api, 'acme')) ?? 0
+    const isPromised = watermarkMs > firstAppendedAtMs
+    expect({ isPromised, isVisible: await areVisible(added) }).not.toEqual({ isPromised: true, isVisible: false })
+  }
+  await pipeline.startIndexer()
+  await expectWhole(pipeline, api, { teams: ['acme'], records })
+  expect(checker.problems()).toEqual([])
 })

@@ -2,11 +2,11 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { clearRedis } from '../support/clearRedis.ts'
-import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { watermarkOf } from '../support/faults.ts'
 import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
 import { type Program, probe, startProgram, untilReady } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 /** Comes last, so that the latest append time is its own. */
@@ -40,9 +40,8 @@ const logFile = (topic: string, partition: number): string =>
 /** One form in each partition, in a batch of its own. */
 async function produceForms(name: string): Promise<void> {
   for (const partition of partitions) {
-    const id = `${name}-${partition}`
-    const value = JSON.stringify({ revision: 1, form: formEntity({ id }) })
-    await pipeline.produce('forms', [{ key: `acme/${id}`, value, partition }])
+    const { key, value } = stateRecord('forms', `acme/${name}-${partition}`, 1)
+    await pipeline.produce('forms', [{ key, value, partition }])
   }
 }
 

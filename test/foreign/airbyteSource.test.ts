@@ -28,7 +28,7 @@ describePython('The Airbyte manifest', () => {
       await pipeline.untilApplied(api, team)
       await sync()
       expect(rows('forms')).toEqual(listAfter(known, 'forms', team).map(withoutNulls))
-      expect(rows('records')).toEqual(listAfter(known, 'submissions', team).map(withoutNulls))
+      expect(rows('records')).toEqual(listAfter(known, 'records', team).map(withoutNulls))
     }
     const cursors = states.map(({ stream }) => Object.values(stream.stream_state)[0])
     expect(cursors).not.toContain('1970-01-01T00:00:00.000000Z')

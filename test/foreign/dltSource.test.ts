@@ -26,7 +26,7 @@ describePython('The dlt source', () => {
       await pipeline.untilApplied(api, team)
       await load()
       expect(await rows('forms')).toEqual(listAfter(known, 'forms', team))
-      expect(await rows('records')).toEqual(listAfter(known, 'submissions', team))
+      expect(await rows('records')).toEqual(listAfter(known, 'records', team))
     }
     const isDeletion = ({ key, value }: HistoryRecord) => value === null && key.toString().startsWith(`${team}/`)
     expect(history.records.some(isDeletion)).toBe(true)

@@ -51,7 +51,7 @@ describePrometheus('a Prometheus that scrapes one of each process', () => {
       const submission = submissionEntity({ id: `s-${revision}` })
       await pipeline.produce('forms', [
         { key: `${team}/form-1`, value: JSON.stringify({ revision, form }) },
-        { key: `${team}/poison`, value: `{"revision": ${revision}` },
+        { key: `${team}/broken`, value: `{"revision": ${revision}` },
       ])
       await pipeline.produce('submissions', [
         { key: `${team}/${submission.id}`, value: JSON.stringify({ revision, submission }) },

@@ -26,7 +26,7 @@ describePython('The snippets', () => {
       await pipeline.untilApplied(api, team)
       await promisify(execFile)('sh', [resolve('connectors/snippets/curl.sh'), loaded], options)
     }
-    const expected = listAfter(history.records, 'submissions', team)
+    const expected = listAfter(history.records, 'records', team)
 
     const snippet = [resolve('connectors/snippets/duckdb.sql'), loaded]
     const said = await tools.runScript('test/foreign/python/run_duckdb_snippet.py', snippet)

@@ -132,7 +132,7 @@ test('what Elasticsearch would refuse never leaves half of an entity, and stops 
 
 test('indices that someone deleted are built anew from Kafka; until they are whole, readers are told 503', async () => {
   const forms = Array.from({ length: 50 }, (_, at) => formRecord(`f-${at}`))
-  await pipeline.produce('forms', [...forms, { key: 'acme/poison', value: 'none' }])
+  await pipeline.produce('forms', [...forms, { key: 'acme/broken', value: 'none' }])
   await pipeline.untilApplied(api, 'acme')
   const letters = await records('dead-letter')
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''

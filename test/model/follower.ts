@@ -4,7 +4,7 @@ import { fold, type History, type HistoryRecord, type Json } from '../support/ra
 import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
 
 const lists = { forms: servedFormSummary, records: servedSubmissionSummary } as const
-type List = keyof typeof lists
+export type List = keyof typeof lists
 
 const oftenMs = 100
 

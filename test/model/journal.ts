@@ -34,7 +34,7 @@ export class Journal<Kind extends Entry = Entry> {
   }
 }
 
-/** A record to append, with what is known of it beforehand; poison has no revision. */
+/** A record to append, with what is known of it beforehand; a dead letter has no revision. */
 export type Draft = HistoryRecord & { readonly revision: number | undefined }
 
 /** An entity of a topic, by one name. */
@@ -49,8 +49,8 @@ export const bytesOf = (topic: string, key: Buffer | null, value: Buffer | null)
 /** Everything that was ever sent to a real Kafka. What was not acknowledged is known, too: it may have been appended. */
 export class SentJournal extends Journal {
   /** Place → the bytes of a record that breaks the contract. */
-  readonly poison = new Map<string, string>()
-  readonly poisonBytes = new Set<string>()
+  readonly deadLetters = new Map<string, string>()
+  readonly deadLetterBytes = new Set<string>()
   /** Entity → the record that all others of it are older than. */
   readonly #newest = new Map<string, Draft>()
   readonly #sent = new Map<string, number>()
@@ -58,7 +58,7 @@ export class SentJournal extends Journal {
 
   send(drafts: readonly Draft[]): void {
     for (const { topic, key, value, revision } of drafts) {
-      if (revision === undefined) this.poisonBytes.add(bytesOf(topic, key, value))
+      if (revision === undefined) this.deadLetterBytes.add(bytesOf(topic, key, value))
       else this.#sent.set(entityOf(topic, String(key)), Math.max(revision, this.highestSent(topic, String(key))))
     }
   }
@@ -68,7 +68,7 @@ export class SentJournal extends Journal {
     const entry = { topic, key: String(key), revision, ...place }
     this.entries.push(entry)
     if (revision === undefined) {
-      this.poison.set(placeOf(entry), bytesOf(topic, key, value))
+      this.deadLetters.set(placeOf(entry), bytesOf(topic, key, value))
       return entry
     }
     const entity = entityOf(topic, entry.key)

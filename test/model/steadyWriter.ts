@@ -70,7 +70,6 @@ export class SteadyWriter {
       topic: 'submissions',
       key: Buffer.from(`${this.#team}/${id}`),
       value: revision === gone ? null : Buffer.from(JSON.stringify({ revision, submission: entity })),
-      isPoison: false,
       revision,
     }
   }

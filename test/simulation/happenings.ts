@@ -76,11 +76,10 @@ export class Happenings {
         this.#engines.simulatedKafka.compactCommitted(topic, this.#system.config.CONSUMER_GROUP)
     },
     'forget-deletions': () => this.#forgetDeletions(),
-    'open-transaction': ({ topic, forMs }) => {
-      const setOpen = (isOpen: boolean): void => this.#engines.simulatedKafka.topics.setTransaction(topic, isOpen)
-      setOpen(true)
-      this.#world.schedule(forMs, `the transaction in ${topic} ends`, undefined, () => setOpen(false))
-    },
+    'open-transaction': ({ topic, forMs }) =>
+      this.#forAWhile(forMs, `the transaction in ${topic} ends`, (isOpen) =>
+        this.#engines.simulatedKafka.topics.setTransaction(topic, isOpen),
+      ),
     'leader-clock': ({ topic, partition, offsetMs }) =>
       this.#engines.simulatedKafka.setLeaderClockOffset(topic, partition, offsetMs),
     'process-clock': ({ which, offsetMs }) => {
@@ -94,13 +93,10 @@ export class Happenings {
     // To its clients a replica that lacks the last writes looks like a restart.
     'redis-failover': () => this.#engines.simulatedRedis.restart({ losesLastMs: 500 }),
     'redis-flush': () => this.#engines.simulatedRedis.flush(),
-    'redis-full': ({ forMs }) => {
-      const { simulatedRedis } = this.#engines
-      simulatedRedis.isFull = true
-      this.#world.schedule(forMs, 'Redis has memory again', undefined, () => {
-        simulatedRedis.isFull = false
-      })
-    },
+    'redis-full': ({ forMs }) =>
+      this.#forAWhile(forMs, 'Redis has memory again', (isFull) => {
+        this.#engines.simulatedRedis.isFull = isFull
+      }),
     'node-away': ({ node, noticedAfterMs, forMs }) => {
       const { simulatedElasticsearch } = this.#engines
       simulatedElasticsearch.loseNode(node)
@@ -109,13 +105,10 @@ export class Happenings {
       )
       this.#world.schedule(forMs, `node ${node} is back`, undefined, () => this.returnNode(node))
     },
-    'refuse-writes': ({ forMs }) => {
-      const { simulatedElasticsearch } = this.#engines
-      simulatedElasticsearch.refusesWrites = true
-      this.#world.schedule(forMs, 'writes are accepted', undefined, () => {
-        simulatedElasticsearch.refusesWrites = false
-      })
-    },
+    'refuse-writes': ({ forMs }) =>
+      this.#forAWhile(forMs, 'writes are accepted', (refuses) => {
+        this.#engines.simulatedElasticsearch.refusesWrites = refuses
+      }),
     'delete-indices': () => this.#engines.simulatedElasticsearch.deleteIndices(`${this.#system.config.INDEX_PREFIX}-*`),
     'remove-aliases': () => {
       for (const kind of documentKinds)
@@ -124,6 +117,11 @@ export class Happenings {
     'create-key': ({ team, name }) => this.users?.create(team, name),
     'revoke-key': ({ team, which }) => this.users?.end(team, which, 'revoke'),
     'delete-key': ({ team, which }) => this.users?.end(team, which, 'delete'),
+  }
+
+  #forAWhile(forMs: number, end: string, set: (isOn: boolean) => void): void {
+    set(true)
+    this.#world.schedule(forMs, end, undefined, () => set(false))
   }
 
   /** Pauses a rebuild if it has come to the step at which it is to pause. */

@@ -58,9 +58,9 @@ function chosen(
   return [...new Set([...own, ...sample])]
 }
 
-/** Every poison record is set aside at least once, byte for byte, and nothing but poison is. */
+/** Every record that breaks the contract is among the dead letters at least once, byte for byte, and no other is. */
 async function judgeDeadLetters({ journal, problems, kafka, names, signal }: Judged): Promise<void> {
-  const missing = new Map(journal.poison)
+  const missing = new Map(journal.deadLetters)
   const topicOf = new Map(['forms', 'submissions'].map((topic) => [names[`TOPIC_${topic.toUpperCase()}`] ?? '', topic]))
   await readTopic(kafka, {
     topic: names['TOPIC_DEAD_LETTERS'] ?? '',
@@ -69,8 +69,11 @@ async function judgeDeadLetters({ journal, problems, kafka, names, signal }: Jud
       const { topic, partition, offset, path, reason, key, value } = readDeadLetter(record)
       const place = `${topicOf.get(topic)}/${partition}/${offset}`
       const bytes = bytesOf(topicOf.get(topic) ?? '', key, value)
-      if (!journal.poisonBytes.has(bytes) || (journal.poison.get(place) ?? bytes) !== bytes)
-        await problems.add('dead letter', `that of ${place} (${path} ${reason}) is no poison: ${cut(String(value))}`)
+      if (!journal.deadLetterBytes.has(bytes) || (journal.deadLetters.get(place) ?? bytes) !== bytes)
+        await problems.add(
+          'dead letter',
+          `that of ${place} (${path} ${reason}) breaks nothing of the contract: ${cut(String(value))}`,
+        )
       missing.delete(place)
     },
   })

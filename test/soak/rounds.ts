@@ -31,7 +31,7 @@ export function roundOfRecords(seed: number, round: number, earlier: readonly Dr
 const late = (a: { at: number }, b: { at: number }): number => Number(a.at > 0.9) - Number(b.at > 0.9)
 
 function inRound(record: HistoryRecord, round: number): Draft {
-  if (record.isPoison) return { ...record, revision: undefined }
+  if (record.isDeadLetter) return { ...record, revision: undefined }
   const epoch = Math.floor(round / roundsPerEpoch)
   const id = record.key.toString().split('/')[1] ?? ''
   const key = Buffer.from(epoch === 0 ? record.key.toString() : `${record.key.toString()}.${epoch}`)

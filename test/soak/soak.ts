@@ -76,7 +76,7 @@ async function runRound(soak: Soak, round: number, fault: Fault, random: Random)
   say(
     [
       `${new Date().toISOString()} seed ${soak.seed} round ${round}: ${fault.name}`,
-      `${journal.entries.length} records, ${journal.poison.size} of them poison`,
+      `${journal.entries.length} records, ${journal.deadLetters.size} of them dead letters`,
       `whole after ${(wholeMs / 1_000).toFixed(1)} s`,
       `${seen.answers} answers, ${seen.refusals} times 503, longest gap ${seen.longestGapMs} ms, ` +
         `oldest answer ${seen.oldestMs} ms, ${seen.fallbacks} fallbacks, ${soak.watcher.looks} looks so far`,

@@ -50,17 +50,6 @@ export const doesHalf: Fault = async (exchange) => {
   exchange.reply(jsonAnswer(200, { items }))
 }
 
-/** The items of the answer that `fault` makes come in reverse order. */
-export const reversesItems =
-  (fault: Fault): Fault =>
-  (exchange) => {
-    const reply = (answer: Answer): void => exchange.reply(jsonAnswer(200, { items: itemsOf(answer).toReversed() }))
-    return fault({ ...exchange, reply })
-  }
-
-export const hasSeveralEntities = (exchange: Exchange): boolean =>
-  new Set(documentsOf(exchange).map(({ id }) => id)).size > 1
-
 function documentsOf({ body }: Exchange): BulkDocument[] {
   const lines = body.toString().split('\n')
   return lines.flatMap((action, at) => {

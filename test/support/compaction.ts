@@ -65,7 +65,7 @@ export async function untilCompacted<Topic extends HistoryRecord['topic'] | 'acc
       return await isGone(admin)
     })
   })
-  return { topic, key: fillerKey, value: null, isPoison: false }
+  return { topic, key: fillerKey, value: null }
 }
 
 /** The offset of the first record appended at or after `epochMs`, for each partition; the end where there is none. */

@@ -22,8 +22,6 @@ export const answersWith =
   ({ reply }) =>
     reply(answer)
 
-export const resetsConnection: Fault = ({ response }) => response.socket?.resetAndDestroy()
-
 /** Half of the request's body reaches Elasticsearch; then both sides are cut. */
 export const cutsRequest: Fault = async ({ open, body, response }) => {
   const sent = open(body.length)

@@ -55,12 +55,12 @@ export async function setPolicy(admin: Admin, topic: string, policy: string): Pr
   await admin.alterConfigs({ validateOnly: false, resources })
 }
 
-/** The history of two teams, and all poison: so few entities that all of them can be looked at again and again. */
+/** The history of two teams, and all dead letters: so few entities that all of them can be looked at again and again. */
 export function smallHistory(seed: number, count: number): History {
   const teams = ['acme', 'b.team']
   const isOfTeams = ({ key }: HistoryRecord): boolean => teams.some((team) => key.toString().startsWith(`${team}/`))
   const { records } = randomHistory(seed, 3 * count)
-  return { teams, records: records.filter((record) => record.isPoison || isOfTeams(record)).slice(0, count) }
+  return { teams, records: records.filter((record) => record.isDeadLetter || isOfTeams(record)).slice(0, count) }
 }
 
 /** What a topic holds now, of these keys or of all; aborted records are not among it. */
@@ -133,10 +133,12 @@ export async function expectWhole(pipeline: Pipeline, api: Program, history: His
 /** A record that is read again is set aside again, so that letters are compared as sets. */
 export async function expectDeadLetters(pipeline: Pipeline, records: readonly HistoryRecord[]): Promise<void> {
   const nameOf = { forms: pipeline.names['TOPIC_FORMS'], submissions: pipeline.names['TOPIC_SUBMISSIONS'] }
-  const poison = records.filter(({ isPoison }) => isPoison).map((record) => inWords(nameOf[record.topic], record))
+  const expected = records
+    .filter(({ isDeadLetter }) => isDeadLetter)
+    .map((record) => inWords(nameOf[record.topic], record))
   const letters = await recordsOf(pipeline.kafka, pipeline.names['TOPIC_DEAD_LETTERS'] ?? '')
-  const writeDeadLetter = letters.map((letter) => inWords(String(letter.headers['tidemark.topic']), letter))
-  expect([...new Set(writeDeadLetter)].sort()).toEqual([...new Set(poison)].sort())
+  const found = letters.map((letter) => inWords(String(letter.headers['tidemark.topic']), letter))
+  expect([...new Set(found)].sort()).toEqual([...new Set(expected)].sort())
 }
 
 const inWords = (topic: string | undefined, { key, value }: { key: Buffer | null; value: Buffer | null }): string =>

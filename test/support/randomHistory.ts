@@ -1,12 +1,13 @@
 import { formEntity, submissionEntity } from './entities.ts'
 import { type Random, seeded } from './random.ts'
 
-/** A record to produce; poison is what breaks the contract. */
+/** A record to produce. */
 export type HistoryRecord = {
   readonly topic: 'forms' | 'submissions'
   readonly key: Buffer
   readonly value: Buffer | null
-  readonly isPoison: boolean
+  /** It breaks the contract. */
+  readonly isDeadLetter?: true
 }
 
 export type History = { readonly teams: readonly string[]; readonly records: readonly HistoryRecord[] }
@@ -27,7 +28,21 @@ const titles = [
   'Ünïcödé',
 ]
 
-/** A seeded history of a few teams: late, doubled and shuffled records, deletions, and poison among them. */
+/** The record of an entity's state, or of its deletion. */
+export const stateRecord = (
+  topic: HistoryRecord['topic'],
+  key: string,
+  revision: number | null,
+  changes: Json = {},
+): HistoryRecord => {
+  const [, id = ''] = key.split('/')
+  const entity =
+    topic === 'forms' ? { form: formEntity({ id, ...changes }) } : { submission: submissionEntity({ id, ...changes }) }
+  const value = revision === null ? null : Buffer.from(JSON.stringify({ revision, ...entity }))
+  return { topic, key: Buffer.from(key), value }
+}
+
+/** A seeded history of a few teams: late, doubled and shuffled records, deletions, and dead letters among them. */
 export function randomHistory(seed: number, count: number): History {
   const random = seeded(seed)
   const teams = ['acme', 'b.team', 'c_team:1', 'D-4', 'acme2']
@@ -38,13 +53,13 @@ export function randomHistory(seed: number, count: number): History {
     const id = topic === 'forms' ? `f${random.below(12)}` : `s-${random.below(90)}`
     const key = `${random.pick(teams)}/${id}`
     if (random.chance(0.06)) {
-      records.push(poison(random, topic, key, id))
+      records.push(deadLetter(random, topic, key, id))
       continue
     }
     const revision = (revisions.get(`${topic} ${key}`) ?? 0) + 1 + random.below(3)
     revisions.set(`${topic} ${key}`, revision)
     const value = random.chance(0.03) ? null : stateOf(random, topic, id, revision)
-    const record = { topic, key: Buffer.from(key), value, isPoison: false } as const
+    const record: HistoryRecord = { topic, key: Buffer.from(key), value }
     records.push(record)
     if (random.chance(0.1)) records.push(record)
   }
@@ -133,7 +148,7 @@ export function thinned(random: Random, entity: Record<string, unknown>, require
   return Object.fromEntries(members)
 }
 
-function poison(random: Random, topic: HistoryRecord['topic'], key: string, id: string): HistoryRecord {
+function deadLetter(random: Random, topic: HistoryRecord['topic'], key: string, id: string): HistoryRecord {
   const member = topic === 'forms' ? 'form' : 'submission'
   const entity = topic === 'forms' ? form(random, id) : submission(random, id)
   const high = 1_000_000
@@ -156,14 +171,14 @@ function poison(random: Random, topic: HistoryRecord['topic'], key: string, id: 
     ['team/', null],
   ]
   const [brokenKey, value] = random.pick(broken)
-  return { topic, key: Buffer.from(brokenKey), value: value === null ? null : Buffer.from(value), isPoison: true }
+  return { topic, key: Buffer.from(brokenKey), value: value === null ? null : Buffer.from(value), isDeadLetter: true }
 }
 
 /** What is left of a history: per topic and record key the state of the highest revision; a deleted entity is gone. */
 export function fold(records: readonly HistoryRecord[], topic: HistoryRecord['topic']): Map<string, Json> {
   const newest = new Map<string, { revision: number; entity: Json } | 'gone'>()
   for (const record of records) {
-    if (record.isPoison || record.topic !== topic) continue
+    if (record.isDeadLetter || record.topic !== topic) continue
     const key = record.key.toString()
     const known = newest.get(key)
     if (known === 'gone') continue

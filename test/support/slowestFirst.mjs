@@ -18,7 +18,6 @@ const slowest = [
   'fault/undecodableBatches',
   'fault/redisFailover',
   'contract/apiWaiting',
-  'fault/kafkaOffsets',
   'e2e/demo',
   'security/elasticsearch',
   'fault/losslessPolling',

@@ -1,12 +1,7 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { choosePort } from '../../../tools/engines/ports.ts'
-import { startSupervised } from '../../../tools/engines/supervisedProgram.ts'
-import { eventually } from '../../support/eventually.ts'
 import { describeWith } from './describeWith.ts'
+import { startOwnProgram } from './ownProgram.ts'
 
 const program = '/usr/sbin/nginx'
 const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
@@ -23,8 +18,7 @@ export type Nginx = {
 export async function startNginx(configure: (port: number) => string): Promise<Nginx> {
   if (!existsSync(program)) throw new Error(`there is no ${program}: install Debian's package "nginx"`)
   const port = await choosePort()
-  const folder = await mkdtemp(join(tmpdir(), 'tidemark-nginx-'))
-  const configuration = [
+  const content = [
     // As root, nginx would let its workers run as a user who may not write into the folder.
     process.getuid?.() === 0 ? 'user root;' : '',
     'daemon off; worker_processes 1; pid nginx.pid; error_log error.log info;',
@@ -35,27 +29,7 @@ export async function startNginx(configure: (port: number) => string): Promise<N
     configure(port),
     '}',
   ].join('\n')
-  await writeFile(join(folder, 'nginx.conf'), configuration)
-  const order = { command: program, args: ['-p', folder, '-c', 'nginx.conf', '-e', 'error.log'], cwd: folder, env: {} }
-  const logPath = join(folder, 'said.log')
-  const nginx = await startSupervised(order, { logPath }, new AbortController().signal)
-  await eventually(async () => {
-    if (nginx.hasEnded()) throw new Error(`nginx has ended; it said:\n${await readFile(logPath, 'utf8')}`)
-    return isTaken(port)
-  })
-  const close = async (): Promise<void> => {
-    await nginx.stop()
-    await rm(folder, { recursive: true })
-  }
-  return { url: `http://127.0.0.1:${port}`, close }
+  const url = `http://127.0.0.1:${port}`
+  const args = ['-p', '.', '-c', 'nginx.conf', '-e', 'error.log']
+  return { url, ...(await startOwnProgram(program, args, { name: 'nginx.conf', content }, url)) }
 }
-
-const isTaken = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('error', () => resolve(false))
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-  })

@@ -1,13 +1,10 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { choosePort } from '../../../tools/engines/ports.ts'
-import { startSupervised } from '../../../tools/engines/supervisedProgram.ts'
-import { eventually } from '../../support/eventually.ts'
 import { describeWith } from './describeWith.ts'
+import { startOwnProgram } from './ownProgram.ts'
 
 const promtoolDeadlineMs = 60_000
 const queryDeadlineMs = 10_000
@@ -47,20 +44,10 @@ export type Prometheus = {
 /** Starts Prometheus with a configuration, in JSON, which is YAML, too. */
 export async function startPrometheus(configuration: object): Promise<Prometheus> {
   const port = await choosePort()
-  const folder = await mkdtemp(join(tmpdir(), 'tidemark-prometheus-'))
-  await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(configuration))
-  const args = ['--config.file=prometheus.yml', '--storage.tsdb.path=data', `--web.listen-address=127.0.0.1:${port}`]
-  const logPath = join(folder, 'said.log')
-  const order = { command: 'prometheus', args, cwd: folder, env: { PATH: process.env['PATH'] ?? '' } }
-  const program = await startSupervised(order, { logPath }, new AbortController().signal)
   const url = `http://127.0.0.1:${port}`
-  await eventually(async () => {
-    if (program.hasEnded()) throw new Error(`prometheus has ended; it said:\n${await readFile(logPath, 'utf8')}`)
-    return await fetch(`${url}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  })
+  const args = ['--config.file=prometheus.yml', '--storage.tsdb.path=data', `--web.listen-address=127.0.0.1:${port}`]
+  const file = { name: 'prometheus.yml', content: JSON.stringify(configuration) }
+  const program = await startOwnProgram('prometheus', args, file, `${url}/-/ready`)
   return {
     ask: async <T>(path: string, parameters: Readonly<Record<string, string>>): Promise<T> => {
       const address = `${url}/api/v1/${path}?${new URLSearchParams(parameters)}`
@@ -69,9 +56,6 @@ export async function startPrometheus(configuration: object): Promise<Prometheus
       if (status !== 'success') throw new Error(`${JSON.stringify(parameters)}: ${error}`)
       return data
     },
-    close: async () => {
-      await program.stop()
-      await rm(folder, { recursive: true })
-    },
+    close: program.close,
   }
 }

@@ -1,14 +1,9 @@
-import { fold, type HistoryRecord, type Json } from '../../support/randomHistory.ts'
-import { servedFormSummary, servedSubmissionSummary } from '../../support/served.ts'
+import { type List, truthFor } from '../../model/follower.ts'
+import type { HistoryRecord, Json } from '../../support/randomHistory.ts'
 
-const summaries = { forms: servedFormSummary, submissions: servedSubmissionSummary } as const
-
-/** What a team's list holds after a history: summaries by id, without what was deleted. */
-export const listAfter = (records: readonly HistoryRecord[], topic: HistoryRecord['topic'], team: string): Json[] =>
-  [...fold(records, topic)]
-    .filter(([key]) => key.startsWith(`${team}/`))
-    .map(([, entity]) => summaries[topic](entity))
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+/** What a team's list holds after a history: summaries in the order of ids, without what was deleted. */
+export const listAfter = (records: readonly HistoryRecord[], list: List, team: string): Json[] =>
+  [...truthFor({ list, team }, records).values()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
 /** What a program says, one JSON value a line. */
 export const jsonLines = (said: string): Json[] =>

@@ -1,5 +1,4 @@
 import type { RelevanceCase } from './cases.ts'
-import { scriptOf } from './scripts.ts'
 
 /** A row and the titles that were answered. */
 export type Verdict = { readonly relevanceCase: RelevanceCase; readonly found: readonly string[] }
@@ -38,16 +37,6 @@ export function figuresOf(verdicts: readonly Verdict[]): Figures {
     recall: share(sum(({ relevanceCase }) => relevanceCase.expected.length)),
     precision: share(sum(({ found }) => found.length)),
   }
-}
-
-/** The figures of each script in which titles and queries are written, the most rows first. */
-export function figuresByScript(verdicts: readonly Verdict[]): [script: string, figures: Figures][] {
-  const byScript = Map.groupBy(verdicts, ({ relevanceCase: { titles, query } }) =>
-    scriptOf([...titles, query].join(' ')),
-  )
-  return [...byScript]
-    .map(([script, some]): [string, Figures] => [script, figuresOf(some)])
-    .sort(([a, { rows: aRows }], [b, { rows: bRows }]) => bRows - aRows || a.localeCompare(b, 'en'))
 }
 
 /** Every title that was answered or left out against expectation. */

@@ -1,4 +1,4 @@
-import { type Failure, type Figures, failuresOf, figuresByScript, figuresOf, type Verdict } from './figures.ts'
+import { type Failure, type Figures, failuresOf, figuresOf, type Verdict } from './figures.ts'
 
 /** A table of figures by script and in all, and below it every title that was missed or wrongly found. */
 export function renderReport(name: string, verdicts: readonly Verdict[]): string {
@@ -22,3 +22,37 @@ const cellsOf = (script: string, { rows, recall, precision }: Figures): string[]
 
 const renderLine = ([first = '', ...rest]: readonly string[]): string =>
   first.padEnd(12) + rest.map((cell) => cell.padStart(11)).join('')
+
+/** The figures of each script in which titles and queries are written, the most rows first. */
+function figuresByScript(verdicts: readonly Verdict[]): [script: string, figures: Figures][] {
+  const byScript = Map.groupBy(verdicts, ({ relevanceCase: { titles, query } }) =>
+    scriptOf([...titles, query].join(' ')),
+  )
+  return [...byScript]
+    .map(([script, some]): [string, Figures] => [script, figuresOf(some)])
+    .sort(([a, { rows: aRows }], [b, { rows: bRows }]) => bRows - aRows || a.localeCompare(b, 'en'))
+}
+
+const scripts = [
+  ...['Latin', 'Greek', 'Cyrillic', 'Armenian', 'Georgian', 'Hebrew', 'Arabic'],
+  ...['Devanagari', 'Bengali', 'Tamil', 'Thai', 'Han', 'Hiragana', 'Katakana', 'Hangul'],
+]
+const patterns = scripts.map((name) => [name, new RegExp(`\\p{Script=${name}}`, 'u')] as const)
+/** Letters of all scripts alike, such as the Japanese long mark, tell nothing. */
+const tellingLetters = /[^\P{L}\p{Script=Common}\p{Script=Inherited}]/gu
+
+/**
+ * The script in which a text is written: a name of Unicode; `Kana` for Japanese, with or without Han; `symbols` when there is
+ * no letter in it; `other` for one that is not told apart here; else `mixed`.
+ */
+function scriptOf(text: string): string {
+  const found = new Set((text.match(tellingLetters) ?? []).map(scriptOfLetter))
+  if (found.has('Kana')) found.delete('Han')
+  const [script = 'symbols', ...more] = found
+  return more.length === 0 ? script : 'mixed'
+}
+
+function scriptOfLetter(letter: string): string {
+  const name = patterns.find(([, pattern]) => pattern.test(letter))?.[0] ?? 'other'
+  return name === 'Hiragana' || name === 'Katakana' ? 'Kana' : name
+}

@@ -1,0 +1,32 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startSupervised } from '../../../tools/engines/supervisedProgram.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryFolder } from '../../support/temporaryFolder.ts'
+
+/** Starts a program of others in a folder of its own that holds one file, and waits until it answers. */
+export async function startOwnProgram(
+  command: string,
+  args: readonly string[],
+  file: { readonly name: string; readonly content: string },
+  url: string,
+): Promise<{ close(): Promise<void> }> {
+  const folder = await temporaryFolder('tidemark-program-')
+  await writeFile(join(folder, file.name), file.content)
+  const logPath = join(folder, 'said.log')
+  const order = { command, args: [...args], cwd: folder, env: { PATH: process.env['PATH'] ?? '' } }
+  const program = await startSupervised(order, { logPath }, new AbortController().signal)
+  await eventually(async () => {
+    if (program.hasEnded()) throw new Error(`${command} has ended; it said:\n${await readFile(logPath, 'utf8')}`)
+    return await fetch(url).then(
+      ({ status }) => status !== 503,
+      () => false,
+    )
+  })
+  return {
+    close: async () => {
+      await program.stop()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
