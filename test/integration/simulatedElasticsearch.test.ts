@@ -281,61 +281,6 @@ describe.each([
     return survey.find(({ name }) => name === first.indices[kind])?.documents ?? Number.NaN
   }
 
-  test('errors have their statuses and types', async () => {
-    const missing = `${prefix}-missing`
-    const ask = async (method: string, path: string, body?: object): Promise<unknown> => {
-      const { statusCode, body: answer } = await clients.elasticsearch.transport.request<{
-        error?: { type: string; root_cause: { type: string }[] }
-        docs?: { error?: { type: string } }[]
-      }>({ method, path, ...(body !== undefined && { body }) }, { meta: true, ignore: [400, 404, 408, 503] })
-      const { error, docs = [] } = answer
-      const inner = docs.map((each) => each.error?.type ?? 'none')
-      return [statusCode, error?.type, error?.root_cause?.[0]?.type, ...inner].filter((each) => each !== undefined)
-    }
-    const notFound = [404, 'index_not_found_exception', 'index_not_found_exception']
-    const index = first.indices.forms
-    const alias = (must_exist: boolean | undefined, ...more: object[]) => ({
-      actions: [{ remove: { index, alias: missing, must_exist } }, ...more],
-    })
-    const { id } = await clients.elasticsearch.openPointInTime({ index, keep_alive: '1m', routing: team })
-    const search = { pit: { id, keep_alive: '1m' }, size: 0, track_total_hits: true }
-    expect(await ask('POST', '/_search', search)).toEqual([200])
-    expect(await ask('DELETE', '/_pit', { id })).toEqual([200])
-    expect([
-      await ask('POST', `/${missing}/_search`, { size: 0, track_total_hits: true }),
-      await ask('POST', `/${missing}/_pit?keep_alive=1m`),
-      await ask('GET', `/${missing}/_refresh`),
-      await ask('GET', `/${missing}/_count`),
-      await ask('GET', `/${missing}/_stats`),
-      await ask('GET', `/${missing}/_alias`),
-      await ask('PUT', `/${missing}/_block/write`),
-      await ask('DELETE', `/${missing}`),
-    ]).toEqual(Array.from({ length: 8 }, () => notFound))
-    expect([
-      await ask('PUT', `/${index}`, { settings: { refresh_interval: '-1' } }),
-      await ask('POST', '/_aliases', alias(true, { add: { index, alias: `${missing}-2` } })),
-      await ask('POST', '/_aliases', alias(false)),
-      await ask('POST', '/_aliases', alias(false, { add: { index, alias: `${missing}-2` } })),
-      await ask('POST', '/_aliases', alias(undefined, { add: { index, alias: `${missing}-2` } })),
-      await ask('POST', '/_search', search),
-      await ask('DELETE', '/_pit', { id }),
-      await ask('POST', `/${missing}/_mget`, { docs: [{ _id: 'x', routing: 't' }] }),
-      await ask('POST', `/${index}/_mget`, { docs: [{ _id: 'x', routing: 't' }] }),
-      await ask('GET', `/_cluster/health/${missing}?timeout=10ms`),
-    ]).toEqual([
-      [400, 'resource_already_exists_exception', 'resource_already_exists_exception'],
-      [404, 'aliases_not_found_exception', 'aliases_not_found_exception'],
-      [404, 'aliases_not_found_exception', 'aliases_not_found_exception'],
-      [200],
-      [200],
-      [404, 'search_phase_execution_exception', 'search_context_missing_exception'],
-      [404],
-      [200, 'index_not_found_exception'],
-      [200, 'none'],
-      [408],
-    ])
-  })
-
   test('a switch is refused once another has undone its block, and changes nothing; what retired is pruned', async () => {
     const switchAs = (holder: string) => generations.serve(second, { generation: first, holder })
     await generations.blockWrites(first, 'first')
