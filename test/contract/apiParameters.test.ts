@@ -26,8 +26,8 @@ const byTime = 'includeDeleted must be false without changedSince (deletions are
 
 /** A rule begins with the name of the parameter that breaks it, which is sent behind each of the paths with each of the values. */
 test.each<[rule: string, paths: readonly string[], values: readonly string[], accept?: string]>([
-  ['limit must be an integer from 1 to 100', lists, ['101', '%205', '']],
-  ['page must be an integer from 1 to 9007199254740991', lists, ['0', '9007199254740992', '']],
+  ['limit must be an integer from 1 to 100', lists, ['101', '-1', '1.5', '1e1', 'x', '%205', '']],
+  ['page must be an integer from 1 to 9007199254740991', lists, ['0', '9007199254740992', '0x1', '']],
   ['scene must be one of knowledge_quiz, random_knowledge_quiz, scored_quiz, outcome_quiz', ['/forms?'], ['exam', '']],
   ['status must be one of pending, processing, completed, failed', ['/records?', counts], ['Completed', '']],
   ['formId must not be empty', ['/records?', counts], ['']],

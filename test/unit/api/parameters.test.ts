@@ -2,10 +2,9 @@ import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { z } from 'zod'
 import type { ParameterReader } from '../../../src/api/context.ts'
-import { getForm, listForms } from '../../../src/api/forms.ts'
+import { getForm } from '../../../src/api/forms.ts'
 import { parameterReader, parseTimeZone } from '../../../src/api/parameters.ts'
 import { endpoints } from '../../../src/api/routes.ts'
-import { listSubmissions } from '../../../src/api/submissions.ts'
 
 const schemas = endpoints.map(({ parameters }) => parameters).filter((schema) => !Object.hasOwn(schema.shape, 'by'))
 
@@ -28,35 +27,6 @@ function ask(schema: z.ZodObject, pairs: Pairs): Asked {
 }
 
 const anyText = fc.string({ unit: 'binary' }).map((text) => text.toWellFormed())
-
-test('every limit from 1 to 100 and every page to 2^53 - 1 is taken', () => {
-  const anyPage = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 100 }), anyPage, (limit, page) => {
-      const pairs = Object.entries({ limit: `${limit}`, page: `${page}` })
-      expect(ask(listSubmissions.parameters, pairs).value).toMatchObject({ limit, page })
-    }),
-  )
-})
-
-test('every other number and text is refused', () => {
-  const other = fc.oneof(
-    fc.integer({ max: 0 }).map(String),
-    fc.double({ noInteger: true }).map(String),
-    fc.bigInt({ min: 2n ** 53n }).map(String),
-    anyText.filter((text) => !/^\d+$/.test(text)),
-  )
-  fc.assert(
-    fc.property(other, fc.integer({ min: 101 }), (sent, many) => {
-      for (const pair of [
-        ['limit', sent],
-        ['page', sent],
-        ['limit', String(many)],
-      ] as const)
-        expect(ask(listForms.parameters, [pair]).problem).toMatch(`${pair[0]} must be an integer from 1 to `)
-    }),
-  )
-})
 
 test('booleans are read in any letter case', () => {
   fc.assert(

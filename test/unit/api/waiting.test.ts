@@ -97,16 +97,6 @@ test.each<[string, News, number, News, number]>([
   expect(asked.endedMs).toBe(endedMs)
 })
 
-test('a wait ends when its time is over, whatever there is', async () => {
-  for (const news of ['none', 'held'] as const) {
-    const { ask, now, passTo } = openHouse()
-    now(news)
-    const asked = ask()
-    await passTo(61_000)
-    expect(asked.endedMs).toBe(60_000)
-  }
-})
-
 test('the connection of who waits may be silent, and the key is watched; both end with the wait', async () => {
   const { ask, change, watched, timeoutsMs, passTo } = openHouse()
   ask()
@@ -165,18 +155,6 @@ function openRoom() {
     },
   }
 }
-
-test('who waits for a list goes on when it has another version, and nobody else', async () => {
-  const { wait, versions, woken, tickAt } = openRoom()
-  wait('a', 1)
-  wait('b', 1)
-  wait('c', 2)
-  await tickAt(25)
-  expect(woken).toEqual([])
-  versions.set(listOf(1), second)
-  await tickAt(50)
-  expect(woken).toEqual(['a', 'b'])
-})
 
 test('one question asks for all lists, each once; none is asked while nobody waits', async () => {
   const { wait, versions, reads, isTicking, tickAt } = openRoom()
@@ -254,21 +232,6 @@ test('a change of everything is heard by some after the other', async () => {
     counts.push(woken.length)
   }
   expect(counts).toEqual([50, 100, 120])
-})
-
-test('when the process stops, everybody goes on, and nobody waits any more', async () => {
-  const { wait, room, woken, isTicking } = openRoom()
-  wait('a', 1)
-  wait('b', 2)
-  room.close()
-  await settle()
-  expect(woken).toEqual(['a', 'b'])
-  expect(wait('c', 1)).toBeUndefined()
-  await room.untilChanged(
-    { list: listOf(3), version: first, notBeforeMs: 0, deadlineMs: 1 },
-    new AbortController().signal,
-  )
-  expect(isTicking()).toBe(false)
 })
 
 test.each([

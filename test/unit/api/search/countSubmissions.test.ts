@@ -119,31 +119,13 @@ describe('counts by value', () => {
 })
 
 describe('units of time', () => {
-  const at = (text: string): number => Date.parse(text)
-
-  test.each([
-    ['hour', '2026-11-20T10:59:59.999Z', '2026-11-20T11:00:00Z', 2],
-    ['hour', '1969-12-31T23:59:59.999Z', '1970-01-01T00:00:00Z', 2],
-    ['day', '2024-02-28T23:00:00Z', '2024-03-01T00:00:00Z', 3],
-    ['day', '0000-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z', 3_652_425],
-    ['month', '0000-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z', 120_000],
-  ] as const)('%s: from %s to %s there are %i', (unit, from, to, expected) => {
-    expect(spannedUnits(unit, { fromMs: at(from), toMs: at(to) })).toBe(expected)
-  })
-
-  test.each([
-    ['hour', '2025-10-03T21:00:00.000Z'],
-    ['day', '1999-07-10T12:00:00.000Z'],
-  ] as const)('%s: what there is is likely to be from %s until tomorrow', (unit, from) => {
-    const { fromMs, toMs } = likelySpan(unit, 10_000, at('2026-11-23T12:00:00Z'))
-    expect([fromMs, toMs].map((epochMs) => new Date(epochMs).toISOString())).toEqual([from, '2026-11-24T12:00:00.000Z'])
-  })
-
-  test('a likely span never has more units than it should', () => {
+  test('a likely span has as many units as there may be counts, and no more', () => {
     const moment = fc.date({ min: new Date('1800-01-01'), max: new Date('2400-01-01'), noInvalidDate: true })
     fc.assert(
       fc.property(moment, fc.constantFrom(...timeUnits), (now, unit) => {
-        expect(spannedUnits(unit, likelySpan(unit, 1_000, now.getTime()))).toBeLessThanOrEqual(1_000)
+        const units = spannedUnits(unit, likelySpan(unit, 1_000, now.getTime()))
+        expect(units).toBeLessThanOrEqual(1_000)
+        expect(units).toBeGreaterThan(900)
       }),
     )
   })
