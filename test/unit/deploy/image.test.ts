@@ -37,7 +37,7 @@ const packageOf = (specifier: string): string =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
 
-test('it holds every process and command of what ships, and those of the sample', () => {
+test('the image holds every process and command of what ships, and those of the sample', () => {
   const held = commands.filter(({ file }) => entries.includes(file)).map(({ name }) => name)
   const ships = ['api', 'indexer', 'settings', 'keys', 'rebuild', 'verify', 'dead-letters', 'health']
   expect(held).toEqual([...ships, 'sample', 'sample-settings', 'sign-in'])
@@ -64,7 +64,7 @@ test('what is copied is let in, and nothing else is', () => {
   expect(linesOf('.dockerignore')).toContain('*')
 })
 
-test('it runs as nobody in particular, from the image that the pins name', () => {
+test('the image runs as nobody in particular, from the image that the pins name', () => {
   expect(dockerfile).toMatch(/\nUSER node\n/)
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
   expect(bases).toEqual([`\${NODE_IMAGE}`, `\${NODE_IMAGE}`])
@@ -72,7 +72,7 @@ test('it runs as nobody in particular, from the image that the pins name', () =>
   expect(pinned && nameOf(pinned.reference)).toBe(/^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile)?.[1])
 })
 
-test('it tells title, version, revision and base by the labels of the Open Container Initiative', () => {
+test('the image tells title, version, revision and base by the labels of the Open Container Initiative', () => {
   const labels = [...dockerfile.matchAll(/org\.opencontainers\.image\.([\w.]+)="([^"]+)"/g)]
   expect(Object.fromEntries(labels.map(([, name = '', value = '']) => [name, value]))).toEqual({
     title: 'Tidemark',

@@ -145,7 +145,7 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
   await running
 })
 
-test('takes no record once another indexer has claimed the partition, and joins the group again', async () => {
+test('an indexer takes no record once another indexer has claimed the partition, and joins the group again', async () => {
   const bench = setting()
   const running = bench.consumer.run()
   await joined(bench)
@@ -159,7 +159,7 @@ test('takes no record once another indexer has claimed the partition, and joins 
   await running
 })
 
-test('keeps its partitions while no claim can be looked up, and takes the records after that', async () => {
+test('an indexer keeps its partitions while no claim can be looked up, and takes the records after that', async () => {
   const bench = setting()
   const running = bench.consumer.run()
   await joined(bench)

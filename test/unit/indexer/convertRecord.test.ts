@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { convertRecord } from '../../../indexer/convertRecord.ts'
 import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
@@ -22,14 +21,4 @@ test.each([
 ])('a record is judged by the topic it came from: %s', (topic, path) => {
   const form = recordOf(topic, 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) })
   expect(convertRecord(form, changedAtMs, topics)).toMatchObject({ kind: 'rejected', problem: { path } })
-})
-
-test('no bytes of any topic make it throw', () => {
-  const bytes = fc.option(fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array)))
-  fc.assert(
-    fc.property(fc.constantFrom('f', 's', 'k'), bytes, bytes, (topic, key, value) => {
-      const { kind } = convertRecord({ ...recordOf(topic, '', null), key, value }, changedAtMs, topics)
-      expect(['documents', 'account-key', 'rejected']).toContain(kind)
-    }),
-  )
 })

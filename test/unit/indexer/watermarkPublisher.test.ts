@@ -325,16 +325,6 @@ test('an idle partition promises the time of the slower clock, ours or that of R
   expect(publisher.clockOffsetMs()).toBe(-5_000)
 })
 
-test('a record read after a watermark was decided gets no earlier time, even before that watermark is published', async () => {
-  const { changeTimes, publisher, during } = setting({ start: 7, high: 7 })
-  let changedAtMs = 0
-  during.set('publish', () => {
-    changedAtMs = changeTimes.next(7n, 60_000)
-  })
-  await publisher.publish()
-  expect(changedAtMs).toBe(99_000)
-})
-
 test('an indexer whose partitions were claimed by another one joins the group again', async () => {
   const { current, publisher, steps } = setting({ start: 7, high: 7 })
   current.isDisplaced = true

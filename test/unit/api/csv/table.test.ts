@@ -65,14 +65,14 @@ const pathOf = (column: string): string[] => {
   return rest.length === 0 ? [first] : [first, rest.join('.')]
 }
 
-const otherAnswersIn = (text: string): string | undefined => {
-  const others = [...rawMembers(rawMembers(text).get('data') ?? 'null')].filter(([code]) => !known.includes(code))
+const answersBeside = (codes: readonly string[], text: string): string | undefined => {
+  const others = [...rawMembers(rawMembers(text).get('data') ?? 'null')].filter(([code]) => !codes.includes(code))
   return others.length === 0 ? undefined : renderObject(others)
 }
 
-describe.each([{ codes: undefined }, { codes: known }])('with the answer codes $codes', ({ codes }) => {
+describe.each([{ codes: undefined }, { codes: [] }, { codes: known }])('with the answer codes $codes', ({ codes }) => {
   const rawOf = (text: string, column: string): string | undefined =>
-    codes !== undefined && column === 'data.other' ? otherAnswersIn(text) : rawAt(text, pathOf(column))
+    codes !== undefined && column === 'data.other' ? answersBeside(codes, text) : rawAt(text, pathOf(column))
 
   test('every cell holds what the summary holds', () => {
     const table = csvTable(servedSubmissionSummary, codes)

@@ -47,12 +47,12 @@ const paths = Object.keys(schemas)
 const query = (path: string): Parameter[] =>
   described.paths[path]?.get.parameters.filter((parameter) => parameter.in === 'query') ?? []
 
-test('it is valid OpenAPI 3.1', async () => {
+test('the description is valid OpenAPI 3.1', async () => {
   expect(await new Validator().validate(JSON.parse(JSON.stringify(described)))).toEqual({ valid: true })
   expect(described).toMatchObject({ openapi: expect.stringMatching(/^3\.1\./) })
 })
 
-test('it tells of every route there is, and of no other', () => {
+test('the description tells of every route there is, and of no other', () => {
   const routed = routes({} as RouteDeps).stack.map(({ path }) =>
     String(path)
       .replace('/api/v1', '')

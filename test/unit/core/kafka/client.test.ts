@@ -38,7 +38,7 @@ test('with KAFKA_SSL alone, a broker is trusted for whom an authority of the mac
   await asked.promise
 })
 
-test('and no other', async () => {
+test('with KAFKA_SSL alone, any other broker is refused', async () => {
   expect(await refusalOf('dead-letters', settings, ['list'])).toMatch(
     /^KAFKA_SSL does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/,
   )

@@ -7,7 +7,6 @@ import {
 } from '../../../../src/core/model/record.ts'
 import type { Result } from '../../../../src/core/model/schema.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
-import { changedAt } from '../../../support/places.ts'
 
 const form = formEntity({ id: 'f1' })
 const submission = submissionEntity({ id: 's1' })
@@ -45,8 +44,6 @@ const recordOf = (kind: Kind, entity: unknown, revision: unknown = 1): Buffer =>
 const read = (kind: Kind, value: Buffer | null, key: Buffer | null = bytes(kinds[kind].key)) =>
   kinds[kind].read(key, value) as Result<RecordKey & { live: { revision: number; entity: { id: string } } | null }>
 const problemOf = (result: Result<unknown>): string => (result.ok ? 'accepted' : result.problem.path)
-/** `entity` with the member at `path` replaced. */
-const changed = (entity: unknown, path: string, value: unknown): unknown => changedAt(entity, path.split('.'), value)
 
 describe.each(Object.keys(kinds) as Kind[])('A record of a %s', (kind) => {
   const { entity, key } = kinds[kind]
@@ -147,41 +144,6 @@ describe.each(Object.keys(kinds) as Kind[])('A record of a %s', (kind) => {
       ),
     )
   })
-})
-
-const required: Record<Kind, readonly string[]> = {
-  form: ['id', 'title', 'scene', 'createdAt', 'updatedAt'],
-  submission: ['id', 'formId', 'submittedAt', 'updatedAt', 'result', 'result.status'],
-  key: ['id', 'name', 'digest', 'state', 'createdAt', 'createdBy'],
-}
-const optional: Record<Kind, readonly string[]> = {
-  form: 'language publicToken shareUrl localization isActive description layout systemText fields report'.split(' '),
-  submission: [
-    ...'serialNumber shareToken reportUrl examinee metadata data reportResult'.split(' '),
-    ...'id examineeId email name customData'.split(' ').map((name) => `examinee.${name}`),
-    ...'utmSource utmMedium utmCampaign utmTerm utmContent referrer ip userAgent'
-      .split(' ')
-      .map((n) => `metadata.${n}`),
-    ...'score maxScore level outcomeCode outcomeName'.split(' ').map((name) => `result.${name}`),
-    ...'status overallAnalysis dimensionAnalysis outcome aiSuggestion'.split(' ').map((name) => `reportResult.${name}`),
-    ...'score maxScore level summary suggestions'.split(' ').map((name) => `reportResult.overallAnalysis.${name}`),
-    ...'title radar items'.split(' ').map((name) => `reportResult.dimensionAnalysis.${name}`),
-    ...'code name ranking'.split(' ').map((name) => `reportResult.outcome.${name}`),
-    ...'status content'.split(' ').map((name) => `reportResult.aiSuggestion.${name}`),
-  ],
-  key: ['start', 'expiresAt', 'revokedAt', 'revokedBy'],
-}
-const each = (paths: Record<Kind, readonly string[]>): [Kind, string][] =>
-  (Object.keys(paths) as Kind[]).flatMap((kind) => paths[kind].map((path): [Kind, string] => [kind, path]))
-
-test.each(each(required))('%s.%s must be there and not null', (kind, path) => {
-  for (const value of [undefined, null])
-    expect(problemOf(read(kind, recordOf(kind, changed(kinds[kind].entity, path, value))))).toBe(`${kind}.${path}`)
-})
-
-test.each(each(optional))('%s.%s may be missing or null', (kind, path) => {
-  for (const value of [undefined, null])
-    expect(problemOf(read(kind, recordOf(kind, changed(kinds[kind].entity, path, value))))).toBe('accepted')
 })
 
 test('A record of a key whose entity is null deletes it, with a revision', () => {

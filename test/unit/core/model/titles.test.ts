@@ -25,13 +25,10 @@ const longTitle = fc.tuple(letters, fc.integer({ min: 1_990, max: 2_010 })).map(
 test.each([
   ['Product Knowledge Quiz', 'product knowledge quiz'],
   ['Größenwahn & Maß', 'grossenwahn & mass'],
-  ['STRASSE', 'strasse'],
   ['STRAẞE', 'strasse'],
   ['Smørrebrød', 'smorrebrod'],
   ['Łódź', 'lodz'],
   ['Đà Nẵng', 'da nang'],
-  ['Ünïcödé', 'unicode'],
-  ['U\u0308ni\u0308code', 'unicode'],
   ['Τελευταίος ΑΓΏΝΑΣ', 'τελευταιοσ αγωνασ'],
   ['Ёлка', 'елка'],
   ['İstanbul ILIK ılık', 'istanbul ilik ilik'],
@@ -50,7 +47,6 @@ test.each([
   ['Self–Assessment (50 %) …', 'self–assessment (50 %) ...'],
   ['👩🏽‍🔬 ❤️ 1️⃣', '👩🔬 ❤ 1'],
   ['C♯', 'c#'],
-  ['᮵ ꩙ 𞥕', '5 9 5'],
 ])('%p is compared as %p', (written, folded) => {
   expect(foldCharacters(written)).toBe(folded)
 })
@@ -100,12 +96,6 @@ test('a folded title fits into a keyword of Elasticsearch', () => {
       expect(Buffer.byteLength(foldCharacters(text)) + titleSaltLength).toBeLessThanOrEqual(32_766)
     }),
   )
-})
-
-test('a title of characters that unfold to eighteen each is cut, not refused', () => {
-  const folded = foldCharacters('\ufdfa'.repeat(2_000))
-  expect(folded.length).toBeGreaterThan(1_900)
-  expect(folded.length).toBeLessThanOrEqual(2_000)
 })
 
 test('what stands beyond the first 2,000 characters is not searched', () => {

@@ -112,13 +112,6 @@ const accepted: readonly (readonly [keyof Config, readonly (string | readonly [s
     ],
   ],
   [
-    'KAFKA_SSL',
-    [
-      ['true', true],
-      ['false', false],
-    ],
-  ],
-  [
     'REDIS_URL',
     [
       ...['redis://redis', 'redis://redis:6379/', 'redis://redis/2', 'rediss://u:p%20w@[::1]:6380/15?family=6'],

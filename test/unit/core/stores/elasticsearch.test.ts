@@ -32,7 +32,10 @@ const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: server.url.rep
 const ask = (client: Client, path: string, signal: AbortSignal, requestTimeout: number): Promise<unknown> =>
   client.transport.request({ method: 'GET', path }, { signal, requestTimeout })
 
-describe.each([connectElasticsearch, connectElasticsearchBytes])('%p', (connect) => {
+describe.each([
+  ['parsed responses', connectElasticsearch],
+  ['bytes', connectElasticsearchBytes],
+])('for a client of %s', (_of, connect) => {
   test('a request that has had its time ends nothing else of the same signal', async () => {
     const client = connect(configOf())
     const controller = new AbortController()

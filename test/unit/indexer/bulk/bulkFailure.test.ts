@@ -80,12 +80,12 @@ describe('a reason quotes no document', () => {
     [503, unavailable, '503 unavailable_shards_exception'],
     [403, { type: 'ada@example.com' }, '403 without a reason'],
     [500, undefined, '500 without a reason'],
-  ])('%d', (status, error, reason) => {
+  ])('of an answer with status %d', (status, error, reason) => {
     expect(classifyItem(status, error)).toMatchObject({ reason })
     expect(classifyRequestError(responseError(status, { error }))).toMatchObject({ reason })
   })
 
-  test('nor does one of an answer that cannot be read', () => {
+  test('of an answer that cannot be read', () => {
     const unread = new errors.DeserializationError('Unexpected token a in "ada@example.com"', 'ada@example.com')
     expect(classifyRequestError(unread)).toMatchObject({ reason: expect.not.stringContaining('ada') })
   })

@@ -1,8 +1,7 @@
 import { convertRecord } from '../../../../indexer/convertRecord.ts'
-import { contentOf, storedContentOf } from '../../../../indexer/verify/storedDocuments.ts'
+import { contentOf } from '../../../../indexer/verify/storedDocuments.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/renderDocuments.ts'
-import { withNamesOnce } from '../../../../src/core/stores/renderDocuments.ts'
 import { opaque, submissionEntity } from '../../../support/entities.ts'
 
 const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's', TOPIC_ACCOUNT_KEYS: 'k' }
@@ -47,11 +46,4 @@ test('any other byte makes another content, also in text that looks like a time 
     const [before, after] = [list.source, changed].map((source) => contentOf(list.kind, source))
     expect([after?.digest, after?.changedAtMs]).not.toEqual([before?.digest, before?.changedAtMs])
   }
-})
-
-test('a document with repeated names is stored with each name once', () => {
-  for (const document of documentsOf(recordValue('{"q":1,"q":2,"r":[{"x":1,"x":3}]}'), earlyMs))
-    expect(storedContentOf(document)).toEqual(contentOf(document.kind, withNamesOnce(document).source))
-  for (const document of documentsOf(recordValue('{"q": 1, "r": ["q", {"q": 1}]}'), earlyMs))
-    expect(storedContentOf(document)).toEqual(contentOf(document.kind, document.source))
 })
