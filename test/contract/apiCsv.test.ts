@@ -1,4 +1,4 @@
-import { rawMembers, renderObject } from '../../src/core/json/rawJson.ts'
+import { rawMembers } from '../../src/core/json/rawJson.ts'
 import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { linesOf as linesIn, type TestAnswer } from '../support/api.ts'
@@ -81,16 +81,6 @@ describe('with formId', () => {
     expect(answered?.['data.q2']).toEqual({ text: opaque, isQuoted: true })
     expect(answered?.['data.other']?.text).toBe('{"10":-5,"other":12345678901234567890.10}')
     for (const name of ['data.q2', 'data.q1', 'data.other', 'examinee.id']) expectCell(empty?.[name], undefined)
-  })
-
-  test('every answer of a form that is not there any more is among the others', async () => {
-    const path = '/api/v1/records?formId=f1'
-    const [records, lines] = [await recordsOf(path), await linesOf(path)]
-    expect(lines.length).toBeGreaterThan(10)
-    for (const [at, record] of records.entries()) {
-      const data = [...rawMembers(rawAt(lines[at] ?? '', 'data') ?? 'null')]
-      expectCell(record['data.other'], data.length === 0 ? undefined : renderObject(data))
-    }
   })
 
   test.each(['none', 'of-others', 'no%20id'])('an unknown form, such as %s, gives the header alone', async (id) => {

@@ -1,4 +1,3 @@
-import { startTestApi } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -83,11 +82,6 @@ test.each(['POST', 'PUT', 'DELETE'])('%s gives 405 without a key', async (method
   }
 })
 
-test('OPTIONS gives 204 with Allow', async () => {
-  const { status, headers } = await api.send('/docs', { method: 'OPTIONS' })
-  expect([status, headers['allow']]).toEqual([204, 'GET, HEAD, OPTIONS'])
-})
-
 test('a key that is sent along is not counted', async () => {
   for (const path of [descriptionPath, descriptionPath, descriptionPath, descriptionPath]) {
     const { status, headers } = await api.get(path)
@@ -108,13 +102,6 @@ test.each([
   '/api/v1/openapi.json/x',
 ])('%s is as unknown as any other route', async (path) => {
   expect((await api.send(path)).status).toBe(401)
-})
-
-test('the description is served without Elasticsearch and Redis', async () => {
-  const away = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }
-  const alone = close(await startTestApi({ settings: away, awaitReady: false }))
-  const { status } = await alone.send(descriptionPath)
-  expect(status).toBe(200)
 })
 
 test('the description names where clients reach the API', async () => {

@@ -1,6 +1,5 @@
 import type { Instant } from '../../src/core/model/instant.ts'
 import type { TestAnswer, TestRequest } from '../support/api.ts'
-import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -14,7 +13,6 @@ const api = useApi({
   submissions: ids.map((id) => ({ team, id, entity: submissionEntity({ id, data: { ids } }) })),
   watermark: '2026-11-21T10:00:00.123Z' as Instant,
 })
-const close = closing()
 
 /** All but what is another one with every request, and how the body comes. */
 const headersOf = ({ headers }: TestAnswer): unknown => {
@@ -51,27 +49,8 @@ describe.each(endpoints)('HEAD %s has the status and the headers of GET, and no 
 
 test.each([
   ['/api/v1/forms/?Limit=1', 200],
-  [`${counts.replace('?', '/?')}&Limit=1`, 200],
   ['/api/v1/forms?limit=0', 400],
-  ['/api/v1/records?since=yesterday&x=1', 400],
   ['/api/v1/forms/unknown', 404],
-  ['/api/v1/records/a%20b', 404],
   ['/api/v1/unknown', 404],
   [`/api/v1/forms?titleContains=${'a'.repeat(9_000)}`, 414],
 ])('HEAD of %s: %i', (target, status) => expectAsGet(target, { key: api.key }, status))
-
-test('HEAD without a key, with a bad one, and while none can be judged', async () => {
-  await expectAsGet('/api/v1/forms', {}, 401)
-  await expectAsGet('/api/v1/records/f0', { key: 'rqp_acct_unknown' }, 401)
-  await api.replica.loseAccountKeys()
-  await expectAsGet('/api/v1/forms', { key: api.key }, 503)
-  await api.replica.completeAccountKeys()
-})
-
-test('HEAD with a key whose rate limit is used up', async () => {
-  const strict = close(await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' }))
-  const worn = await api.replica.storeKey(team, { id: 'worn' })
-  await strict.send('/api/v1/forms', { key: worn })
-  const { status, text, headers } = await strict.send('/api/v1/forms', { key: worn, method: 'HEAD' })
-  expect([status, text, headers['retry-after']]).toEqual([429, '', expect.stringMatching(/^\d+$/)])
-})

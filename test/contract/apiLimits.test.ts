@@ -88,17 +88,6 @@ test('API processes share the minute of a key', async () => {
   expect((await other.send('/api/v1/forms', { key })).headers['ratelimit']).toMatch(/r=118/)
 })
 
-test('the limit is a setting, which the policy names', async () => {
-  const strict = close(await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' }))
-  const { key } = await freshKey()
-  const first = await strict.send('/api/v1/forms', { key })
-  expect(first.headers).toMatchObject({
-    'ratelimit-policy': '"key";q=1;w=60',
-    ratelimit: expect.stringMatching(/r=0;/),
-  })
-  expect((await strict.send('/api/v1/forms', { key })).status).toBe(429)
-})
-
 describe('the last use of a key', () => {
   let link: RedisConnection
   beforeAll(async () => {

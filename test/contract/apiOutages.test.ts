@@ -122,14 +122,6 @@ describe('answers of Elasticsearch that are not whole', () => {
     for (const endpoint of asked) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   })
 
-  test('a deleted entity gives 404', async () => {
-    const tombstone = { _index: 'x', _id: `${team}/one`, found: true, _source: { tombstone: { teamId: team } } }
-    fake.answerWith((request, response) =>
-      answer(200, request.url?.includes('/_mget') ? { docs: [tombstone] } : emptySearch)(request, response),
-    )
-    for (const endpoint of details) expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(404)
-  })
-
   test('a bug gives 500 internal_error, no internals, and a log line with the same X-Request-Id', async () => {
     fake.answerWith(answer(400, { error: { type: 'parsing_exception', reason: 'secret reason' }, status: 400 }))
     const { status, headers, json } = await api.send('/api/v1/forms?titleContains=secret', { key: keyOf(team) })

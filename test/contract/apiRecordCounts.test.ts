@@ -70,7 +70,7 @@ test('10,000 are answered, one more is refused with its number', async () => {
   for (const window of windows) expect(await refusal(`by=hour&${window}`, 'edge')).toBe(expected)
 })
 
-test('the outermost years', async () => {
+test('all years that can be written are counted, and refused with about their number where there are too many', async () => {
   expect(await refusal('by=day', 'edge')).toContain('makes about 3652425 items')
   expect(await refusal('by=month&timeZone=Asia/Tokyo', 'edge')).toContain('makes about 120000 items')
   expect(await entries('by=month&timeZone=America/New_York&since=9999', 'edge').catch(() => 'no date')).toBe('no date')

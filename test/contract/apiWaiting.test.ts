@@ -119,7 +119,7 @@ test('who names the answer to another question, or to a shorter window, is told 
   }
 })
 
-test('an answer is empty when the time is over, or 304, with the watermark of then', async () => {
+test('when the time of a wait is over, its answer is empty, or 304, with the watermark of then', async () => {
   const etag = (await api.get(records)).headers['etag'] ?? ''
   const answers = [
     api.get(`/api/v1/forms?changedSince=${watermark}`, prefer('wait=60')),
@@ -137,7 +137,7 @@ test('an answer is empty when the time is over, or 304, with the watermark of th
   expect(ended.map(({ json, text }) => json ?? text)).toEqual([nothing, nothing, '', ''])
 })
 
-test('a deletion ends it when deletions are asked for', async () => {
+test('a deletion ends a wait when deletions are asked for', async () => {
   // Later than those of other tests.
   const [since, deletedAt] = ['2026-11-21T10:00:10.000Z', '2026-11-21T10:00:20.000Z']
   const answer = api.get(`/api/v1/records?changedSince=${since}&includeDeleted=true`, prefer('wait=60', whole))
@@ -155,7 +155,7 @@ test('HEAD is held like GET', async () => {
   expect(applied(await answer)).toEqual([200, 'wait=60'])
 })
 
-test('changes that the filter leaves out, or of another team or list, do not end it', async () => {
+test('changes that the filter leaves out, or of another team or list, do not end a wait', async () => {
   const answer = api.get(`${records}&formId=form-2`, prefer('wait=60'))
   await untilWaiting(1)
   await add('submissions')
@@ -167,7 +167,7 @@ test('changes that the filter leaves out, or of another team or list, do not end
   expect((await answer).json).toMatchObject({ totalDocs: 1, items: [{ id }] })
 })
 
-test('goes on waiting when other indices serve, as long as they hold nothing new either', async () => {
+test('a request goes on waiting when other indices serve, as long as they hold nothing new either', async () => {
   const answer = api.get(records, prefer('wait=60'))
   await untilWaiting(1)
   await api.replica.disturb('switched')
@@ -175,7 +175,7 @@ test('goes on waiting when other indices serve, as long as they hold nothing new
   expect((await answer).json).toMatchObject({ totalDocs: 1, items: [{ id }] })
 })
 
-test('is answered 503 when Redis has lost the watermark', async () => {
+test('a request that waits is answered 503 when Redis has lost the watermark', async () => {
   const answer = api.get(records, prefer('wait=60'))
   await untilWaiting(1)
   await api.replica.disturb('flushed')
@@ -231,7 +231,7 @@ test('ten of a team wait in a process, and any further one is answered at once; 
   for (const answer of await Promise.all([another, other])) expect(applied(answer)).toEqual([200, 'wait=60'])
 })
 
-test('counts as one request, and the time for which it was held is told apart from its duration', async () => {
+test('a request that has waited counts once, and the time for which it was held is told apart from its duration', async () => {
   const limited = await startAnother({ RATE_LIMIT_PER_MINUTE: '50' })
   await api.replica.endMinutes()
   const answer = await limited.send(records, { ...prefer('wait=2'), key: api.key })
@@ -262,7 +262,7 @@ test('a process that stops answers at once what waits', async () => {
   }
 })
 
-test('is answered 503 once Redis is away', async () => {
+test('a request that waits is answered 503 once Redis is away', async () => {
   const relay = await startRelay(process.env['REDIS_URL'])
   started.push(relay)
   const cutOff = await startAnother({ REDIS_URL: relay.url })

@@ -143,13 +143,3 @@ test.each(['…', '⑽', '.', 'a', '。', 'ﷺ', '🎉', '(', '\\', 'a.'])(
     await api.replica.storeForms({ team: first, id, entity: null })
   },
 )
-
-test.each([
-  ['bytes that are no UTF-8', '%FF%C3%28%F0%9F'],
-  ['percent signs that encode nothing', '%%zz%1'],
-  ['marks alone', '%CC%80'.repeat(200)],
-  ['wildcards alone', '*'.repeat(200)],
-  ['letters that unfold into eighteen each', '%EF%B7%BA'.repeat(200)],
-])('%s are answered', async (_what, encoded) => {
-  expect((await ask(first, encoded)).status).toBe(200)
-})

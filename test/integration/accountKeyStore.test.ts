@@ -1,7 +1,6 @@
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import {
   AccountKeyStore,
   AccountKeysIncomplete,
@@ -32,7 +31,6 @@ const keyOf = (changes: Partial<StoredKey> = {}): AccountKeyState =>
     revision: 1 as Revision,
     ...changes,
   })
-const deleted: AccountKeyState = { revision: 2 as Revision, key: null }
 const apply = async (id: string, state: AccountKeyState, team = acme): Promise<string> =>
   (await store.apply(team, id as EntityId, state)).kind
 const revision = (number: number): { revision: Revision } => ({ revision: number as Revision })
@@ -41,30 +39,10 @@ const found = async (plaintext: string) => {
   return lookup === 'incomplete' ? lookup : lookup.found
 }
 
-describe('A change of a key', () => {
-  test('is compared exactly, up to the highest revisions', async () => {
-    await apply(k1, keyOf(revision(2 ** 53 - 3)))
-    expect(await apply(k1, keyOf({ ...revision(2 ** 53 - 2), state: 'revoked' }))).toBe('applied')
-    expect(await apply(k1, keyOf(revision(2 ** 53 - 3)))).toBe('stale')
-  })
-
-  test('of a revision that is stored with another content is a conflict, unless it revokes the key', async () => {
-    await apply(k1, keyOf())
-    expect(await apply(k1, keyOf({ name: 'Other' }))).toBe('conflict')
-    expect(await apply(k1, keyOf({ name: 'Other', state: 'revoked' }))).toBe('applied')
-    expect(await apply(k1, keyOf())).toBe('conflict')
-    expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked' })
-  })
-
-  test('may hold any text: half surrogates, NUL, quotes; no script stumbles over it', async () => {
-    const name = 'x\ud800\u0000"\\\n\ud83d\udd11'
-    const value = JSON.stringify(keyOf({ name }))
-    const read = readAccountKeyRecord(Buffer.from('acme/k1'), Buffer.from(value))
-    if (!read.ok) throw new Error('refused')
-    expect(await apply(k1, read.value)).toBe('applied')
-    expect(await apply(k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
-    expect(await store.reserve(acme, 'k2' as EntityId, nowMs, nowMs + 1)).toBe('reserved')
-  })
+test('changes of a key are compared exactly, up to the highest revisions', async () => {
+  await apply(k1, keyOf(revision(2 ** 53 - 3)))
+  expect(await apply(k1, keyOf({ ...revision(2 ** 53 - 2), state: 'revoked' }))).toBe('applied')
+  expect(await apply(k1, keyOf(revision(2 ** 53 - 3)))).toBe('stale')
 })
 
 test('the holders of several keys are found at once: not of an unknown key, nor of one that several claim', async () => {
@@ -87,23 +65,10 @@ describe('The ten slots of a team', () => {
   const reserve = (id: string, fromMs = nowMs): Promise<string> =>
     store.reserve(acme, id as EntityId, fromMs, fromMs + 1_000)
 
-  test('are taken exactly ten times, however many reach for them at once', async () => {
-    const answers = await Promise.all(Array.from({ length: 100 }, (_, at) => reserve(`r${at}`)))
-    expect(answers.filter((answer) => answer === 'reserved')).toHaveLength(10)
-    expect(answers.filter((answer) => answer === 'full')).toHaveLength(90)
-    expect(await store.reserve('other' as TeamId, k1, nowMs, nowMs + 1)).toBe('reserved')
-  })
-
   test('are given up when their time is over, and only then', async () => {
     for (let at = 0; at < 10; at++) await reserve(`r${at}`)
     expect(await reserve('late', nowMs + 1_000)).toBe('full')
     expect(await reserve('late', nowMs + 1_001)).toBe('reserved')
-  })
-
-  test('are given back by a deletion, also when they were only reserved', async () => {
-    for (let at = 0; at < 10; at++) await reserve(`r${at}`)
-    await apply('r4', deleted)
-    expect([await reserve('n1'), await reserve('n2')]).toEqual(['reserved', 'full'])
   })
 })
 

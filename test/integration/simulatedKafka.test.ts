@@ -306,20 +306,6 @@ describe('the real and the simulated Kafka', () => {
       [realKafka(), simulatedKafka()].map((kafka) => act(closed(new TopicUnderTest(kafka.client())), kafka)),
     )
 
-  test('choose the same partition for a key', async () => {
-    const keys = [...numbered(100), '', 'ä', 'acme/form-1', '\u{1f600}'.repeat(9)]
-    const [real, simulated] = await onBoth(async (on) => {
-      await on.create(7)
-      await on.appendRecords(keys.map((key) => ({ key, value: key })))
-      const found = new Map((await on.read()).map(({ key, partition }) => [String(key), partition]))
-      return keys.map((key) => found.get(key))
-    })
-    expect(simulated).toEqual(real)
-    const { kafka } = simulatedKafka()
-    kafka.topics.create({ topic: 'forms', partitions: 7, settings: {} })
-    expect(keys.map((key) => kafka.append('forms', key, null).partition)).toEqual(real)
-  })
-
   test('give partitions that are added to a member', async () => {
     await onBoth(async (on, kafka) => {
       await on.create(1)
