@@ -60,6 +60,7 @@ export function openApi(
       return { isSettled: settled[type], watermark }
     },
     nowMs,
+    elapsedMs,
   )
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)

@@ -156,7 +156,8 @@ async function indexAndRebuild(name: string): Promise<void> {
 async function search(name: string): Promise<void> {
   const client = clientAs(name, connectElasticsearchBytes)
   const settled = async () => ({ isSettled: true, watermark: null })
-  const replica = createIndexReader(readPrimaries(openSearchClient(client, prefix), settled, Date.now), 1)
+  const primaries = readPrimaries(openSearchClient(client, prefix), settled, Date.now, Date.now)
+  const replica = createIndexReader(primaries, 1)
   const { signal } = options()
   await expectPassing(isolatedNodesAnswerNothing(client))
   await probe(replica, signal)

@@ -21,8 +21,8 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number) =>
   /** The offset from which a page is found by counts instead of by skipping the rows before it. */
   deepPageFrom,
   readSnapshot: keepSnapshots(),
-  /** Lists that had so many rows when last counted that counting them in a search of its own is faster. */
-  longLists: new LRUCache<string, true>({ max: 1_000 }),
+  /** Lists that had so many rows when last counted that counting them in a search of its own is faster, and how many at which version. */
+  longLists: new LRUCache<string, Versioned & { readonly total: number }>({ max: 1_000 }),
   /** Whether a part of any row of a list was large, and at which version of the list. */
   largeParts: new LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>({ max: 20_000 }),
 })

@@ -56,7 +56,10 @@ const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 const rowsOn = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
-/** A list of so many times `deepPageFrom` rows is faster to count in a search of its own than with the hits. */
+/**
+ * A list of so many times `deepPageFrom` rows is faster to count in a search of its own than with the hits. It is counted once for each of
+ * its versions.
+ */
 const longFactor = 20
 
 async function shallowPage(
@@ -65,20 +68,22 @@ async function shallowPage(
   request: PageRequest,
   signal: AbortSignal,
 ): Promise<RowsFound> {
-  const { longLists, deepPageFrom } = list
+  const { longLists, deepPageFrom, version } = list
   const query = ofTeam(list.teamId, filter)
-  const search = async (countsRows: boolean): Promise<RowsFound> => {
-    const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits: countsRows }
-    const answer = searchTeam(list, { query, ...page }, signal)
-    const count = countsRows ? answer : searchTeam(list, { query, ...countOnly }, signal)
-    const [rows, counted] = await Promise.all([answer, count])
-    return { total: totalOf(counted), rows: rowsIn(rows) }
+  const search = async (countApart?: () => number | Promise<number>): Promise<RowsFound> => {
+    const page = { sort: newestFirst, from: offsetOf(request), size: request.limit }
+    const answer = searchTeam(list, { query, ...page, track_total_hits: countApart === undefined }, signal)
+    const [found, counted] = await Promise.all([answer, countApart?.()])
+    return { total: counted ?? totalOf(found), rows: rowsIn(found) }
   }
+  const count = async (): Promise<number> => totalOf(await searchTeam(list, { query, ...countOnly }, signal))
   const name = JSON.stringify([list.type, query])
-  let found = await search(!longLists.has(name))
+  const long = longLists.get(name)
+  const isCounted = version !== null && long?.version === version
+  let found = await search(long && (isCounted ? () => long.total : count))
   // A refresh between two searches can make the total contradict the rows.
-  if (found.rows.length !== rowsOn(request, found.total)) found = await search(true)
-  if (found.total > longFactor * deepPageFrom) longLists.set(name, true)
+  if (found.rows.length !== rowsOn(request, found.total)) found = await search()
+  if (found.total > longFactor * deepPageFrom) longLists.set(name, { version, total: found.total })
   else longLists.delete(name)
   return found
 }

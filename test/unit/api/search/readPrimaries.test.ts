@@ -24,6 +24,8 @@ class Cluster {
   /** Nodes that hold no copy any more, though the master may not know it yet. */
   readonly gone = new Set<string>()
   isSettled = true
+  hasReplica = true
+  elapsedMs = 0
   nowMs = Date.UTC(2026, 0, 1)
   watermarkMs = this.nowMs
   lookUps = 0
@@ -33,7 +35,8 @@ class Cluster {
   constructor() {
     const inner: SearchClient = { indexPrefix: 'x', send: async (request) => this.#answer(request) }
     const freshness = async () => ({ isSettled: this.isSettled, watermark: toInstant(this.watermarkMs) })
-    this.client = readPrimaries(inner, freshness, () => this.nowMs)
+    const [nowMs, elapsedMs] = [() => this.nowMs, () => this.elapsedMs]
+    this.client = readPrimaries(inner, freshness, nowMs, elapsedMs)
   }
 
   async read(request = search()): Promise<string> {
@@ -56,7 +59,7 @@ class Cluster {
     const replica = { primary: false, index, node: 'c', allocation_id: { id: 'other' } }
     const allocation = this.primary && { allocation_id: { id: this.primary.id } }
     const primary = this.primary && { primary: true, index, node: this.primary.node, ...allocation }
-    return { shards: [[replica, ...(primary === undefined ? [] : [primary])]] }
+    return { shards: [[...(this.hasReplica ? [replica] : []), ...(primary === undefined ? [] : [primary])]] }
   }
 }
 
@@ -88,6 +91,31 @@ test('a primary that has moved before the master says so is looked for again', a
   await untilAsked(cluster, 2)
   cluster.primary = { node: 'b', id: 'second' }
   expect(await reading).toContain('_only_nodes:b')
+})
+
+test('the master is asked before each read, but only once a second where the shard has no other copy', async () => {
+  const lookUpsOf = async (cluster: Cluster, elapsedMs: number): Promise<number> => {
+    cluster.elapsedMs = elapsedMs
+    await cluster.read()
+    return cluster.lookUps
+  }
+  const [cluster, alone] = [new Cluster(), new Cluster()]
+  alone.hasReplica = false
+  for (const reads of [1, 2, 3]) expect(await lookUpsOf(cluster, 0)).toBe(reads)
+  expect([await lookUpsOf(alone, 0), await lookUpsOf(alone, 999), await lookUpsOf(alone, 1_000)]).toEqual([1, 1, 2])
+
+  // Another copy may take its place from now on.
+  alone.hasReplica = true
+  expect([await lookUpsOf(alone, 2_000), await lookUpsOf(alone, 2_000)]).toEqual([3, 4])
+})
+
+test('an only copy that has moved is looked for at once', async () => {
+  const cluster = new Cluster()
+  cluster.hasReplica = false
+  await cluster.read()
+  cluster.gone.add('a')
+  cluster.primary = { node: 'b', id: 'second' }
+  expect(await cluster.read()).toBe('_only_nodes:b')
 })
 
 /** A list that was read from a primary which another one has replaced, while a write to it is under way. */

@@ -5,6 +5,7 @@ import { searchPage } from '../../../../src/api/search/searchPage.ts'
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
+import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()
@@ -54,11 +55,14 @@ describe('a list that is known to be long', () => {
     `{"timed_out":false,"_shards":{"failed":0},"hits":{${total === undefined ? '' : `"total":{"value":${total},"relation":"eq"},`}"hits":[${rows(count)}]}}`
 
   /** Asks so often; each question gets the next answer. Long is what has more than 20 rows. */
-  async function ask(answers: readonly string[], times: number) {
+  async function ask(answers: readonly string[], times: number, versions: readonly string[] = []) {
     const left = answers.values()
     const { list, asked } = askedList(() => left.next().value ?? '', 'submissions', 1)
     const pages = []
-    for (let time = 0; time < times; time++) pages.push(await searchPage(list, [[]], wanted, false, signal))
+    for (let time = 0; time < times; time++) {
+      const version = (versions[time] ?? null) as ListVersion | null
+      pages.push(await searchPage({ ...list, version }, [[]], wanted, false, signal))
+    }
     return { asked, pages }
   }
 
@@ -74,6 +78,13 @@ describe('a list that is known to be long', () => {
       [30, 2],
       [31, 2],
     ])
+  })
+
+  test('is counted once for each version', async () => {
+    const answers = [answer(2, 30), answer(2), answer(2), answer(0, 31), answer(2)]
+    const { asked, pages } = await ask(answers, 4, ['a', 'a', 'b', 'b'])
+    expect(asked).toHaveLength(5)
+    expect(pages.map(({ total }) => total)).toEqual([30, 30, 31, 31])
   })
 
   test.each([
