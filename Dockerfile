@@ -1,4 +1,4 @@
-# One image for every process and command: `tidemark --help` lists them; `tidemark api` by default. It writes nothing outside /app/var,
+# One image for every process and command: `docker run tidemark --help` lists them; `api` by default. It writes nothing outside /app/var,
 # which holds the keys of the sample and the secret of sign-in links, but the temporary file of a verification in TMPDIR.
 ARG NODE_IMAGE=node:24-bookworm-slim
 
@@ -40,7 +40,9 @@ COPY src src
 # A clone made under a strict umask would be readable by root only.
 RUN chmod -R a+rX package.json bin mappings tools indexer src
 
-USER node
+# The user `node`, by number: Kubernetes cannot tell by a name that it is not root. Any other user will do, but for the sample.
+USER 1000:1000
 EXPOSE 3000 9100
 HEALTHCHECK --interval=10s --timeout=20s --start-period=30s CMD ["tidemark", "health", "/livez"]
-CMD ["tidemark", "api"]
+ENTRYPOINT ["tidemark"]
+CMD ["api"]

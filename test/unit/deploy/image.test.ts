@@ -45,7 +45,8 @@ test('the image holds every process and command of what ships, and those of the 
 
 test('the program is on its PATH, and nothing else is run', () => {
   expect(dockerfile).toMatch(/^ENV (?:.*\\\n)*\s+PATH=\/app\/bin:\$PATH/m)
-  expect([...dockerfile.matchAll(/CMD \["(\w+)"/g)].map(([, program]) => program)).toEqual(['tidemark', 'tidemark'])
+  expect(dockerfile).toMatch(/^ENTRYPOINT \["tidemark"\]\nCMD \["api"\]$/m)
+  expect(dockerfile).toMatch(/^HEALTHCHECK .* CMD \["tidemark", "health", "\/livez"\]$/m)
   expect(readFileSync('docker-compose.yml', 'utf8')).not.toMatch(/\bnode, /)
 })
 
@@ -64,8 +65,8 @@ test('what is copied is let in, and nothing else is', () => {
   expect(linesOf('.dockerignore')).toContain('*')
 })
 
-test('the image runs as nobody in particular, from the image that the pins name', () => {
-  expect(dockerfile).toMatch(/\nUSER node\n/)
+test('the image runs as a user that Kubernetes knows not to be root, from the image that the pins name', () => {
+  expect(dockerfile).toMatch(/\nUSER 1000:1000\n/)
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
   expect(bases).toEqual([`\${NODE_IMAGE}`, `\${NODE_IMAGE}`])
   const pinned = parsePins(readFileSync('deploy/images.env', 'utf8')).find(({ variable }) => variable === 'NODE_IMAGE')
