@@ -32,12 +32,13 @@ const testTimeoutMs = 400_000
 const stepDeadlineMs = 6 * 60_000
 const pollMs = 200
 
-/** What an environment holds. Airbyte's framework has one of its own, for it needs other versions of what the others need, too. */
-export type PythonEnvironment = 'tools' | 'airbyte'
+/** What an environment holds. Airbyte's framework and the schemas of Kubernetes need other versions of what the others need, too. */
+export type PythonEnvironment = 'tools' | 'airbyte' | 'kubernetes'
 
 const requirementFiles: Readonly<Record<PythonEnvironment, string>> = {
   tools: 'test/foreign/python/requirements.txt',
   airbyte: 'test/foreign/python/airbyte.txt',
+  kubernetes: 'test/foreign/python/kubernetes.txt',
 }
 
 /** Where an environment is. `marker` tells what is installed; it stands where the installation came to its end. */

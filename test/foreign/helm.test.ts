@@ -1,0 +1,183 @@
+import { execFile } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+import { parseAllDocuments } from 'yaml'
+import { type Need, readConfig } from '../../src/core/process/config.ts'
+import { findOnPath } from '../../tools/engines/permissions.ts'
+import { expectKnown } from '../support/promql.ts'
+import { describeWith } from './support/describeWith.ts'
+import { describePrometheus, promtool } from './support/prometheus.ts'
+import { usePython } from './support/python.ts'
+
+const chart = 'deploy/helm/tidemark'
+const valueSets = globSync(`${chart}/ci/*-values.yaml`).sort()
+const files = `${chart}/ci/files-values.yaml`
+const kubernetesVersions = ['1.33', '1.35', '1.37']
+const helmDeadlineMs = 60_000
+
+type Variable = { readonly name: string; readonly value?: string }
+type Source = { readonly secret?: { readonly items: readonly { readonly path: string }[] } }
+type PodSpec = {
+  readonly containers: readonly [
+    {
+      readonly args: readonly string[]
+      readonly env: readonly Variable[]
+      readonly volumeMounts?: readonly { readonly mountPath: string }[]
+      readonly lifecycle?: { readonly preStop: { readonly sleep: { readonly seconds: number } } }
+    },
+  ]
+  readonly volumes?: readonly { readonly name: string; readonly projected?: { readonly sources: readonly Source[] } }[]
+  readonly terminationGracePeriodSeconds?: number
+}
+type Manifest = {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly spec: {
+    readonly template?: { readonly spec: PodSpec }
+    readonly jobTemplate?: { readonly spec: { readonly template: { readonly spec: PodSpec } } }
+    readonly triggers?: readonly { readonly metadata: { readonly query: string; readonly threshold: string } }[]
+  }
+}
+
+const helm = async (...args: readonly string[]): Promise<string> =>
+  (await promisify(execFile)('helm', args, { timeout: helmDeadlineMs, maxBuffer: 2 ** 24 })).stdout
+
+const template = async (...args: readonly string[]): Promise<Manifest[]> =>
+  parseAllDocuments(await helm('template', 'quiz', chart, ...args)).map((document) => document.toJS() as Manifest)
+
+/** The pods that manifests make, by the names of their objects. */
+const podsOf = (manifests: readonly Manifest[] = []): (readonly [string, PodSpec])[] =>
+  manifests.flatMap(({ kind, metadata: { name }, spec }) => {
+    const made =
+      kind === 'Pod' ? { spec: spec as unknown as PodSpec } : (spec?.template ?? spec?.jobTemplate?.spec.template)
+    return made === undefined ? [] : [[name, made.spec] as const]
+  })
+
+const engines: readonly Need[] = ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL']
+const needs: Readonly<Record<string, readonly Need[]>> = {
+  api: ['ELASTICSEARCH_URL', 'REDIS_URL'],
+  settings: ['KAFKA_BROKERS', 'REDIS_URL', 'sign-in'],
+}
+const secretValues: Readonly<Record<string, string>> = {
+  REDIS_URL: 'rediss://tidemark:password@redis:6379',
+  SIGN_IN_SECRET: 'x'.repeat(32),
+}
+
+/** What a process finds in its environment, after the entry point has read the files of secrets. What authorities' files hold is not known here. */
+function environmentOf({ containers: [{ env, volumeMounts = [] }], volumes = [] }: PodSpec): Record<string, string> {
+  const sources = volumes.filter(({ name }) => name === 'secrets').flatMap(({ projected }) => projected?.sources ?? [])
+  const inFiles = sources.flatMap(({ secret }) => secret?.items ?? []).map(({ path }): Variable => ({ name: path }))
+  const given = [...env, ...inFiles].map(({ name, value = secretValues[name] ?? 'a-secret' }) => {
+    if (!name.endsWith('_CA_FILE')) return [name, value] as const
+    expect(volumeMounts.some(({ mountPath }) => value.startsWith(`${mountPath}/`))).toBe(true)
+    return [name, ''] as const
+  })
+  expect(new Set(given.map(([name]) => name)).size).toBe(given.length)
+  return Object.fromEntries(given)
+}
+
+const restricted = {
+  automountServiceAccountToken: false,
+  enableServiceLinks: false,
+  securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+  containers: [
+    {
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        capabilities: { drop: ['ALL'] },
+        readOnlyRootFilesystem: true,
+      },
+    },
+  ],
+}
+
+describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the chart', () => {
+  const python = usePython('kubernetes')
+  const rendered = new Map<string, Manifest[]>()
+  let folder = ''
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tidemark-helm-'))
+    for (const values of valueSets) {
+      const manifests = await template('--values', values)
+      rendered.set(values, manifests)
+      const json = manifests.map((manifest) => JSON.stringify(manifest)).join('\n---\n')
+      await writeFile(join(folder, basename(values)), json)
+    }
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  test.each(valueSets)('%s: the linter finds nothing', async (values) => {
+    expect(await helm('lint', '--strict', chart, '--values', values)).toContain('0 chart(s) failed')
+  })
+
+  test.each(kubernetesVersions)('Kubernetes %s knows every field of the five', async (version) => {
+    expect(valueSets.length).toBe(5)
+    const written = valueSets.map((values) => join(folder, basename(values)))
+    const said = await python.run('kubernetes-validate', ['-k', version, '--strict', ...written])
+    const unknown = [...said.matchAll(/find schema for kind (\w+)/g)].map(([, kind]) => kind)
+    expect(new Set(unknown)).toEqual(new Set(['PrometheusRule', 'ScaledObject', 'ServiceMonitor']))
+    expect(said.match(/ passed for resource /g)?.length).toBeGreaterThan(50)
+  })
+
+  test.each(valueSets)('%s: every pod is restricted, has no user of its own and ends in time', (values) => {
+    for (const [, pod] of podsOf(rendered.get(values))) {
+      expect(pod).toMatchObject(restricted)
+      expect(JSON.stringify(pod)).not.toMatch(/"(host\w+|runAs(User|Group)|privileged|add|persistentVolumeClaim)":/)
+      const drainSeconds = pod.containers[0].lifecycle?.preStop.sleep.seconds ?? 0
+      expect(pod.terminationGracePeriodSeconds ?? 30).toBeGreaterThanOrEqual(drainSeconds + 15)
+    }
+  })
+
+  test.each(valueSets)('%s: every process and job accepts its variables, and lacks none', (values) => {
+    for (const [name, pod] of podsOf(rendered.get(values)).filter(([name]) => !name.endsWith('-test'))) {
+      const read = readConfig(environmentOf(pod), needs[pod.containers[0].args[0] ?? ''] ?? engines, 'none.env')
+      expect([name, read.ok ? [] : read.problems]).toEqual([name, []])
+    }
+  })
+
+  test.each([
+    ['config.RATE_LIMIT_PER_MINUTE=7', ['api']],
+    ['config.TOPIC_FORMS=f', ['indexer', 'rebuild', 'verify']],
+    ['api.secrets.REDIS_URL.value=redis://redis', ['api']],
+  ])('%s restarts %s, and nothing else', async (set, components) => {
+    const after = new Map(podsOf(await template('--values', files, '--set', set)))
+    const changed = podsOf(rendered.get(files)).filter(
+      ([name, pod]) => JSON.stringify(after.get(name)) !== JSON.stringify(pod),
+    )
+    expect(changed.map(([name]) => name).sort()).toEqual(components.map((name) => `quiz-tidemark-${name}`))
+  })
+
+  test.each([
+    ['config.MAX_INFLIGHT_BYTES=1', 'MAX_INFLIGHT_BYTES'],
+    ['config.KAFKA_SASL_PASSWORD=secret', 'KAFKA_SASL_PASSWORD'],
+    ['config.REDIS_URL=redis://:password@redis', 'REDIS_URL'],
+    ['api.config.KAFKA_SSL=true', 'api.config.KAFKA_SSL: the api has no such variable'],
+    ['existingSecret=', 'ELASTICSEARCH_PASSWORD needs'],
+    ['replicas=3', 'replicas'],
+  ])('refuses %s', async (set, complaint) => {
+    await expect(template('--values', files, '--set', set)).rejects.toThrow(complaint)
+  })
+
+  describePrometheus('indexers by lag', () => {
+    test('each partition asks for one at most, one that stands still for none', async () => {
+      const scaled = rendered.get(`${chart}/ci/keda-values.yaml`)?.find(({ kind }) => kind === 'ScaledObject')
+      const { query = '', threshold } = scaled?.spec.triggers?.[0]?.metadata ?? {}
+      await expectKnown(query.replaceAll('namespace="quiz"', ''))
+      const seriesOf = (metric: string, samples: readonly string[]): object[] =>
+        samples.map((values, partition) => ({ series: `${metric}{namespace="quiz",partition="${partition}"}`, values }))
+      const input_series = [
+        ...seriesOf('tidemark_lag_records', ['1000000x40', '5000x40', '1000000+500x40']),
+        ...seriesOf('tidemark_lag_seconds', ['6000-5x40', '1x40', '0+15x40']),
+      ]
+      const rules = [{ record: 'wanted', expr: `(${query}) / ${threshold}` }]
+      await writeFile(join(folder, 'rules.json'), JSON.stringify({ groups: [{ name: 'keda', rules }] }))
+      const promql_expr_test = [{ expr: 'wanted', eval_time: '8m', exp_samples: [{ labels: 'wanted', value: 1.5 }] }]
+      const tests = [{ interval: '15s', input_series, promql_expr_test }]
+      await writeFile(join(folder, 'test.json'), JSON.stringify({ rule_files: ['rules.json'], tests }))
+      expect(await promtool('test', 'rules', join(folder, 'test.json'))).toContain('SUCCESS')
+    })
+  })
+})

@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { beginsLikeOurs, variableNames } from '../../../src/core/process/config.ts'
+import { documentedMetrics } from '../../support/metrics.ts'
+
+type Values = { readonly [key: string]: unknown }
+type Schema = { readonly properties?: Readonly<Record<string, Schema>>; readonly $ref?: string }
+
+const chart = 'deploy/helm/tidemark'
+const textOf = (file: string): string => readFileSync(file, 'utf8')
+const inChart = (file: string): string => textOf(join(chart, file))
+const texts = globSync(`${chart}/{templates,files}/**/*.{yaml,tpl,txt,sh,mjs}`).map(textOf).join('\n')
+const schema = JSON.parse(inChart('values.schema.json')) as Schema & {
+  readonly $defs: Readonly<Record<string, Schema>>
+}
+const variables = parse(inChart('files/variables.yaml')) as Readonly<Record<string, readonly string[]>>
+const setByChart = ['PORT', 'ADMIN_PORT', 'ELASTICSEARCH_CA_FILE', 'KAFKA_SSL_CA_FILE', 'REDIS_CA_FILE']
+/** The address of a pod that it listens on is not chosen. */
+const notOffered = ['HOST']
+
+test.each([
+  ['alerts.yml', 'deploy/alerts.yml'],
+  ['dashboards/operators.json', 'deploy/grafana/operators.json'],
+  ['dashboards/team.json', 'deploy/grafana/team.json'],
+])('files/%s is a copy of %s', (copy, original) => {
+  if (inChart(`files/${copy}`) !== textOf(original)) throw new Error(`cp ${original} ${chart}/files/${copy}`)
+})
+
+test('the chart has the version of the program', () => {
+  const { version } = JSON.parse(textOf('package.json')) as { version: string }
+  expect(parse(inChart('Chart.yaml'))).toMatchObject({ version, appVersion: version })
+})
+
+test('it offers every variable of the program and no other, and gives each to the processes that read it', () => {
+  expect([...Object.keys(variables), ...setByChart, ...notOffered].sort()).toEqual([...variableNames].sort())
+  const rows = textOf('docs/configuration.md').matchAll(/^\| `(\w+)` \| ([AIS ]+) \|/gm)
+  const documented = new Map([...rows].map(([, name, letters]) => [name, letters]))
+  const letterOf = (process: string): string => process.slice(0, 1).toUpperCase()
+  for (const [name, processes] of Object.entries(variables))
+    expect([name, processes.map(letterOf).join(' ')]).toEqual([name, documented.get(name)])
+  const plain = Object.keys(schema.$defs['config']?.properties ?? {})
+  const secret = Object.keys(schema.$defs['secrets']?.properties ?? {})
+  expect([...new Set([...plain, ...secret])].sort()).toEqual(Object.keys(variables).sort())
+  expect(plain.filter((name) => /PASSWORD|SECRET|API_KEY/.test(name))).toEqual([])
+})
+
+test('it names variables, metrics, paths and ports that are there', () => {
+  const named = [...texts.matchAll(/\b[A-Z][A-Z_]{3,}\b/g)].map(([name]) => name).filter(beginsLikeOurs)
+  expect(named.filter((name) => !variableNames.has(name))).toEqual([])
+  const known = new Set((['A', 'I', 'S'] as const).flatMap(documentedMetrics).map(({ name }) => name))
+  const [, ports] = /^EXPOSE (.+)$/m.exec(textOf('Dockerfile')) ?? []
+  const metrics = [...texts.matchAll(/\btidemark_\w+/g)].map(([name]) => name)
+  expect(metrics.filter((name) => !known.has(name))).toEqual([])
+  expect(new Set([...texts.matchAll(/containerPort: (\d+)/g)].map(([, port]) => port))).toEqual(
+    new Set(ports?.split(' ')),
+  )
+  const served = ['src/core/process/service.ts', 'indexer/indexer.ts', 'indexer/status/statusPage.ts']
+    .map(textOf)
+    .join()
+  const paths = [...texts.matchAll(/\/(?:livez|readyz|metrics|status)\b/g)].map(([path]) => path)
+  expect([...new Set(paths)].filter((path) => !served.includes(`'${path}'`))).toEqual([])
+})
+
+/** What only one of them names: values, and the properties of the schema behind them. */
+function differences(values: Values, its: Schema, path = ''): string[] {
+  const { properties } = schema.$defs[its.$ref?.replace('#/$defs/', '') ?? ''] ?? its
+  if (properties === undefined) return []
+  return [...new Set([...Object.keys(values), ...Object.keys(properties)])].flatMap((name) => {
+    const [value, property] = [values[name], properties[name]]
+    if (value === undefined || property === undefined) return [`${path}.${name}`]
+    return typeof value === 'object' ? differences(value as Values, property, `${path}.${name}`) : []
+  })
+}
+
+test('values and their schema name each other', () => {
+  const optional = /\.(global|initialDelaySeconds|image\.\w+|(config|secrets)\.[A-Z_]+)$/
+  const values = parse(inChart('values.yaml')) as Values
+  expect(differences(values, schema).filter((path) => !optional.test(path))).toEqual([])
+})
+
+test('the entry point for files reads each into the variable that it is named after, and becomes the program', () => {
+  expect(textOf('Dockerfile')).toMatch(/PATH=\/app\/bin:\$PATH[\s\S]*\nCOPY bin bin\n/)
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-chart-'))
+  writeFileSync(join(folder, 'REDIS_URL'), 'redis://a:b%20c$d@redis\n')
+  const script = inChart('files/entrypoint.sh').replace('/app/bin/tidemark', 'printenv')
+  const env = { ...process.env, SECRETS_FOLDER: folder }
+  expect(String(execFileSync('sh', ['-c', script, 'tidemark', 'REDIS_URL'], { env }))).toBe('redis://a:b%20c$d@redis\n')
+  rmSync(folder, { recursive: true })
+})
