@@ -1,6 +1,5 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import type { List } from '../../core/model/ids.ts'
-import type { RawBody } from '../../core/stores/elasticsearch.ts'
 import { aliasOf, type DocumentKind } from '../../core/stores/indices.ts'
 
 /** One request to Elasticsearch; every part of `path` is already percent-encoded. */
@@ -90,12 +89,14 @@ export const openSearchClient = (client: Client, indexPrefix: string): SearchCli
   indexPrefix,
   send: async ({ shard: _known, ...request }, signal) => {
     const { statusCode, body } = await client.transport
-      .request<RawBody>(request, { signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true })
+      .request<Uint8Array | object>(request, { signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true })
       .catch((error: unknown) => {
         throw classifyClientError(error)
       })
     const bytes =
-      typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+      body instanceof Uint8Array
+        ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+        : Buffer.from(JSON.stringify(body))
     return { isFound: statusCode !== 404, bytes }
   },
 })
@@ -137,11 +138,7 @@ function causeIn(body: unknown): { readonly type: string; readonly reason: strin
     const inner = cause.caused_by ?? cause.root_cause?.[0]
     return inner ? innermost(inner) : cause
   }
-  try {
-    const { error } = (typeof body === 'string' ? JSON.parse(body) : body) as { readonly error: Cause }
-    const { type = 'without a reason', reason = '' } = innermost(error)
-    return { type: String(type), reason: String(reason) }
-  } catch {
-    return { type: 'without a reason', reason: '' }
-  }
+  const { error } = (body ?? {}) as { readonly error?: Cause }
+  const { type = 'without a reason', reason = '' } = innermost(error ?? {})
+  return { type: String(type), reason: String(reason) }
 }

@@ -15,20 +15,9 @@ const quoting = new Set(['SyntaxError', 'SerializationError', 'DeserializationEr
 /** An error in one line, without anything that was sent, read or stored. */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
-  if (error instanceof errors.ResponseError) {
-    return refusalOf(error.statusCode ?? 0, errorIn(error.body))
-  }
+  if (error instanceof errors.ResponseError)
+    return refusalOf(error.statusCode ?? 0, (error.body as { error?: unknown } | undefined)?.error)
   return quoting.has(error.name) ? `${error.name}, whose text may quote what was read` : error.message
-}
-
-/** The error in a response body, which raw clients leave as text. */
-function errorIn(body: unknown): unknown {
-  try {
-    const parsed: unknown = typeof body === 'string' ? JSON.parse(body) : body
-    return (parsed as { error?: unknown } | null | undefined)?.error
-  } catch {
-    return undefined
-  }
 }
 
 /** An Elasticsearch error: status, error types, and the mapped field. The rest of its reason may quote a document. */

@@ -12,22 +12,19 @@ import type { Config } from '../process/config.ts'
 import { printable } from '../process/log.ts'
 import { addressIn, type EngineProbe } from './preflight.ts'
 
-/** Leaves responses as they are: parsing would reorder keys and lose digits of documents that are served byte for byte. */
+/** Leaves bytes as they are: parsing would reorder keys and lose digits of documents that are served byte for byte. */
 export class RawSerializer extends Serializer {
-  override deserialize<T = unknown>(json: string): T {
-    return json as T
+  override deserialize<T = unknown>(json: string | Uint8Array): T {
+    return typeof json === 'string' ? super.deserialize<T>(json) : (json as T)
   }
 }
 
-/** The body of a response of the bytes client: bytes, or text of an error. */
-export type RawBody = Uint8Array | string
-
 /** The text of a response of the bytes client. */
-export const textOf = (body: RawBody): string => (typeof body === 'string' ? body : Buffer.from(body).toString())
+export const textOf = (body: Uint8Array): string => Buffer.from(body).toString()
 
 /** A JSON body that either of the clients below returned, parsed. */
-export const parsedBody = <T>(body: RawBody | object): T =>
-  typeof body === 'string' || body instanceof Uint8Array ? (JSON.parse(textOf(body)) as T) : (body as T)
+export const parsedBody = <T>(body: Uint8Array | object): T =>
+  body instanceof Uint8Array ? (JSON.parse(textOf(body)) as T) : (body as T)
 
 type Options = ConnectionRequestOptions | ConnectionRequestOptionsAsStream
 
@@ -59,7 +56,7 @@ class AbortableConnection extends UndiciConnection {
   }
 }
 
-/** Leaves responses as bytes. Errors stay text, which the client copies, redacts and parses. */
+/** Leaves responses as bytes. Errors become text, which the client parses. */
 class BytesConnection extends AbortableConnection {
   protected override async read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
     type Answer = { readonly statusCode: number; readonly body: { bytes(): Promise<Uint8Array> } }

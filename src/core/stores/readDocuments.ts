@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 import { type DocumentId, teamIdOf } from '../model/ids.ts'
-import { parsedBody, type RawBody, textOf } from './elasticsearch.ts'
+import { parsedBody, textOf } from './elasticsearch.ts'
 import type { PhysicalIndex } from './indices.ts'
 
 /** A document as an index holds it. */
@@ -27,7 +27,7 @@ export async function multiGet(
   const wanted = members === undefined ? {} : { _source: members.length > 0 && members }
   const docs = ids.map((id) => ({ _id: id, routing: teamIdOf(id), ...wanted }))
   const request = { method: 'POST', path: `/${index}/_mget`, body: { docs } }
-  const body = await raw.transport.request<RawBody>(request, options)
+  const body = await raw.transport.request<Uint8Array>(request, options)
   const found = rawElements(rawMembers(textOf(body)).get('docs') ?? '').map(rawMembers)
   return ids.map((id, at) => {
     const document = found[at]
@@ -66,8 +66,11 @@ export async function* scan(
   { preference, size: maxSize, ...asked }: ScanQuery,
   options: { readonly signal: AbortSignal; readonly requestTimeout: number },
 ): AsyncGenerator<ScannedDocument[]> {
-  const post = (path: string, querystring: object, body?: object): Promise<RawBody> =>
-    raw.transport.request<RawBody>({ method: 'POST', path, querystring, ...(body !== undefined && { body }) }, options)
+  const post = (path: string, querystring: object, body?: object): Promise<Uint8Array> =>
+    raw.transport.request<Uint8Array>(
+      { method: 'POST', path, querystring, ...(body !== undefined && { body }) },
+      options,
+    )
   const opening = { keep_alive: keepAlive, ...(preference !== undefined && { preference }) }
   let { id } = parsedBody<{ id: string }>(await post(`/${index}/_pit`, opening))
   let size = asked._source === false ? maxSize : Math.min(maxSize, firstSize)

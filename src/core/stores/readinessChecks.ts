@@ -3,7 +3,7 @@ import type { KafkaSource } from '../kafka/source.ts'
 import type { Check } from '../process/health.ts'
 import { summaryOf } from '../process/log.ts'
 import type { AccountKeyStore } from './accountKeyStore.ts'
-import { parsedBody, type RawBody } from './elasticsearch.ts'
+import { parsedBody } from './elasticsearch.ts'
 import { aliasOf } from './indices.ts'
 import type { RedisConnection } from './redis.ts'
 
@@ -46,7 +46,7 @@ export const isolatedNodesAnswerNothing =
       // Sooner than the deadline of a check, so that a node without a master says so.
       const querystring = { ...query, master_timeout: '1s' }
       return parsedBody<T>(
-        await client.transport.request<RawBody | object>({ method: 'GET', path, querystring }, { signal }),
+        await client.transport.request<Uint8Array | object>({ method: 'GET', path, querystring }, { signal }),
       )
     }
     type Group = { readonly cluster?: { readonly no_master_block?: string } }

@@ -12,8 +12,11 @@ const failureOf = (error: unknown): Promise<unknown> =>
     .send(question, signal)
     .catch((thrown: unknown) => thrown)
 
-const refusal = (statusCode: number, body: unknown): errors.ResponseError =>
-  new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
+/** The client has parsed JSON. */
+function refusal(statusCode: number, text: string): errors.ResponseError {
+  const body: unknown = text.startsWith('{') ? JSON.parse(text) : text
+  return new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
+}
 
 describe('the failure of a question', () => {
   test.each<[error: Error, reason: string]>([
@@ -62,7 +65,7 @@ describe('the failure of a question', () => {
 
 test.each([
   [200, true, Buffer.from('{}')],
-  [404, false, '{}'],
+  [404, false, {}],
 ])('an answer with status %i is found: %p', async (statusCode, isFound, body) => {
   const client = clientWhose(async () => ({ statusCode, body }))
   expect(await client.send(question, signal)).toEqual({ isFound, bytes: Buffer.from('{}') })
