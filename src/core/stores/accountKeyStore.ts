@@ -279,22 +279,18 @@ export function readField(field: string): AccountKeyState | undefined {
   return state === undefined || state.revision === 0 ? undefined : state
 }
 
-/** A digest that several live keys claim has no holder. */
-const holdersScript = script(`
-local read = {redis.call('GET', ARGV[1]) or ''}
-for i = 2, #ARGV do
-  local holders = redis.call('HVALS', ARGV[i])
-  read[i] = #holders == 1 and holders[1] or ''
-end
-return read`)
-
-/** The holders of keys in the order of `digests`, null for a key without one; undefined while the store is not complete. */
+/**
+ * The holders of keys in the order of `digests`, in one round trip; null for a key without one, as a digest that several live keys claim.
+ * Undefined while the store is not complete, which is read after the holders: Redis may lose all of them in between.
+ */
 export async function readHolders(
-  redis: RedisConnection,
+  { client, keys, runId }: RedisConnection,
   digests: readonly Digest[],
 ): Promise<(KeyHolder | null)[] | undefined> {
-  const names = [redis.keys.accountKeysComplete, ...digests.map((digest) => redis.keys.accountKey(digest))]
-  const [complete, ...entries] = (await holdersScript(redis, [], names)) as string[]
-  if (complete !== redis.runId()) return undefined
-  return entries.map((entry) => (entry === '' ? null : (JSON.parse(entry) as KeyHolder)))
+  const asked = digests.map((digest) => client.hvals(keys.accountKey(digest)))
+  const [complete, ...found] = await Promise.all([client.get(keys.accountKeysComplete), ...asked])
+  if (complete === null || complete !== runId()) return undefined
+  return found.map(([holder, ...others]) =>
+    holder === undefined || others.length > 0 ? null : (JSON.parse(holder) as KeyHolder),
+  )
 }

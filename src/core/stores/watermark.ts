@@ -218,22 +218,19 @@ export async function withdrawWatermark({ client, keys }: RedisConnection): Prom
 export const acquireWatermarkHold = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await redis.client.set(redis.keys.watermarkHold, holder, 'PX', maxMs, 'NX')) === 'OK'
 
-const extendHoldScript = script(
+/** With a life of 0 ms, Redis deletes the hold. */
+const setHoldLifeScript = script(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`,
 )
 
 /** Extends the hold by another `maxMs`; false when it had expired. */
 export const extendWatermarkHold = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
-  (await extendHoldScript(redis, [redis.keys.watermarkHold], [holder, maxMs])) === 1
+  (await setHoldLifeScript(redis, [redis.keys.watermarkHold], [holder, maxMs])) === 1
 
 /** Whether a rebuild has stopped the watermark, because it is about to switch. */
 export const isWatermarkHeld = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.watermarkHold)) === 1
 
-const releaseHoldScript = script(
-  `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`,
-)
-
 /** Releases the hold, so that the watermark goes on; false when it had expired. */
-export const releaseWatermarkHold = async (redis: RedisConnection, holder: string): Promise<boolean> =>
-  (await releaseHoldScript(redis, [redis.keys.watermarkHold], [holder])) === 1
+export const releaseWatermarkHold = (redis: RedisConnection, holder: string): Promise<boolean> =>
+  extendWatermarkHold(redis, holder, 0)
