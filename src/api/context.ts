@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { z } from 'zod'
 import type { EntityType } from '../core/model/ids.ts'
-import type { Stopwatch } from '../core/process/requestLog.ts'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'
 import type { AnswerCache } from './answerCache.ts'
@@ -14,7 +13,7 @@ export type ApiState = {
   requestId: string
   holder?: KeyHolder
   /** How long the request was held because it prefers to wait; undefined when it does not. */
-  waited?: Stopwatch
+  waitedMs?: () => number
 }
 
 /** The state of an authenticated request. */

@@ -31,8 +31,8 @@ const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, ...turns }
 export function createStreams(watchKey: WatchKey): StartStream {
   const queues = { exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) }
   return async (what, ctx, open) => {
-    const { holder, waited, runPart } = ctx.state
-    const takesTurns = what === 'large pages' || waited !== undefined
+    const { holder, waitedMs, runPart } = ctx.state
+    const takesTurns = what === 'large pages' || waitedMs !== undefined
     const queue = queues[what]
     const acquired = takesTurns
       ? await queue.acquire(holder.teamId, disconnectionOf(ctx.res))

@@ -1,7 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import { type EntityType, type TeamId, type TeamList, teamList } from '../core/model/ids.ts'
 import { stallMs } from '../core/process/httpServer.ts'
-import { Stopwatch } from '../core/process/requestLog.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import { whenClosed } from './admission.ts'
 import type { News, RouteContext, WaitForChange, WatchKey } from './context.ts'
@@ -36,7 +35,7 @@ export const createWaiting =
     const leave = seconds === undefined ? undefined : deps.room.enter(ctx.state.holder.teamId)
     if (seconds === undefined || leave === undefined) return
     ctx.set('Preference-Applied', `wait=${seconds}`)
-    ctx.state.waited = new Stopwatch(deps.elapsedMs)
+    ctx.state.waitedMs = () => 0
     try {
       await untilNews(ctx, deps, { type, readNews, waitMs: seconds * 1_000 })
     } finally {
@@ -74,7 +73,7 @@ async function untilNews(ctx: RouteContext, deps: WaitingDeps, { type, readNews,
 const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firstRestMs, 2 * restMs))
 
 /** Holds the request until its list or its key may have changed, or the wait is over. */
-async function hold(ctx: RouteContext, { room, watchKey }: WaitingDeps, wait: Wait): Promise<void> {
+async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDeps, wait: Wait): Promise<void> {
   const { req, res, state } = ctx
   const woken = new AbortController()
   const wake = (): void => woken.abort()
@@ -82,9 +81,11 @@ async function hold(ctx: RouteContext, { room, watchKey }: WaitingDeps, wait: Wa
   whenClosed(res, wake)
   // Neither side says anything for as long as the request waits.
   req.socket.setTimeout(0)
-  state.waited?.start()
+  const [startedMs, beforeMs] = [elapsedMs(), state.waitedMs?.() ?? 0]
+  state.waitedMs = () => beforeMs + elapsedMs() - startedMs
   await room.untilChanged(wait, woken.signal)
-  state.waited?.stop()
+  const waitedMs = state.waitedMs()
+  state.waitedMs = () => waitedMs
   unwatch()
   res.off('close', wake)
   if (res.closed) throw unavailable('capacity', new Error('the client has disconnected'))

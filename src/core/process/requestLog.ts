@@ -32,30 +32,6 @@ export function requestMetrics<Reason extends string>(registry: Registry, reason
   }
 }
 
-/** Measures the parts of something together. */
-export class Stopwatch {
-  readonly #elapsedMs: () => number
-  #beforeMs = 0
-  #startedMs: number | undefined
-
-  constructor(elapsedMs: () => number) {
-    this.#elapsedMs = elapsedMs
-  }
-
-  start(): void {
-    this.#startedMs = this.#elapsedMs()
-  }
-
-  stop(): void {
-    this.#beforeMs = this.readMs()
-    this.#startedMs = undefined
-  }
-
-  readMs(): number {
-    return this.#beforeMs + (this.#startedMs === undefined ? 0 : this.#elapsedMs() - this.#startedMs)
-  }
-}
-
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
 /** The pattern of the route that matches the path, whatever the method; undefined when there is none, or routing did not begin. */
@@ -64,8 +40,8 @@ export function routeOf({ matched }: Matched): string | undefined {
   return path === undefined ? undefined : String(path)
 }
 
-/** `waited` is for how long a request was held because it prefers to wait, which its duration leaves out. */
-type ObservedState = { requestId: string; readonly waited?: Stopwatch }
+/** `waitedMs` reads for how long a request was held because it prefers to wait, which its duration leaves out. */
+type ObservedState = { requestId: string; readonly waitedMs?: () => number }
 
 /**
  * Gives every request an `X-Request-Id`. When its answer was sent or aborted, measures it and logs one line, without URL, headers,
@@ -86,7 +62,7 @@ export const observeRequests =
     ctx.res.once('close', () => {
       const { method, status } = ctx
       const route = routeOf(ctx)
-      const waitedMs = ctx.state.waited?.readMs()
+      const waitedMs = ctx.state.waitedMs?.()
       const durationMs = performance.now() - startedMs - (waitedMs ?? 0)
       inFlight.dec()
       duration.observe({ route: route ?? noRoute, method, status }, durationMs / 1_000)
