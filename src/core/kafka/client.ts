@@ -40,7 +40,7 @@ export function connectKafka(config: Config, log: Logger): Kafka {
   })
 }
 
-/** `readConfig` has seen that the three are set together. */
+/** `readConfig` demands all three together. */
 const saslOf = (config: Config): SASLOptions =>
   ({
     mechanism: config.KAFKA_SASL_MECHANISM,

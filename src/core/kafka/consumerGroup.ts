@@ -4,11 +4,11 @@ import { type Offset, toOffset } from '../model/ids.ts'
 import { type Undecodable, undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
-/** The partitions of a killed member stay without one for this time. */
+/** A killed member keeps its partitions for this time. */
 const sessionTimeoutMs = 10_000
 /** The longest time between two heartbeats of a member. */
 const heartbeatIntervalMs = 1_500
-/** A rebalance waits for a member that does not rejoin for this time. */
+/** A rebalance waits this long for a member that does not rejoin. */
 const rebalanceTimeoutMs = 15_000
 /** Partitions that were added to a topic are noticed after this time at most. */
 const metadataMaxAgeMs = 10_000
@@ -16,7 +16,7 @@ const fetchWaitMs = 500
 
 /** The records of one partition in one fetch. */
 export type FetchedBatch = TopicPartition & {
-  /** From where the partition was read. */
+  /** The offset from which the partition was fetched. */
   readonly position: Offset
   /** In order. A record counts as taken once the next one is asked for; records that are not taken come again. */
   readonly records: Iterable<SourceRecord>
@@ -96,8 +96,8 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
     pause: (partitions: readonly TopicPartition[]): void => consumer.pause(listed(partitions)),
     resume: (partitions: readonly TopicPartition[]): void => consumer.resume(listed(partitions)),
     /**
-     * Commits offsets of assigned partitions; after a rebalance the broker rejects them. It accepts one that KafkaJS repeats after a lost
-     * connection and a rejoin: the offset may then go back, to one that was searchable.
+     * Commits offsets of assigned partitions; after a rebalance the broker rejects them. A commit that KafkaJS repeats after a lost connection
+     * and a rejoin is accepted: the offset may then go back, to one that was searchable.
      */
     commit: (commits: readonly PartitionCommit[]): Promise<void> =>
       consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) }))),

@@ -18,10 +18,10 @@ type PartitionData = {
 type FetchAnswer = { readonly responses: readonly { readonly partitions: readonly PartitionData[] }[] }
 type Exchange = { readonly response: { decode(bytes: Buffer): Promise<FetchAnswer> } }
 
-// What KafkaJS 2.2.4 does wrong, and how it is mended.
+// Faults of KafkaJS 2.2.4, and their repairs.
 
 /**
- * Its fetch decoder knows one codec of four, verifies no checksum, fails the whole fetch because of one batch, requests offsets that
+ * The fetch decoder of KafkaJS knows one codec of four, verifies no checksum, fails the whole fetch because of one batch, requests offsets that
  * compaction removed for ever, and returns records of an aborted transaction where a fetch begins inside several
  * (`recordBatches.test.ts`). To be replaced before the first fetch, which loads it.
  */
@@ -59,7 +59,7 @@ function filtered(partition: PartitionData): PartitionData {
 type Ask<Answer> = (parts: { readonly isolationLevel?: number }) => Answer
 
 /**
- * Its admin client asks for the last stable offset instead of the end of a partition: while a transaction is open, a reader that lags
+ * The admin client of KafkaJS asks for the last stable offset instead of the end of a partition: while a transaction is open, a reader that lags
  * would count as caught up (`simulatedKafka.test.ts`). Consumers name their isolation level.
  */
 export function fetchLogEndOffsets(): void {
@@ -73,7 +73,7 @@ export function fetchLogEndOffsets(): void {
 type Connection = { readonly broker: string; readonly socket: { destroy(error: Error): void } | undefined }
 
 /**
- * It keeps a connection on which a request was not answered in time: a producer sends to a broker that is frozen or cut off until its
+ * KafkaJS keeps a connection on which a request was not answered in time: a producer sends to a broker that is frozen or cut off until its
  * metadata is five minutes old, and a client that begins with such a broker asks no other (`silentBroker.test.ts`). Closed, as Kafka's
  * own client does; upon an error of the connection, KafkaJS asks another broker who leads.
  */

@@ -64,7 +64,7 @@ export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord 
       if (performance.now() - lastRecordMs > stallMs) throw new Error(`${topic} brings no record for ten minutes`)
     }
   } finally {
-    // How the reading ended is told, not how the connections were closed.
+    // A failure to close must not hide how the reading ended.
     await Promise.allSettled([admin.disconnect(), cluster.disconnect()])
   }
 }
@@ -116,7 +116,7 @@ const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
 const nothing: OffsetSpan = { from: 0n, to: 0n }
 const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** What the partitions hold of each range, or at all. */
+/** The offsets that the partitions hold of each range, or of everything. */
 async function heldOf(admin: Admin, topic: string, ranges: ReadOptions['ranges']): Promise<Map<number, OffsetSpan>> {
   const held = new Map<number, OffsetSpan>()
   for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {

@@ -11,7 +11,7 @@ export type NewRecord = {
 
 export type KafkaSink = ReturnType<typeof kafkaSink>
 
-/** Shorter than the client waits for the broker's answer. */
+/** How long a broker waits for the replicas. Below the timeout of the client's request. */
 const timeoutMs = 8_000
 
 /** A producer that partitions by key as the Java client does. */
@@ -26,8 +26,8 @@ export function kafkaSink(kafka: Kafka) {
     connect: (): Promise<void> => producer.connect(),
     /** Resolves once all in-sync replicas have the records. A broker waits for them for eight seconds; the client tries six times. */
     append: async (records: readonly NewRecord[]): Promise<void> => {
-      // One at a time: of a send to several brokers, KafkaJS forgets the records of one that fails, and resolves, where one that has
-      // already answered becomes their leader.
+      // One record at a time: in a send to several brokers, KafkaJS drops the records of a broker that fails, and resolves, if a broker
+      // that has already answered becomes their leader.
       for (const { topic, key, value, headers = {} } of records)
         await producer.send({ topic, acks: -1, timeout: timeoutMs, messages: [{ key, value, headers }] })
     },

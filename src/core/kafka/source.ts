@@ -27,8 +27,8 @@ export type KafkaSource = ReturnType<typeof kafkaSource>
 export function kafkaSource(kafka: Kafka) {
   let current: { readonly admin: Admin; questions: number } | undefined
   /**
-   * A new connection after every failure: KafkaJS asks the leaders of before for five minutes, also when they are gone, and for every topic
-   * that a connection was ever asked for, also when one of them is missing.
+   * A failure ends the connection: for five minutes KafkaJS asks former leaders, also when they are gone, and it asks for every topic of
+   * earlier questions, also when one is missing.
    */
   const ask = async <Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
     current ??= { admin: kafka.admin(), questions: 0 }

@@ -116,18 +116,18 @@ const together = [
   ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
   ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
 ]
-/** Two ways to say who connects, or who signs in, of which one would be ignored. */
+/** Alternatives: of two that are set, one would be ignored. */
 const apart = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
 ] as const
-/** Authorities, and the links that they vouch for: whoever sets them expects that these are encrypted. */
+/** Certificate authorities, and the links that must be encrypted where one is set. */
 const encrypted = [
   ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
   ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
 ] as const
 
-/** Variables of which each is right, and which do not go together. */
+/** Problems of variables that are valid alone and do not fit together. */
 function combinationProblems(environment: Environment): Problem[] {
   const problems: Problem[] = []
   const isSet = (name: string): boolean => environment[name] !== undefined
@@ -201,7 +201,7 @@ const ofOthers = [
   /^(ELASTICSEARCH|KAFKA|REDIS)_(\w+_)?(HOME|IMAGE|OPTS|VERSION)$/,
 ]
 
-/** A name that begins like one of ours and is none is misspelt: its default would be used instead, without a word. */
+/** A name that begins like one of ours and is none is misspelt: the default would apply silently. */
 const unknownNameProblems = (environment: Environment): Problem[] =>
   Object.keys(environment)
     .filter(

@@ -12,7 +12,7 @@ export const itemsOf = (value: string | undefined): string[] =>
 
 const controlCharacter = /\p{Cc}/u
 
-/** A variable of one value. One that is empty counts as one that is not set; a line break is what a file of a secret left behind. */
+/** A variable of one value. Empty counts as not set. A line break usually comes from a file with a secret. */
 export const setting = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value, context) => {
     if (typeof value === 'string' && controlCharacter.test(value))
@@ -25,10 +25,10 @@ export const text = (fallback: string) => setting(z.string().default(fallback))
 const trueOrFalse = z.enum(['true', 'false']).transform((value) => value === 'true')
 export const flag = setting(trueOrFalse.optional())
 
-/** A text for which `holds` holds; only then is it checked by further rules. */
+/** A text that `holds` accepts; further rules apply only then. */
 const checked = (holds: (value: string) => boolean, error: string) => z.string().refine(holds, { error, abort: true })
 const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
-/** It is sent in a header. */
+/** An API key is sent in a header. */
 export const apiKey = matching(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces')
 export const indexPrefix = matching(
   /^[a-z0-9][a-z0-9_-]{0,99}$/,
@@ -131,7 +131,7 @@ export const secureOrigin = checked(isSecureOrigin, `${secureUrlRule}, without a
   (url) => new URL(url).origin,
 )
 
-/** The certificates in a file of PEM. Without any, TLS would trust nobody, and say so at each connection alone. */
+/** The certificates in a file of PEM. Without a certificate, TLS would trust nobody, and only the connections would fail. */
 export const authorities = optionalText.transform((path, context) => {
   if (path === undefined) return undefined
   try {

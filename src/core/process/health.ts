@@ -11,7 +11,7 @@ export type Checks = Readonly<Record<string, Check>>
 export type CheckResult = { readonly name: string; readonly problem: string | undefined }
 
 const deadlineMs = 2_000
-/** A result is kept for so long, however many requests ask for it. */
+/** A result is cached for this time. */
 const freshMs = 1_000
 
 /** Runs checks on request. A check that takes longer than two seconds counts as a problem. */

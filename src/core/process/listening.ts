@@ -4,10 +4,10 @@ import type { Problem } from '../model/schema.ts'
 import type { Config } from './config.ts'
 import type { ListenAddress } from './httpServer.ts'
 
-/** The ports of a process unless it is told others; no `port` where it serves nobody but its operators. */
+/** The ports of a process unless the environment names others. Without `port`, the process has an admin port alone. */
 export type DefaultPorts = { readonly port?: number; readonly adminPort: number }
 
-/** What keeps this process from listening as the configuration says. */
+/** Problems of the ports and addresses that the configuration names. */
 export async function listeningProblems(config: Config, { port, adminPort }: DefaultPorts): Promise<Problem[]> {
   const own = port === undefined ? undefined : (config.PORT ?? port)
   const admin = config.ADMIN_PORT ?? adminPort
@@ -23,7 +23,7 @@ export async function listeningProblems(config: Config, { port, adminPort }: Def
 export const isListeningError = (error: unknown): boolean =>
   error instanceof Error && (error as NodeJS.ErrnoException).syscall === 'listen'
 
-/** Listens for a moment. A client that connects in it is refused. */
+/** Tries an address by listening for a moment. A client that connects meanwhile is refused. */
 async function problemAt(address: ListenAddress, [port, host]: [string, string]): Promise<Problem | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {

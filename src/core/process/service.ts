@@ -128,7 +128,7 @@ async function start(
       server.closeAllConnections()
     })
   }
-  // An engine that was unreachable may still reject a setting. One that has accepted us is not checked again: its client tries later.
+  // An engine that was unreachable may still reject a setting. An engine that has accepted all is not checked again: its client reconnects.
   for (const engine of unreachable)
     probeLater(engine, signal).then(
       (rejected) => {

@@ -32,8 +32,8 @@ export type Lookup =
   | 'incomplete'
 
 /**
- * What applying a state did: nothing to an incomplete store, where it is `stale` (the same or a newer state is stored), or in `conflict` (its
- * revision is stored with another content). `newest` is what is stored if this record was appended after it: compaction would keep this one.
+ * What became of a state. Only `applied` changes the store; `stale`: the same or a newer state is stored; `conflict`: its revision is stored
+ * with another content. `newest` is what is stored if this record was appended after it: compaction would keep this record.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'

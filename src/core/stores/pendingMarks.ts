@@ -1,7 +1,7 @@
 import type { TeamList } from '../model/ids.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** That records of one partition may change what readers see of a list, before the list has a new version. */
+/** Tells that records of one partition may change what readers see of a list before the list has a new version. */
 export type PendingMark = {
   readonly list: TeamList
   /** The `partitionName` of the records. */
@@ -19,7 +19,7 @@ const maxMarksPerScript = 1_000
 export const pendingMarkLifeMs = 3_600_000
 
 /**
- * A mark is its owner and the time of Redis (ms) until which it counts: those of others do not prolong it. A former claimant of the
+ * A mark holds its owner and the time of Redis (ms) until which it counts; marks of others do not prolong it. A former claimant of the
  * partition may still write, but does not replace the mark of the current one.
  */
 const markScript = script(`

@@ -12,7 +12,7 @@ export type EngineProbe = {
   readonly engine: Engine
   readonly caSetting: keyof Config
   readonly ca: string | string[] | undefined
-  /** The addresses at which it is reached by TLS. */
+  /** The addresses at which the engine is reached by TLS. */
   readonly addresses: readonly Address[]
   /** The setting whose credentials the engine rejects; undefined when it accepts them. Rejects when it is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
