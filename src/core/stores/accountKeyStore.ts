@@ -1,14 +1,6 @@
 import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
-import type { Branded, Digest, EntityId, Revision, TeamId } from '../model/ids.ts'
-import {
-  type Freshness,
-  type FreshnessReply,
-  freshnessIn,
-  freshnessLua,
-  freshnessNames,
-  lacksToken,
-  readListVersions,
-} from './listVersions.ts'
+import { type Branded, type Digest, type EntityId, type Revision, randomToken, type TeamId } from '../model/ids.ts'
+import { type Freshness, type FreshnessReply, freshnessIn, freshnessLua, freshnessValues } from './listVersions.ts'
 import { type RedisConnection, script } from './redis.ts'
 
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
@@ -185,13 +177,13 @@ export class AccountKeyStore {
   async lookup(digest: Digest, windowMs = 0): Promise<Lookup> {
     const redis = this.#redis
     const { accountKeysComplete, accountKey, limitPrefix } = redis.keys
-    const values = [accountKeysComplete, accountKey(digest), limitPrefix, windowMs, ...freshnessNames(redis.keys)]
+    const freshness = freshnessValues(redis.keys, randomToken())
+    const values = [accountKeysComplete, accountKey(digest), limitPrefix, windowMs, ...freshness]
     const [complete, holder, requests, leftMs, ...read] = (await lookupScript(redis, [], values)) as LookupReply
     if (complete === null || complete !== redis.runId()) return 'incomplete'
     if (holder === null) return { found: null }
     const found = JSON.parse(holder) as KeyHolder
-    const freshness = lacksToken(read) ? await readListVersions(redis, found.teamId) : freshnessIn(read, redis.runId())
-    return { found, freshness, window: { requests, leftMs } }
+    return { found, freshness: freshnessIn(read, redis.runId()), window: { requests, leftMs } }
   }
 
   /** Applies a state; `when complete`: to a complete store only. `position`: where its record was appended, if there is one yet. */

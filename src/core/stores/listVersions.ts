@@ -1,12 +1,4 @@
-import {
-  type Branded,
-  type EntityType,
-  entityTypes,
-  randomToken,
-  type TeamId,
-  type TeamList,
-  teamList,
-} from '../model/ids.ts'
+import { type Branded, type EntityType, entityTypes, randomToken, type TeamId, type TeamList } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
@@ -27,21 +19,30 @@ export type Freshness = {
 /** Bounds one MSET: Redis serves no other client while it runs a command. */
 const maxTokensPerCommand = 1_000
 
-/** The names that `freshnessOf` reads, or that begin what it reads. */
-export const freshnessNames = (keys: RedisKeys): string[] => [
+/** The names that `freshnessOf` reads, or that begin what it reads, and a token for a list that has none. */
+export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.watermark,
   keys.watermarkHold,
   keys.changeTokenPrefix,
   keys.pendingWritesPrefix,
+  newToken,
 ]
 
-/** `freshnessNames` begin at ARGV[first]. All of it is read at one moment, so that no token is older than the watermark. */
+/**
+ * `freshnessValues` begin at ARGV[first]. All of it is read at one moment, so that no token is older than the watermark. A list without a token
+ * is given one, if it is known which generation serves.
+ */
 export const freshnessLua = `
 local function freshnessOf(team, first)
   local read = redis.call('HMGET', ARGV[first], 'published', 'run', 'generation')
   for _, type in ipairs({${entityTypes.map((type) => `'${type}'`).join(', ')}}) do
     local list = type .. '/' .. team
-    table.insert(read, redis.call('GET', ARGV[first + 2] .. list))
+    local token = redis.call('GET', ARGV[first + 2] .. list)
+    if read[3] and not token then
+      token = ARGV[first + 4]
+      redis.call('SET', ARGV[first + 2] .. list, token)
+    end
+    table.insert(read, token)
     table.insert(read, redis.call('EXISTS', ARGV[first + 1], ARGV[first + 3] .. list))
   end
   return read
@@ -62,7 +63,7 @@ const readListsScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`
 
 /**
  * Reads the versions of a team's lists and the watermark, for an answer that is fetched after this. The indexer publishes the watermark
- * after the change tokens: who is told "not modified" holds everything that the watermark promises. A list without a token is given one.
+ * after the change tokens: who is told "not modified" holds everything that the watermark promises.
  *
  * A version names the run of Redis. A Redis that restarted may have lost its last second, a new token included, so versions of an earlier
  * run never match.
@@ -72,13 +73,8 @@ export async function readListVersions(
   teamId: TeamId,
   newToken = randomToken,
 ): Promise<Freshness> {
-  const { client, keys } = redis
-  const read = async () => (await readListsScript(redis, [], [teamId, ...freshnessNames(keys)])) as FreshnessReply
-  const known = await read()
-  if (!lacksToken(known)) return freshnessIn(known, redis.runId())
-  // A token that another process created meanwhile stays.
-  await Promise.all(entityTypes.map((type) => client.set(keys.changeToken(teamList(type, teamId)), newToken(), 'NX')))
-  return freshnessIn(await read(), redis.runId())
+  const read = await readListsScript(redis, [], [teamId, ...freshnessValues(redis.keys, newToken())])
+  return freshnessIn(read as FreshnessReply, redis.runId())
 }
 
 /** The current versions of lists, in their order, in one round trip; null for one that is unknown. */
@@ -92,10 +88,6 @@ export async function readVersionsOf(
   ])
   return tokens.map((token) => versionOf(runId(), generation, token))
 }
-
-/** Whether a list has no token though it is known which generation serves. */
-export const lacksToken = ([, , generation, forms, , submissions]: FreshnessReply): boolean =>
-  generation !== null && (forms === null || submissions === null)
 
 /** The freshness that was read from the run `runId` of Redis. */
 export const freshnessIn = (

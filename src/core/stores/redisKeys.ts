@@ -14,7 +14,7 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, and how far (ms) `changedAt` was `raised` above an append time | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that has stopped the watermark while it switches | `acquireWatermarkHold` (watermark.ts) |
- * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `readListVersions` (listVersions.ts) |
+ * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `freshnessLua` (listVersions.ts) |
  * | `pendingWrites` | hash, 1 h | topic/partition → the claim of the indexer that writes there: writes of the list that may become visible before its change token is replaced | `markPending` (pendingMarks.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |

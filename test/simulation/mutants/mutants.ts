@@ -161,8 +161,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'change-tokens-read-before-the-watermark': {
     themes: ['delays'],
     file: 'src/core/stores/accountKeyStore.ts',
-    from: ': freshnessIn(read, redis.runId())',
-    to: ": await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation').then((later) => freshnessIn([...later, ...read.slice(3)] as never, redis.runId()))",
+    from: 'freshness: freshnessIn(read, redis.runId())',
+    to: "freshness: await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation').then((later) => freshnessIn([...later, ...read.slice(3)] as never, redis.runId()))",
   },
   'watermark-behind-one-that-redis-lost': {
     themes: ['redis', 'clocks'],
