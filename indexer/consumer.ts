@@ -152,28 +152,47 @@ export class SourceConsumer {
 
   /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
-    const { claim, startOffsets, keptMs, log, onRebalance } = this.#options
+    const { startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
     // False after another rebalance, and once the consumer is stopped.
     const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
     try {
-      const claimed = await claim(partitions)
+      const claimed = await this.#claim(partitions, isCurrent)
       const starts = await startOffsets(partitions)
-      if (!isCurrent()) return
+      if (claimed === undefined || !isCurrent()) return
       const states = partitions.map((each) =>
         assignPartition(each, starts.get(partitionName(each)), claimed, () => keptMs(each.topic)),
       )
       member.readFrom(states)
       this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     } catch (error) {
-      // The present assignment may have what this one was refused.
       if (!isCurrent()) return
       throw error
     }
     this.#crashes = 0
     this.#blockedReason = undefined
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
+  }
+
+  /**
+   * Asks Redis until it answers; undefined once `isCurrent` is false. A member that left the group instead would make every other member claim
+   * again, and leave in its turn.
+   */
+  async #claim(partitions: readonly TopicPartition[], isCurrent: () => boolean): Promise<PartitionClaim | undefined> {
+    const { claim, log, random } = this.#options
+    for (let attempts = 1; isCurrent(); attempts++) {
+      try {
+        return await claim(partitions)
+      } catch (error) {
+        // The present assignment may have what this one was refused.
+        if (!isCurrent()) return undefined
+        this.#blockedReason = `cannot claim its partitions: ${summaryOf(error)}`
+        log.warn({ err: error, attempts }, 'cannot claim partitions; trying again')
+        await sleep(backoffMs(attempts, random), undefined, { signal: this.#stop.signal }).catch(() => undefined)
+      }
+    }
+    return undefined
   }
 
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {

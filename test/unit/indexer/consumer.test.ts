@@ -28,8 +28,10 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   let claimant = 'we'
   /** Claims that fail when the test says so. */
   const claiming: { fail(): void }[] = []
+  let members = 0
   let group: GroupOptions | undefined
   const groupMember = (of: GroupOptions): GroupMember => {
+    members++
     group = of
     return {
       run: async (signal) => {
@@ -87,6 +89,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   return {
     ...{ consumer, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy },
     waits: () => waits,
+    members: () => members,
   }
 }
 
@@ -214,6 +217,21 @@ test('a stop ends the wait for Redis', async () => {
   await eventually(() => bench.claiming.length === 1)
   bench.claiming[0]?.fail()
   await eventually(() => bench.attempts.length === 1)
+  await bench.consumer.leave()
+  await running
+})
+
+test('an indexer stays in its group while Redis answers no claim, and reads once it does', async () => {
+  const bench = setting()
+  bench.failing.add('claim')
+  const running = bench.consumer.run()
+  for (const count of [1, 2, 3]) {
+    await eventually(() => bench.claiming.length === count)
+    if (count === 3) bench.failing.clear()
+    bench.claiming[count - 1]?.fail()
+  }
+  await joined(bench)
+  expect([bench.members(), bench.attempts, bench.consumer.blockedReason()]).toEqual([1, [1, 2, 3], undefined])
   await bench.consumer.leave()
   await running
 })
