@@ -70,6 +70,9 @@ export class GenerationRunner {
       await pipeline
         .shutDown()
         .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
+      // Writes that a retired generation refuses block nobody while the next one is waited for.
+      this.served = undefined
+      this.pipeline = undefined
     }
   }
 

@@ -9,7 +9,7 @@ import { linesOf, openAnswer, type TestAnswer } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Exchange } from '../support/faultyElasticsearch.ts'
-import { firstRows, holdingExports, laterPart } from '../support/heldExports.ts'
+import { holdingExports, laterParts } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -95,9 +95,10 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
     const held = hold()
     const { received } = await open(encoding)
     const rows = createInterface({ input: decompressed(received) })[Symbol.asyncIterator]()
+    await held.untilReached()
     const first: unknown[] = []
-    while (first.length < firstRows) first.push(JSON.parse((await rows.next()).value ?? ''))
-    expect(first).toEqual((await walked('/api/v1/records')).slice(0, firstRows))
+    while (first.length < held.firstRows()) first.push(JSON.parse((await rows.next()).value ?? ''))
+    expect(first).toEqual((await walked('/api/v1/records')).slice(0, held.firstRows()))
     held.goOn()
     let others = 0
     for await (const _row of { [Symbol.asyncIterator]: () => rows }) others++
@@ -160,7 +161,7 @@ test('an export is broken off, never ended, when Elasticsearch finds less than i
     const { hits: _hits, ...rest } = JSON.parse(answer.body.toString())
     exchange.reply({ ...answer, body: Buffer.from(JSON.stringify({ ...rest, hits: { hits: [] } })) })
   }
-  api.elasticsearch.inject('/_search', fault, { when: laterPart })
+  api.elasticsearch.inject('/_search', fault, laterParts())
   const { received } = await open()
   expect(received.statusCode).toBe(200)
   await expect(readText(received)).rejects.toThrow('aborted')

@@ -151,10 +151,13 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     const says = async (program: Program): Promise<string> =>
       await (await fetch(`${program.adminUrl}/readyz`)).text().catch(() => '')
     await eventually(async () => (await says(next).catch(() => '')).includes('mappings of another release'))
+    running.push(startSteadyWriter(pipeline, { seed: 27, perSecond: 300, team: 'steady' }))
     const rebuild = await startRebuild({}, folder)
     expect(await untilServes(rebuild)).toBe(2)
     await untilReady(next)
     await eventually(async () => (await says(indexer)).includes('mappings of another release'))
+    // Whatever it was writing is refused now, and is no writer that is blocked.
+    expect(await says(indexer)).toContain('"writer":{"ok":true}')
     const version = (await readDefinition('submissions')).version
     const built = (await indicesOf(2)).map((name) =>
       name.replace(`submissions-v${version}-`, `submissions-v${version + 1}-`),

@@ -8,7 +8,7 @@ import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { firstRows, holdingExports } from '../support/heldExports.ts'
+import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
@@ -116,7 +116,8 @@ describeNginx.each([
       const held = hold()
       const { body } = await ask(nginx.url, encoding)
       const rows = createInterface({ input: Readable.fromWeb(body as ReadableStream) })[Symbol.asyncIterator]()
-      for (let count = 0; count < firstRows; count++) JSON.parse((await rows.next()).value ?? '')
+      await held.untilReached()
+      for (let count = 0; count < held.firstRows(); count++) JSON.parse((await rows.next()).value ?? '')
       held.goOn()
       let others = 0
       for await (const _row of { [Symbol.asyncIterator]: () => rows }) others++

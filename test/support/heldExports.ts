@@ -1,19 +1,27 @@
 import { type Exchange, type FaultyElasticsearch, type Injected, passes } from './faultyElasticsearch.ts'
 import { Gate } from './gate.ts'
 
-/** How many rows the first part of an export has. */
-export const firstRows = 100
-
-/** The parts of an export after its first one. */
-export const laterPart = ({ path, body }: Exchange): boolean => {
-  if (!path.startsWith('/_search')) return false
-  const { size, _source: source } = JSON.parse(body.toString()) as { size: number; _source?: boolean }
-  return size !== 0 && size !== firstRows && source !== false
+/** Finds the parts of exports after the first one of each snapshot, and how many rows the newest first one has. */
+export function laterParts() {
+  const begun = new Set<string>()
+  let firstRows = 0
+  const when = ({ path, body }: Exchange): boolean => {
+    if (!path.startsWith('/_search')) return false
+    type Asked = { readonly size: number; readonly pit?: { readonly id: string }; readonly _source?: boolean }
+    const { size, pit, _source: source } = JSON.parse(body.toString()) as Asked
+    if (size === 0 || source === false || pit === undefined) return false
+    if (begun.has(pit.id)) return true
+    begun.add(pit.id)
+    firstRows = size
+    return false
+  }
+  return { when, firstRows: () => firstRows }
 }
 
 /** Exports that Elasticsearch has answered their first part, and nothing more until it is told how to go on. */
 class HeldExports {
   readonly #gate = new Gate()
+  readonly #parts = laterParts()
   readonly #injected: Injected
   #fails = false
 
@@ -23,7 +31,12 @@ class HeldExports {
       if (this.#fails) exchange.response.destroy()
       else await passes(exchange)
     }
-    this.#injected = elasticsearch.inject('/_search', fault, { when: laterPart })
+    this.#injected = elasticsearch.inject('/_search', fault, this.#parts)
+  }
+
+  /** How many rows the first part has. */
+  firstRows(): number {
+    return this.#parts.firstRows()
   }
 
   untilReached(): Promise<void> {

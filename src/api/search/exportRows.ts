@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EntityId } from '../../core/model/ids.ts'
 import { largeBytes } from '../../core/stores/renderDocuments.ts'
-import { type Clause, deletedOfTeam, type Filters, ofTeam } from './clauses.ts'
+import { type Clause, deletedOfTeam, type Filters, largeOf, ofTeam } from './clauses.ts'
 import { type Detail, readDetails, weighDetails } from './details.ts'
 import { walkRows } from './findRows.ts'
 import { mostBytesOf, type RowKey, totalOf } from './hits.ts'
@@ -37,7 +37,7 @@ const exportLifeMs = 120_000
 /** Keys have less than 4 MiB together, however long the ids are. */
 const maxKeys = 5_000
 /** Fewer, because the snapshot is not searched while the details of these keys are read. */
-const maxWeighedKeys = 400
+const maxDetailKeys = 1_000
 
 type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
@@ -51,10 +51,12 @@ export async function* exportList(list: SearchedList, content: ExportContent, ru
   const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
   try {
     if (view === 'full') {
-      const keys = walkList(snapshot, filters, maxWeighedKeys, runQuery)
+      const keys = walkList(snapshot, filters, maxDetailKeys, runQuery)
       // Reads one part ahead of the client.
       yield* Readable.from(readWholeEntities(list, keys, runQuery), { highWaterMark: 1 })
-    } else yield* readRows(snapshot, walkList(snapshot, filters, maxKeys, runQuery), runQuery)
+    } else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
+      yield* readRows(snapshot, walkList(snapshot, filters, maxKeys, runQuery), runQuery)
+    else yield* readSmallRows(snapshot, filters, runQuery)
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
   } finally {
     snapshot.close()
@@ -82,27 +84,54 @@ export async function* exportPage(
 
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/**
- * The keys of all rows of the first filter that finds any, newest first, at most `limit` at once. Rejects also if there are fewer rows than
- * were counted.
- */
-export async function* walkList(snapshot: WalkedSnapshot, filters: Filters, limit: number, runQuery: RunQuery): Keys {
+/** Ranges of at most `limit` rows that hold all rows of the first filter that finds any, newest first. */
+async function* walkRanges(
+  snapshot: Pick<ListSnapshot, 'countsOf'>,
+  filters: Filters,
+  limit: number,
+  runQuery: RunQuery,
+) {
   for (const filter of filters) {
     let isFound = false
-    for await (const { clause, count } of walkRows(snapshot.countsOf(filter, runQuery), limit)) {
-      const keys = await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal))
-      if (keys.length !== count)
-        throw new ElasticsearchUnavailable('partial', `${keys.length} rows were found of ${count}`)
+    for await (const range of walkRows(snapshot.countsOf(filter, runQuery), limit)) {
       isFound = true
-      yield keys
+      yield { filter, ...range }
     }
     if (isFound) return
   }
 }
 
-type KeyPages = Keys | Iterable<readonly RowKey[]>
+/**
+ * The keys of all rows of the first filter that finds any, newest first, at most `limit` at once. Rejects also if there are fewer rows than
+ * were counted.
+ */
+export async function* walkList(snapshot: WalkedSnapshot, filters: Filters, limit: number, runQuery: RunQuery): Keys {
+  for await (const { filter, clause, count } of walkRanges(snapshot, filters, limit, runQuery))
+    yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
+}
 
-const readRows = (snapshot: ListSnapshot, pages: KeyPages, runQuery: RunQuery): Rows =>
+/** The same rows where none is large: what need not be weighed needs no key. */
+function readSmallRows(snapshot: ListSnapshot, filters: Filters, runQuery: RunQuery): Rows {
+  async function* places() {
+    for await (const { filter, clause, count } of walkRanges(snapshot, filters, maxRows, runQuery))
+      yield Array.from({ length: count }, (_, skip) => ({ filter, clause, skip, bytes: undefined }))
+  }
+  return readParts(places(), async (part, bytes) => {
+    const [first] = part
+    if (first === undefined) return []
+    const rows = runQuery((signal) => snapshot.rows(first.filter, first, part.length, signal), bytes)
+    return allOf(part.length, await rows)
+  })
+}
+
+function allOf<Found>(count: number, found: readonly Found[]): readonly Found[] {
+  if (found.length === count) return found
+  throw new ElasticsearchUnavailable('partial', `${found.length} rows were found of ${count}`)
+}
+
+type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
+
+const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQuery): Rows =>
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /** The size that a part is meant to have, and that it may have if all of its rows are as large as they may be. */
@@ -115,13 +144,13 @@ const maxRows = mostPartBytes / largeBytes
  * Reads what belongs to these keys in parts of about `partBytes`: a large row has the bytes that its key tells, others are expected to be
  * like those before. A row that is larger than a part is a part. `bytes`: the most that a part has.
  */
-export async function* readParts(
-  pages: KeyPages,
-  read: (keys: readonly RowKey[], bytes: number) => Promise<readonly Buffer[]>,
+export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
+  pages: Pages<Key>,
+  read: (part: readonly Key[], bytes: number) => Promise<readonly Buffer[]>,
 ): Rows {
   let expected = Math.floor(partBytes / firstRows)
   for await (const keys of pages)
-    for (let at = 0, part: readonly RowKey[]; at < keys.length; at += part.length) {
+    for (let at = 0, part: readonly Key[]; at < keys.length; at += part.length) {
       part = nextPart(keys.slice(at, at + maxRows), expected)
       const rows = await read(part, mostBytesOf(part))
       const small = rows.filter(({ length }) => length <= largeBytes)
@@ -130,7 +159,7 @@ export async function* readParts(
     }
 }
 
-function nextPart(keys: readonly RowKey[], expectedBytes: number): readonly RowKey[] {
+function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expectedBytes: number): readonly Key[] {
   let [expected, most] = [0, 0]
   const end = keys.findIndex(({ bytes }, at) => {
     expected += bytes ?? expectedBytes
@@ -144,12 +173,13 @@ function nextPart(keys: readonly RowKey[], expectedBytes: number): readonly RowK
  * The details of entities in the order of their keys, in parts, at least as new as the snapshot of the keys. An entity that was deleted after
  * the snapshot is left out: no watermark that was published before the snapshot covers its deletion. Rejects also if an entity has no detail.
  */
-export function readWholeEntities(list: SearchedList, pages: KeyPages, runQuery: RunQuery): Rows {
+export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
   // Weighed just before they are read: reading them cannot be cancelled.
   async function* weighed(): Keys {
     for await (const keys of pages) {
       const ids = keys.map(({ id }) => id)
-      const weights = await runQuery((signal) => weighDetails(list, ids, signal))
+      const weighs = await runQuery((signal) => hasAny(list, largeOf(list.teamId, 'detail'), signal))
+      const weights = weighs ? await runQuery((signal) => weighDetails(list, ids, signal)) : []
       yield keys.map((key, at) => ({ ...key, bytes: weights[at] }))
     }
   }

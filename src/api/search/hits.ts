@@ -83,7 +83,7 @@ export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: Search
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
 /** At most how many bytes rows have together. */
-export const mostBytesOf = (keys: readonly RowKey[]): number =>
+export const mostBytesOf = (keys: readonly Pick<RowKey, 'bytes'>[]): number =>
   keys.reduce((sum, { bytes = largeBytes }) => sum + bytes, 0)
 
 /** The keys of the rows that a search by `newestFirst` finds. Of a row that is not large, no size is stored. */

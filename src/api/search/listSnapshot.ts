@@ -1,6 +1,16 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import { type Clause, createdWithin, deletedOfTeam, keysOnly, newestFirst, ofTeam, oldestFirst } from './clauses.ts'
+import {
+  anyAtAll,
+  type Clause,
+  createdWithin,
+  deletedOfTeam,
+  keysOnly,
+  largeOf,
+  newestFirst,
+  ofTeam,
+  oldestFirst,
+} from './clauses.ts'
 import type { KeyRange, ListCounts } from './findRows.ts'
 import {
   aggregationsIn,
@@ -11,6 +21,7 @@ import {
   rowsIn,
   type SearchAnswer,
   type SearchBody,
+  totalOf,
 } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
@@ -56,6 +67,11 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
       listCounts(counted, JSON.stringify(filter), (clauses, body) =>
         runQuery((signal) => search([...filter, ...clauses], body, signal)),
       ),
+
+    /** Whether any row is large. */
+    async hasLargeRows(signal: AbortSignal): Promise<boolean> {
+      return totalOf(await send({ query: largeOf(teamId, 'summary'), ...anyAtAll }, signal)) > 0
+    },
 
     /** Up to `limit` rows of a range that match a filter, each a `summary` as raw bytes. */
     async rows(filter: readonly Clause[], { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {

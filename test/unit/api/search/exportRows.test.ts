@@ -76,7 +76,7 @@ describe('whole entities', () => {
       return { sort: ['team-1', `2026-03-01T10:00:00.000Z|${id}`], fields: { 'large.detailBytes': [String(bytes)] } }
     })
     const { list } = askedList(({ path, body }) => {
-      if (!path.endsWith('/_mget')) return searchAnswer({ hits })
+      if (!path.endsWith('/_mget')) return searchAnswer({ hits, total: { value: hits.length, relation: 'eq' } })
       asked++
       const { ids: names } = body as { ids: readonly string[] }
       return `{"docs":[${names.map(document).join(',')}]}`
