@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
 import {
@@ -8,8 +7,7 @@ import {
   type Lookup,
   type RequestWindow,
 } from '../core/stores/accountKeyStore.ts'
-import { minuteOf, recordKeyUse } from '../core/stores/keyLastUse.ts'
-import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
+import { fromRedis } from '../core/stores/redis.ts'
 import { createTeamAdmission } from './admission.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
@@ -19,25 +17,17 @@ import { type ApiError, apiError } from './errors.ts'
  * (`lookupScript` in accountKeyStore.ts), so all API processes share the window. Refused requests do not extend it.
  */
 const windowSeconds = 60
-/** Keys whose last use a process remembers. */
-const maxKeys = 10_000
 
 type LookUp = Pick<AccountKeyStore, 'lookup'>
 type Carrier = Pick<ApiContext, 'req' | 'get'>
 type Accepted = Extract<Lookup, { readonly freshness: unknown }>
 
 /** Lets a request pass if it has an active account key, within its key's rate limit and its team's share of concurrent requests. */
-export function authenticate(
-  keys: LookUp,
-  requestsPerMinute: number,
-  recordUse: (holder: KeyHolder) => void,
-  nowMs: () => number,
-): ApiMiddleware {
+export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const admitTeam = createTeamAdmission()
   return async (ctx, next) => {
     const { found, freshness, window } = await lookUp(keys, ctx, nowMs(), windowSeconds * 1_000)
     ctx.state.holder = found
-    recordUse(found)
     // The limit first, so that a refusal for want of capacity tells it, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
     admitTeam(ctx.res, found.teamId)
@@ -69,7 +59,7 @@ export const createRecheck =
 
 /** Throws `unauthorized` without a valid key, another error while the key cannot be judged. */
 async function lookUp(keys: LookUp, ctx: Carrier, nowMs: number, windowMs: number): Promise<Accepted> {
-  const lookup = await fromRedis(keys.lookup(keyDigestOf(ctx), windowMs))
+  const lookup = await fromRedis(keys.lookup(keyDigestOf(ctx), nowMs, windowMs))
   if (lookup === 'incomplete') throw new AccountKeysIncomplete()
   if (lookup.found === null || !isValid(lookup.found, nowMs)) throw unauthorized(true)
   return lookup
@@ -96,18 +86,6 @@ const isHeldBy = ({ teamId, keyId }: KeyHolder, found: KeyHolder | null, nowMs: 
 
 const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
-
-/** Records each key's use at most once a minute. No request waits for the record, or fails without it. */
-export function createUseRecorder(redis: RedisConnection, nowMs: () => number): (holder: KeyHolder) => void {
-  const lastMinutes = new LRUCache<string, number>({ max: maxKeys })
-  return ({ teamId, keyId }) => {
-    const key = `${teamId}/${keyId}`
-    const minuteMs = minuteOf(nowMs())
-    if (lastMinutes.get(key) === minuteMs) return
-    lastMinutes.set(key, minuteMs)
-    recordKeyUse(redis, teamId, keyId, minuteMs).catch(() => undefined)
-  }
-}
 
 const watchTickMs = 400
 

@@ -10,7 +10,7 @@ import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from
 import { fromRedis } from '../core/stores/redis.ts'
 import { admitRequests } from './admission.ts'
 import { AnswerCache } from './answerCache.ts'
-import { authenticate, createRecheck, createUseRecorder, watchKeys } from './authenticate.ts'
+import { authenticate, createRecheck, watchKeys } from './authenticate.ts'
 import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
 import { answerClientError, errors, rejectionReasons } from './errors.ts'
 import { createStreams } from './exports.ts'
@@ -66,8 +66,7 @@ export function openApi(
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
   const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
   const checkAgain = createRecheck(accountKeys, nowMs)
-  const recordUse = createUseRecorder(redis, nowMs)
-  const authentication = authenticate(accountKeys, config.RATE_LIMIT_PER_MINUTE, recordUse, nowMs)
+  const authentication = authenticate(accountKeys, config.RATE_LIMIT_PER_MINUTE, nowMs)
   const listener = listen(service, authentication, {
     indexReader,
     readParameters: parameterReader(metrics),

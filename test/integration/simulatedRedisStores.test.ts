@@ -11,7 +11,7 @@ import {
 } from '../../src/core/stores/accountKeyStore.ts'
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
+import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
@@ -172,7 +172,7 @@ const keySteps = [
   step('lookup', fc.tuple(digests, oneOf(0, minuteMs)), async ({ store, link, newToken }, [digest, windowMs]) => {
     // A look-up would create tokens of its own.
     for (const team of ['acme', 'b.team'] as TeamId[]) await readListVersions(link, team, newToken)
-    const lookup = await store.lookup(digest, windowMs)
+    const lookup = await store.lookup(digest, nowMs, windowMs)
     if (lookup === 'incomplete' || lookup.found === null) return lookup
     const { requests, leftMs } = lookup.window
     return { ...lookup, window: [requests, requests === 0 ? leftMs : 0 < leftMs && leftMs <= minuteMs] }
@@ -197,9 +197,6 @@ const keySteps = [
     const survey = await surveyAccountKeys(link)
     return [byText(survey.keys), byText([...survey.claims].map(([digest, holders]) => [digest, byText(holders)]))]
   }),
-  step('recordKeyUse', fc.tuple(teams, ids, fc.nat(9)), ({ link }, [team, id, minute]) =>
-    recordKeyUse(link, team, id, nowMs + minute * minuteMs),
-  ),
   step('readLastUse', teams, async ({ link }, team) => byText([...(await readLastUse(link, team))])),
 ]
 

@@ -5,7 +5,7 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import { AccountKeyStore, type StoredKey, stateOf } from '../../src/core/stores/accountKeyStore.ts'
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
+import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
@@ -64,10 +64,9 @@ const keyWith = (revision: number, plaintext: string): StoredKey => ({
 const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> = {
   'tidemark-api': async (link) => {
     await new AccountKeyStore(link).isComplete()
-    await new AccountKeyStore(link).lookup(digestOf('plaintext'), 60_000)
+    await new AccountKeyStore(link).lookup(digestOf('plaintext'), Date.now(), 60_000)
     await readListVersions(link, team, randomUUID)
     await readVersionsOf(link, [teamList('forms', team)])
-    await recordKeyUse(link, team, keyId, Date.now())
   },
   'tidemark-indexer': async (link) => {
     const view = new AccountKeyStore(link)

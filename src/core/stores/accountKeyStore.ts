@@ -48,6 +48,7 @@ export class AccountKeysIncomplete extends Error {
 
 /** A replay that takes longer starts again. */
 const replayLifeMs = 3_600_000
+const lastUseLifeSeconds = 90 * 86_400
 
 const [partitionDigits, offsetDigits] = [10, 19]
 
@@ -131,18 +132,25 @@ if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
-/** Counts the request of an active key in a window that its first request opens; with a window of 0 ms, it counts none. */
+/**
+ * Counts the request of a valid key in a window that its first request opens; with a window of 0 ms, it counts none. The request that opens
+ * a window is also stored as the last use of its key.
+ */
 const lookupScript = script(`${freshnessLua}
 local complete, holders = redis.call('GET', ARGV[1]), redis.call('HVALS', ARGV[2])
 if #holders ~= 1 then return {complete, false} end
-local holder, windowMs = cjson.decode(holders[1]), tonumber(ARGV[4])
+local holder, windowMs = cjson.decode(holders[1]), tonumber(ARGV[6])
+local isExpired = holder.expiresAtMs ~= cjson.null and tonumber(ARGV[5]) >= holder.expiresAtMs
 local requests, leftMs = 0, 0
-if windowMs > 0 and holder.state == 'active' then
-  local window = ARGV[3] .. ':' .. holder.teamId .. '/' .. holder.keyId
-  redis.call('SET', window, 0, 'PX', windowMs, 'NX')
+if windowMs > 0 and holder.state == 'active' and not isExpired then
+  local window, lastUse = ARGV[3] .. ':' .. holder.teamId .. '/' .. holder.keyId, ARGV[4] .. holder.teamId
+  if redis.call('SET', window, 0, 'PX', windowMs, 'NX') then
+    redis.call('HSET', lastUse, holder.keyId, ARGV[5])
+    redis.call('EXPIRE', lastUse, ${lastUseLifeSeconds})
+  end
   requests, leftMs = redis.call('INCRBY', window, 1), redis.call('PTTL', window)
 end
-return {complete, holders[1], requests, leftMs, unpack(freshnessOf(holder.teamId, 5))}`)
+return {complete, holders[1], requests, leftMs, unpack(freshnessOf(holder.teamId, 7))}`)
 
 type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
 type LookupReply = readonly [
@@ -171,14 +179,15 @@ export class AccountKeyStore {
   }
 
   /**
-   * Looks a key up by its digest, counts a request of an active key in its window of `windowMs`, and reads the freshness of its team's
-   * lists, if the store is complete. A digest that several live keys claim, revoked ones included, opens none of them.
+   * Looks a key up by its digest, counts a request of a key that is valid at `nowMs` in its window of `windowMs`, and reads the freshness of
+   * its team's lists, if the store is complete. A digest that several live keys claim, revoked ones included, opens none of them.
    */
-  async lookup(digest: Digest, windowMs = 0): Promise<Lookup> {
+  async lookup(digest: Digest, nowMs = 0, windowMs = 0): Promise<Lookup> {
     const redis = this.#redis
-    const { accountKeysComplete, accountKey, limitPrefix } = redis.keys
+    const { accountKeysComplete, accountKey, limitPrefix, lastUsePrefix } = redis.keys
     const freshness = freshnessValues(redis.keys, randomToken())
-    const values = [accountKeysComplete, accountKey(digest), limitPrefix, windowMs, ...freshness]
+    const names = [accountKeysComplete, accountKey(digest), limitPrefix, lastUsePrefix]
+    const values = [...names, nowMs, windowMs, ...freshness]
     const [complete, holder, requests, leftMs, ...read] = (await lookupScript(redis, [], values)) as LookupReply
     if (complete === null || complete !== redis.runId()) return 'incomplete'
     if (holder === null) return { found: null }

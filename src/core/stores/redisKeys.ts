@@ -10,7 +10,7 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  * | `contestedDigests` | set | digests that several live keys claim | `AccountKeyStore` |
  * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | a running replay; gone when Redis was flushed meanwhile | `AccountKeyStore` |
- * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `recordKeyUse` (keyLastUse.ts) |
+ * | `lastUse` | hash, key id → epoch ms, 90 d | when a key of a team was last used, or up to a minute before | `AccountKeyStore.lookup` |
  * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, and how far (ms) `changedAt` was `raised` above an append time | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that has stopped the watermark while it switches | `acquireWatermarkHold` (watermark.ts) |
@@ -32,6 +32,7 @@ export const redisKeys = (prefix: string) => ({
   accountKeyPrefix: `${prefix}:account-key:`,
   changeTokenPrefix: `${prefix}:change-token:`,
   pendingWritesPrefix: `${prefix}:pending-writes:`,
+  lastUsePrefix: `${prefix}:last-use:`,
   teamKeysPrefix: `${prefix}:team-keys:`,
   contestedDigests: `${prefix}:contested-digests`,
   accountKeysComplete: `${prefix}:account-keys-complete`,

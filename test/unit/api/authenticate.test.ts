@@ -64,12 +64,7 @@ describe('a key that is judged again', () => {
 })
 
 test("a request beyond its team's share of concurrent ones is told its limit, too", async () => {
-  const pass = authenticate(
-    { lookup: async () => lookupOf(holder) },
-    1,
-    () => undefined,
-    () => 0,
-  )
+  const pass = authenticate({ lookup: async () => lookupOf(holder) }, 1, () => 0)
   const maxOfTeam = 512
   for (let at = 0; at < maxOfTeam; at++) await pass(contextOf('Bearer rqp_acct_1'), async () => undefined)
   const headers: Record<string, unknown> = {}
