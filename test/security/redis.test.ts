@@ -136,7 +136,7 @@ async function layOut(): Promise<void> {
   const runId = /^run_id:(\w+)/m.exec(await redis.keeper.info('server'))?.[1] ?? ''
   await redis.keeper.set(keys.accountKeysComplete, runId)
   await redis.keeper.hset(keys.watermark, 'generation', generation)
-  const holder = JSON.stringify({ teamId: team, keyId, state: 'active' })
+  const holder = JSON.stringify({ teamId: team, keyId, state: 'active', expiresAtMs: null })
   await redis.keeper.hset(keys.accountKey(digestOf('plaintext')), `${team}/${keyId}`, holder)
   const [other, digest] = ['other' as TeamId, digestOf('of-another-team')]
   await redis.keeper.hset(keys.teamKeys(other), 'key-9', '{"revision":0,"reservedUntilMs":1}')
@@ -152,7 +152,7 @@ const refusedOf = async (user: string): Promise<unknown[]> => {
   if (link === undefined || work === undefined) throw new Error(`nobody knows what ${user} does`)
   await layOut()
   await redis.keeper.call('ACL', 'LOG', 'RESET')
-  // Not every refusal is heard: the last use of a key may be lost.
+  // The first refusal ends the work; the log of Redis names it.
   await Promise.all([link.client.info('server'), redisAnswers(link)(AbortSignal.timeout(timeoutMs)), work(link)]).catch(
     () => undefined,
   )
