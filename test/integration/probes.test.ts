@@ -31,7 +31,7 @@ async function createSmallTopics(): Promise<void> {
   await withAdmin(pipeline.kafka, (admin) => createTopics(admin, topics))
 }
 
-test('every check is named with its result and its age', async () => {
+test('every check is named with its result', async () => {
   const names = {
     api: ['process', 'elasticsearch', 'cluster', 'redis', 'account keys'],
     indexer: [
@@ -96,7 +96,7 @@ test('a spare without partitions is ready', async () => {
 })
 
 const partitionsOf = async ({ adminUrl }: Program): Promise<number> =>
-  Number(/<dt>Partitions<\/dt><dd>(\d+)</.exec(await (await fetch(`${adminUrl}/status`)).text())?.[1])
+  (await (await fetch(`${adminUrl}/status`)).text()).split('<td>this</td>').length - 1
 
 test('a process tells what docs/metrics.md says, and default metrics of prom-client', async () => {
   const letters = { api: 'A', indexer: 'I', settings: 'S' } as const
