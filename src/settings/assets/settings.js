@@ -36,6 +36,15 @@ const offerCopying = () => {
   })
 }
 
+/** Removes the notice from the URL, so that a reload does not repeat it. */
+const forgetNotice = () => {
+  const url = new URL(location.href)
+  if (!url.searchParams.has('notice')) return
+  url.searchParams.delete('notice')
+  history.replaceState(null, '', url)
+}
+
 writeAgo()
 setInterval(writeAgo, 30_000)
 offerCopying()
+forgetNotice()
