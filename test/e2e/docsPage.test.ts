@@ -39,9 +39,9 @@ describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
   })
 
   test('has the colours that are preferred', async () => {
-    const background = await visited.page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
-    const brightness = Math.max(...(background.match(/\d+/g) ?? []).map(Number))
-    expect(brightness > 128).toBe(colorScheme === 'light')
+    const text = await visited.page.evaluate<string>('getComputedStyle(document.querySelector(".info .title")).color')
+    const brightness = Math.max(...(text.match(/\d+/g) ?? []).map(Number))
+    expect(brightness > 128).toBe(colorScheme === 'dark')
   })
 
   test('shows parameters, answers and an example when an endpoint is opened', async () => {
@@ -55,7 +55,7 @@ describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
   })
 
   test('asked no other host for anything, and had nothing to complain about', () => {
-    expect(visited.requested.length).toBeGreaterThan(5)
+    expect(visited.requested.length).toBeGreaterThan(3)
     expect(visited.requested.filter((url) => new URL(url).host !== `127.0.0.1:${api.port}`)).toEqual([])
     expect(visited.complaints).toEqual([])
   })
