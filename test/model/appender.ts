@@ -44,7 +44,8 @@ export class Appender {
     const sent = await Promise.all(
       [...byPartition].map(async ([partition, some]) => ({ some, ...(await this.#untilSent(name, partition, some)) })),
     )
-    const atMs = Math.max(...sent.map(({ logAppendTime }) => Number(logAppendTime)))
+    // A leader stamps a record before its replicas have it. While one of these is cut off, the leader shows the record to nobody.
+    const atMs = Math.max(Date.now(), ...sent.map(({ logAppendTime }) => Number(logAppendTime)))
     for (const { some, partition, baseOffset = '' } of sent)
       for (const [at, draft] of some.entries())
         this.entries.push(
