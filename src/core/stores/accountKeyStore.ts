@@ -282,15 +282,16 @@ export function readField(field: string): AccountKeyState | undefined {
 
 /**
  * The holders of keys in the order of `digests`, in one round trip; null for a key without one, as a digest that several live keys claim.
- * Undefined while the store is not complete, which is read after the holders: Redis may lose all of them in between.
+ * Undefined while the store is not complete, which is read before and after the holders: meanwhile Redis may lose all of them, or a replay end.
  */
 export async function readHolders(
   { client, keys, runId }: RedisConnection,
   digests: readonly Digest[],
 ): Promise<(KeyHolder | null)[] | undefined> {
+  const before = client.get(keys.accountKeysComplete)
   const asked = digests.map((digest) => client.hvals(keys.accountKey(digest)))
-  const [complete, ...found] = await Promise.all([client.get(keys.accountKeysComplete), ...asked])
-  if (complete === null || complete !== runId()) return undefined
+  const [first, last, ...found] = await Promise.all([before, client.get(keys.accountKeysComplete), ...asked])
+  if (first === null || first !== last || last !== runId()) return undefined
   return found.map(([holder, ...others]) =>
     holder === undefined || others.length > 0 ? null : (JSON.parse(holder) as KeyHolder),
   )
