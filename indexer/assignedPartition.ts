@@ -1,6 +1,6 @@
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { ChangeTimes, type PartitionClaim } from './changeTimes.ts'
-import { Coverage } from './coverage.ts'
+import { DeletionCoverage } from './deletionCoverage.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 import type { StartOffset } from './startOffsets.ts'
 
@@ -8,7 +8,7 @@ import type { StartOffset } from './startOffsets.ts'
 export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
-  readonly coverage: Coverage
+  readonly coverage: DeletionCoverage
   readonly changeTimes: ChangeTimes
   /** The claim under which watermarks of the partition are published. */
   readonly owner: string
@@ -33,7 +33,7 @@ export function assignPartition(
     ...partition,
     start,
     offsets: new OffsetTracker(start.position),
-    coverage: new Coverage(start.coveredAtMs, keptMs),
+    coverage: new DeletionCoverage(start.coveredAtMs, keptMs),
     changeTimes: new ChangeTimes(start.deadLetteredBelow, {
       watermarkMs: Math.max(claimed.watermarkMs ?? 0, start.promisedMs),
       changedAtRaisedByMs: claimed.changedAtRaisedByMs,

@@ -1,17 +1,52 @@
+import { createHash } from 'node:crypto'
+import { rawMembers, renderObject, withoutRepeatedNames } from '../src/core/json/rawJson.ts'
+import type { Rendered } from '../src/core/json/renderer.ts'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
-import { type EntityType, type TeamList, teamList } from '../src/core/model/ids.ts'
+import {
+  type DocumentId,
+  deletedRevision,
+  documentId,
+  type EntityType,
+  type Revision,
+  type TeamId,
+  type TeamList,
+  teamList,
+} from '../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../src/core/model/instant.ts'
 import {
   type Change,
   type RecordKey,
+  type RenderedForm,
+  type RenderedSubmission,
   readAccountKeyRecord,
   readFormRecord,
   readSubmissionRecord,
 } from '../src/core/model/record.ts'
 import type { Problem, Result } from '../src/core/model/schema.ts'
+import { foldCharacters, foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
 import type { Config } from '../src/core/process/config.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../src/core/stores/renderDocuments.ts'
+import {
+  type EntityPart,
+  largeBytes,
+  position,
+  summaryDelimiter,
+  tombstoneStart,
+} from '../src/core/stores/documentFormat.ts'
+import type { DocumentKind } from '../src/core/stores/indices.ts'
+
+/** One document to index: its whole source, under an external version, which is the revision. */
+export type DocumentWrite = {
+  readonly kind: DocumentKind
+  readonly id: DocumentId
+  /** The routing value: all documents of a team share a shard. */
+  readonly teamId: TeamId
+  readonly version: Revision
+  /** JSON on one line, in UTF-8. */
+  readonly source: Buffer
+  /** Of a live list document: the digest of what its record says, which its source holds too. */
+  readonly digest?: string
+}
 
 type Converted =
   | {
@@ -43,4 +78,104 @@ function toDocuments<Entity>(
   if (!read.ok) return { kind: 'rejected', problem: read.problem }
   const documents = writes(read.value, toInstant(changedAtMs))
   return { kind: 'documents', documents, list: teamList(type, read.value.teamId) }
+}
+
+/** The list and detail documents of a form's newest state. */
+export function formWrites(change: Change<RenderedForm>, changedAt: Instant): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, ['forms', 'form-details'], changedAt)
+  const { revision, entity: form } = change.live
+  const salt = titleSalt(change.teamId)
+  const { words, joined, starts } = titleTerms(form.title)
+  const salted = (terms: readonly string[]): string => terms.map((term) => salt + term).join(' ')
+  const keys = JSON.stringify({
+    scene: form.scene,
+    titleRaw: salt + foldCharacters(form.title),
+    // A space precedes every word, so that a pattern can match at the start of words.
+    titleFolded: `${salt} ${foldTitle(form.title)}`,
+    titleWords: salted(words),
+    titleJoined: salted(joined),
+    titleStarts: salted(starts),
+  })
+  const digest = digestOf(form)
+  const list = listDocument(change, form.createdAt, changedAt, `"digest":"${digest}",${keys.slice(1, -1)}`, form)
+  return [{ ...write('forms', change, revision, list), digest }, write('form-details', change, revision, form.detail)]
+}
+
+/** The list and detail documents of a submission's newest state. */
+export function submissionWrites(change: Change<RenderedSubmission>, changedAt: Instant): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], changedAt)
+  const { revision, entity } = change.live
+  const { formId, status, submittedAt, detail } = entity
+  const digest = digestOf(entity)
+  const keys = `"digest":"${digest}","formId":"${formId}","status":"${status}"`
+  const list = listDocument(change, submittedAt, changedAt, keys, entity)
+  return [
+    { ...write('submissions', change, revision, list), digest },
+    write('submission-details', change, revision, detail),
+  ]
+}
+
+/** Tells apart what two records of one revision say of what is served. 96 bits are enough against chance; nobody gains by a collision. */
+const digestOf = ({ summary, detail }: Rendered): string =>
+  createHash('sha1').update(summary).update(detail).digest('base64url').slice(0, digestCharacters)
+
+const digestCharacters = 16
+
+/** What lists are sorted and searched by, `keys` by this kind alone, then the summary. JSON escapes nothing in ids and instants. */
+function listDocument(
+  { teamId, entityId }: RecordKey,
+  createdAt: Instant,
+  changedAt: Instant,
+  keys: string,
+  { summary, detail }: Readonly<Record<EntityPart, Buffer>>,
+): Buffer {
+  const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
+  const windows = `"createdAt":"${createdAt}","changedAt":"${changedAt}"`
+  // A search returns a row with all that it is found by, which of a long title is several times the title.
+  const rowBytes = Buffer.byteLength(keys) + summary.length
+  const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]
+  const told = large.length === 0 ? '' : `"large":{${large.join()}},`
+  const start = `{${order},${windows},${keys},${told}"summary":${summaryDelimiter}`
+  const startBytes = Buffer.byteLength(start)
+  const list = Buffer.allocUnsafe(startBytes + summary.length + listEnd.length)
+  list.write(start)
+  summary.copy(list, startBytes)
+  list.write(listEnd, startBytes + summary.length)
+  return list
+}
+
+const largePart = (teamId: TeamId, part: EntityPart, bytes: number): readonly string[] =>
+  bytes > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${bytes}"`] : []
+
+const listEnd = `${summaryDelimiter}}`
+
+function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Revision, source: Buffer): DocumentWrite {
+  return { kind, id: documentId(teamId, entityId), teamId, version, source }
+}
+
+/** The source of a list document with another `changedAt`, or of its tombstone with another instant of deletion. */
+export const withChangedAt = (source: Buffer, changedAt: Instant): Buffer =>
+  // Members of our own come before the first one whose text is from the record.
+  Buffer.from(source.toString().replace(/"(changedAt|deletedAt)":"[^"]*"/, `"$1":"${changedAt}"`))
+
+/** The same document with every member name once: Elasticsearch rejects repeated names. */
+export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
+  ...document,
+  source: Buffer.from(
+    renderObject(
+      [...rawMembers(document.source.toString())].map(([name, raw]) => {
+        const once = withoutRepeatedNames(raw)
+        return [name, name === 'summary' ? summaryDelimiter + once + summaryDelimiter : once]
+      }),
+    ),
+  ),
+})
+
+/**
+ * A deletion is a document with a version above every revision: Elasticsearch forgets versions of deleted documents after a minute, and an
+ * older record that comes later would bring the entity back. Exports find deletions by these members.
+ */
+function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], deletedAt: Instant): DocumentWrite[] {
+  const source = Buffer.from(`${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`)
+  return kinds.map((kind) => write(kind, change, deletedRevision, source))
 }

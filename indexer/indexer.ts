@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { KafkaSink } from '../src/core/kafka/sink.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
-import { type Service, type Started, serviceCommand } from '../src/core/process/service.ts'
+import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
 import { openKafka, openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,

@@ -2,7 +2,7 @@ import type { KafkaSource, OffsetRange } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
-import { notCovered } from './coverage.ts'
+import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generations.ts'
 
 /** The consumer group of rebuilds. */
@@ -15,7 +15,7 @@ export type CommittedOffset = {
   readonly generation: string | undefined
   /** Every rejected record below this offset is in the dead-letters topic already: reading it again must not write it twice. */
   readonly deadLetteredBelow: Offset
-  /** Everything that was appended before this time (epoch ms) is below `position` (see `Coverage`). */
+  /** Everything that was appended before this time (epoch ms) is below `position` (see `DeletionCoverage`). */
   readonly coveredAtMs: number
   /** No watermark of the partition above this one (epoch ms) was ever published. */
   readonly promisedMs: number

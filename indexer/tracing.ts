@@ -1,7 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
-import type { DocumentWrite } from '../src/core/stores/renderDocuments.ts'
 import type { Outcome } from './bulk/job.ts'
+import type { DocumentWrite } from './convertRecord.ts'
 
 type Documents = readonly DocumentWrite[]
 

@@ -1,4 +1,4 @@
-import { type DocumentWrite, withNamesOnce } from '../../src/core/stores/renderDocuments.ts'
+import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import {
   type BulkFailure,
   classifyRequestError,

@@ -1,5 +1,5 @@
 import type { Revision } from '../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../src/core/stores/renderDocuments.ts'
+import type { DocumentWrite } from '../convertRecord.ts'
 
 /** `stale`: not newer than what is stored. `conflict`: its revision is stored with another content. `rejected`: never storable. */
 export type Outcome =

@@ -11,10 +11,10 @@ import {
   type PhysicalIndex,
 } from '../../src/core/stores/indices.ts'
 import { multiGet, scan } from '../../src/core/stores/readDocuments.ts'
-import { type DocumentWrite, withChangedAt } from '../../src/core/stores/renderDocuments.ts'
 import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
+import { type DocumentWrite, withChangedAt } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Generation, RequestOptions } from './generations.ts'

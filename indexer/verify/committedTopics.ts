@@ -6,9 +6,9 @@ import { convertRecord } from '../convertRecord.ts'
 import { type Generation, Generations } from '../generations/generations.ts'
 import { fetchStartOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn } from '../topics.ts'
-import { type ComparedRecord, type Comparison, deadLetterVersion } from './comparison.ts'
+import { type ComparedRecord, type DocumentComparison, deadLetterVersion } from './compareDocuments.ts'
 import { storedContentOf } from './storedDocuments.ts'
-import { requestTimeoutMs, type Verification } from './verification.ts'
+import { requestTimeoutMs, type VerifyContext } from './verifyContext.ts'
 
 /** Every record from `low` to below `committed` is in the generation that serves; `high` is the offset after the last record. */
 type Partition = TopicPartition & {
@@ -25,19 +25,19 @@ type Partition = TopicPartition & {
 /** The document topics, with what indexers have committed of them for the generation that serves. */
 export class CommittedTopics {
   readonly generation: Generation
-  readonly #verification: Verification
+  readonly #context: VerifyContext
   /** By partition name. */
   readonly #partitions: ReadonlyMap<string, Partition>
 
-  private constructor(verification: Verification, generation: Generation, partitions: readonly Partition[]) {
-    this.#verification = verification
+  private constructor(context: VerifyContext, generation: Generation, partitions: readonly Partition[]) {
+    this.#context = context
     this.generation = generation
     this.#partitions = new Map(partitions.map((each) => [partitionName(each), each]))
   }
 
   /** Notes which generation serves, and what is committed for it. */
-  static async note(verification: Verification): Promise<CommittedTopics> {
-    const { config, source, elasticsearch, signal } = verification
+  static async note(context: VerifyContext): Promise<CommittedTopics> {
+    const { config, source, elasticsearch, signal } = context
     const request = { signal, requestTimeout: requestTimeoutMs }
     const generation = await new Generations(elasticsearch, config, request).serving()
     if (generation === undefined) throw new Error('no complete generation of indices serves')
@@ -60,12 +60,12 @@ export class CommittedTopics {
         ...{ next: low, latestMs: Number.NEGATIVE_INFINITY, gapMs: undefined },
       }
     })
-    return new CommittedTopics(verification, generation, partitions)
+    return new CommittedTopics(context, generation, partitions)
   }
 
   /** Throws unless at least as much is committed as was noted: for the same generation, of the same partitions. */
   async expectUnchanged(): Promise<void> {
-    const now = await CommittedTopics.note(this.#verification)
+    const now = await CommittedTopics.note(this.#context)
     if (now.generation.tag !== this.generation.tag)
       throw new Error(`generation ${now.generation.number} serves meanwhile, not ${this.generation.number}`)
     for (const [name, { low, committed, high }] of this.#partitions) {
@@ -83,19 +83,19 @@ export class CommittedTopics {
   }
 
   /** Adds every committed record to a comparison. */
-  async readCommitted(comparison: Comparison): Promise<void> {
+  async readCommitted(comparison: DocumentComparison): Promise<void> {
     await this.#readOn('records read', ({ committed }) => committed, comparison)
   }
 
   /** Adds what was appended since the last reading. */
-  async readAppended(what: string, comparison: Comparison): Promise<void> {
-    const { config, source } = this.#verification
+  async readAppended(what: string, comparison: DocumentComparison): Promise<void> {
+    const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))
     await this.#readOn(what, (each) => ranges.get(partitionName(each))?.high ?? each.high, comparison)
   }
 
-  async #readOn(what: string, endOf: (partition: Partition) => bigint, comparison: Comparison): Promise<void> {
-    const { config, source, report, rest, signal } = this.#verification
+  async #readOn(what: string, endOf: (partition: Partition) => bigint, comparison: DocumentComparison): Promise<void> {
+    const { config, source, report, rest, signal } = this.#context
     const unread = [...this.#partitions.values()].filter((each) => each.next < endOf(each))
     const total = unread.reduce((sum, each) => sum + Number(endOf(each) - each.next), 0)
     let done = 0
@@ -122,7 +122,7 @@ export class CommittedTopics {
 
   /** Undefined where a record names no entity, or one of another team. */
   #comparedOf(record: SourceRecord, from: Partition): ComparedRecord | undefined {
-    const { team, config } = this.#verification
+    const { team, config } = this.#context
     const { partition, offset, appendedAtMs } = record
     const changedAtLeastMs = changedAtLeast(from, record)
     if (team !== undefined && record.key?.toString('latin1').startsWith(`${team}/`) !== true) return undefined

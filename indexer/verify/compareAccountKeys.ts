@@ -6,37 +6,37 @@ import { type Digest, type DocumentId, documentId, type EntityId, type TeamId } 
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { AccountKeyStore, holderOf, type KeyHolder } from '../../src/core/stores/accountKeyStore.ts'
 import { type AccountKeySurvey, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
-import type { Difference, DifferenceKind, Differences } from './differences.ts'
-import type { Verification } from './verification.ts'
+import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
+import type { VerifyContext } from './verifyContext.ts'
 
 /** A change reaches both Kafka and Redis within seconds; what still differs after so many comparisons was not under way. */
 const comparisons = 5
 const pauseMs = 1_000
 
 /** Compares the account-key store in Redis with the topic. Returns how many live keys it holds. */
-export async function verifyAccountKeys(verification: Verification, differences: Differences): Promise<number> {
-  verification.report.step('account keys in Redis are compared with their topic')
-  const runId = await expectComplete(verification)
-  const first = await compareOnce(verification)
+export async function verifyAccountKeys(context: VerifyContext, differences: DifferenceReport): Promise<number> {
+  context.report.step('account keys in Redis are compared with their topic')
+  const runId = await expectComplete(context)
+  const first = await compareOnce(context)
   let lasting = first.differences
   for (let done = 1; lasting.size > 0 && done < comparisons; done++) {
-    await sleep(pauseMs, undefined, { signal: verification.signal })
-    const again = await compareOnce(verification)
+    await sleep(pauseMs, undefined, { signal: context.signal })
+    const again = await compareOnce(context)
     lasting = new Map([...again.differences].filter(([name]) => lasting.has(name)))
   }
-  if ((await expectComplete(verification)) !== runId) throw new Error('Redis was restarted meanwhile')
+  if ((await expectComplete(context)) !== runId) throw new Error('Redis was restarted meanwhile')
   for (const difference of lasting.values()) differences.add(difference)
   return first.keys
 }
 
 /** Returns the run of Redis, in which the account-key store is complete. */
-async function expectComplete({ redis }: Verification): Promise<string | undefined> {
+async function expectComplete({ redis }: VerifyContext): Promise<string | undefined> {
   if (!(await new AccountKeyStore(redis).isComplete()))
     throw new Error('the account-key store is not complete: an indexer replays the keys')
   return redis.runId()
 }
 
-async function compareOnce({ config, source, redis, team, rest, signal }: Verification) {
+async function compareOnce({ config, source, redis, team, rest, signal }: VerifyContext) {
   const fold = new AccountKeyFold()
   await source.readTopic({
     ...{ topic: config.TOPIC_ACCOUNT_KEYS, signal },

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
 import { hasRepeatedNames } from '../../src/core/json/rawJson.ts'
 import type { DocumentId, TeamId } from '../../src/core/model/ids.ts'
+import { isTombstone } from '../../src/core/stores/documentFormat.ts'
 import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { multiGet, type StoredDocument, scan } from '../../src/core/stores/readDocuments.ts'
-import { type DocumentWrite, isTombstone, withNamesOnce } from '../../src/core/stores/renderDocuments.ts'
-import type { ComparedDocument } from './comparison.ts'
-import { requestTimeoutMs, type Verification } from './verification.ts'
+import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
+import type { ComparedDocument } from './compareDocuments.ts'
+import { requestTimeoutMs, type VerifyContext } from './verifyContext.ts'
 
 const maxPartDocuments = 250
 /** Each may be a megabyte or more. */
@@ -13,7 +14,7 @@ const documentsPerRequest = 20
 
 /** Reads every document of an index at one moment; with a team only those that are routed to it. */
 export async function* scanDocuments(
-  { raw, team, signal }: Pick<Verification, 'raw' | 'team' | 'signal'>,
+  { raw, team, signal }: Pick<VerifyContext, 'raw' | 'team' | 'signal'>,
   kind: DocumentKind,
   index: PhysicalIndex,
 ): AsyncGenerator<ComparedDocument[]> {
@@ -28,7 +29,7 @@ export const ofTeam = (team: TeamId | undefined) =>
 
 /** The present state of documents of one kind, also of those that no search shows yet; those that are not there are left out. */
 export async function getDocuments(
-  { raw, signal }: Pick<Verification, 'raw' | 'signal'>,
+  { raw, signal }: Pick<VerifyContext, 'raw' | 'signal'>,
   kind: DocumentKind,
   index: PhysicalIndex,
   ids: readonly DocumentId[],

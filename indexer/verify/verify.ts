@@ -3,21 +3,21 @@ import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import { documentTopics, entityTypeIn } from '../topics.ts'
 import { CommittedTopics } from './committedTopics.ts'
 import { verifyAccountKeys } from './compareAccountKeys.ts'
-import { Comparison } from './comparison.ts'
-import { Differences } from './differences.ts'
+import { DocumentComparison } from './compareDocuments.ts'
+import { DifferenceReport } from './differenceReport.ts'
 import { getDocuments, ofTeam, scanDocuments } from './storedDocuments.ts'
-import { requestTimeoutMs, type Verification } from './verification.ts'
+import { requestTimeoutMs, type VerifyContext } from './verifyContext.ts'
 
 /**
  * Compares every document and every account key with the topics. Returns a line for each difference and note and one for the result, and
  * the same as an object. Throws when nobody can tell: what the comparison rests on is missing, or has changed meanwhile.
  */
-export async function verify(verification: Verification) {
-  const differences = new Differences()
-  const accountKeys = await verifyAccountKeys(verification, differences)
-  const { documents, records, uncommitted } = await verifyDocuments(verification, differences)
-  if (verification.team !== undefined && documents + records + accountKeys === 0)
-    throw new Error(`neither the topics nor the replica hold anything of the team ${verification.team}`)
+export async function verify(context: VerifyContext) {
+  const differences = new DifferenceReport()
+  const accountKeys = await verifyAccountKeys(context, differences)
+  const { documents, records, uncommitted } = await verifyDocuments(context, differences)
+  if (context.team !== undefined && documents + records + accountKeys === 0)
+    throw new Error(`neither the topics nor the replica hold anything of the team ${context.team}`)
   const { isEqual, lines, summary, noted, ...found } = differences.report()
   const last = [
     `${summary}; compared ${documents} documents and ${accountKeys} account keys`,
@@ -33,15 +33,15 @@ export async function verify(verification: Verification) {
  * appended and indexed. Throws when the indices or the topics are replaced meanwhile. Returns how many documents and records there are,
  * and how many records no indexer had committed when the comparison began.
  */
-export async function verifyDocuments(verification: Verification, differences: Differences) {
-  const { report, rest } = verification
-  const topics = await CommittedTopics.note(verification)
+export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport) {
+  const { report, rest } = context
+  const topics = await CommittedTopics.note(context)
   const { number, indices } = topics.generation
   report.step(`generation ${number} is compared with the topics; digests go to a temporary file without a name`)
-  const comparison = new Comparison()
+  const comparison = new DocumentComparison()
   try {
     await topics.readCommitted(comparison)
-    await readIndices(verification, indices, comparison)
+    await readIndices(context, indices, comparison)
     await topics.readAppended('later records read', comparison)
 
     report.step('digests are compared')
@@ -51,13 +51,12 @@ export async function verifyDocuments(verification: Verification, differences: D
       // Once more, in the live system: a write that was under way is no difference. Nobody deletes documents: what a look-up by its team does
       // not find lies in the shard of another team, and stays as it was read.
       const ids = found.map(({ id }) => id)
-      for (const document of await getDocuments(verification, kind, indices[kind], ids))
-        comparison.setDocument(document)
+      for (const document of await getDocuments(context, kind, indices[kind], ids)) comparison.setDocument(document)
       await rest()
     }
     if (!isEqual) {
       await topics.readAppended('records appended meanwhile', comparison)
-      await markDeadLetters(verification, comparison)
+      await markDeadLetters(context, comparison)
       for (const { found } of comparison.differences()) {
         for (const each of found) differences.add(each)
         await rest()
@@ -72,14 +71,14 @@ export async function verifyDocuments(verification: Verification, differences: D
   }
 }
 
-async function readIndices(verification: Verification, indices: Indices, comparison: Comparison): Promise<void> {
-  const { elasticsearch, report, team, rest, signal } = verification
+async function readIndices(context: VerifyContext, indices: Indices, comparison: DocumentComparison): Promise<void> {
+  const { elasticsearch, report, team, rest, signal } = context
   for (const kind of documentKinds) {
     const index = indices[kind]
     const request = { signal, requestTimeout: requestTimeoutMs }
     const { count } = await elasticsearch.count({ index, query: ofTeam(team) }, request)
     let read = 0
-    for await (const part of scanDocuments(verification, kind, index)) {
+    for await (const part of scanDocuments(context, kind, index)) {
       for (const document of part) {
         comparison.setDocument(document)
         await rest()
@@ -91,7 +90,10 @@ async function readIndices(verification: Verification, indices: Indices, compari
 }
 
 /** A record that Elasticsearch has rejected, or whose content came too late for its revision, is a dead letter like any other. */
-async function markDeadLetters({ config, source, rest, signal }: Verification, comparison: Comparison): Promise<void> {
+async function markDeadLetters(
+  { config, source, rest, signal }: VerifyContext,
+  comparison: DocumentComparison,
+): Promise<void> {
   await source.readTopic({
     ...{ topic: config.TOPIC_DEAD_LETTERS, signal },
     onRecord: async (record) => {

@@ -3,8 +3,8 @@ import { Command, InvalidArgumentError } from 'commander'
 import { identifierRule, isIdentifier, type TeamId } from '../../src/core/model/ids.ts'
 import { jsonLine, summaryOf } from '../../src/core/process/log.ts'
 import { runEngineCommand } from '../engineCommand.ts'
-import { restsAsLong } from './verification.ts'
 import { verify } from './verify.ts'
+import { restsAsLong } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 

@@ -8,9 +8,9 @@ import {
   type RequestWindow,
 } from '../core/stores/accountKeyStore.ts'
 import { fromRedis } from '../core/stores/redis.ts'
-import { createTeamAdmission } from './admission.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
+import { createTeamLimit } from './requestsInFlight.ts'
 
 /**
  * The window of a key's rate limit begins with its first request. The script that looks the key up counts its requests in Redis
@@ -24,7 +24,7 @@ type Accepted = Extract<Lookup, { readonly freshness: unknown }>
 
 /** Lets a request pass if it has an active account key, within its key's rate limit and its team's share of concurrent requests. */
 export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
-  const admitTeam = createTeamAdmission()
+  const admitTeam = createTeamLimit()
   return async (ctx, next) => {
     const { found, freshness, window } = await lookUp(keys, ctx, nowMs(), windowSeconds * 1_000)
     ctx.state.holder = found

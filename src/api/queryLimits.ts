@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { disconnectionOf, granted, whenClosed } from './admission.ts'
 import type { RouteMiddleware } from './context.ts'
 import { unavailable } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
+import { disconnectionOf, granted, whenClosed } from './requestsInFlight.ts'
 import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024

@@ -1,14 +1,13 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
+import { type Service, type Started, serviceCommand } from '../core/process/lifecycle.ts'
 import { observeRequests, requestMetrics } from '../core/process/requestLog.ts'
-import { type Service, type Started, serviceCommand } from '../core/process/service.ts'
 import { readHolders } from '../core/stores/accountKeyStore.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { fromRedis } from '../core/stores/redis.ts'
-import { admitRequests } from './admission.ts'
 import { AnswerCache } from './answerCache.ts'
 import { authenticate, createRecheck, watchKeys } from './authenticate.ts'
 import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
@@ -19,6 +18,7 @@ import { frontPage } from './openapi/frontPage.ts'
 import { describeApi } from './openapi/openapi.ts'
 import { parameterReader } from './parameters.ts'
 import { queueQueries } from './queryLimits.ts'
+import { limitRequestsInFlight } from './requestsInFlight.ts'
 import { normalizeRequest, options, otherMethods, routes, unrouted } from './routes.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
 import { readPrimaries } from './search/readPrimaries.ts'
@@ -110,7 +110,7 @@ function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteD
   const handle = app
     .use(observeRequests<ApiState>(log, metrics, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
     .use(errors(log, metrics.rejected))
-    .use(admitRequests())
+    .use(limitRequestsInFlight())
     .use(normalizeRequest)
     .use(options)
     .use(frontPage(deps.baseUrl))

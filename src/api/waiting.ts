@@ -2,10 +2,10 @@ import { Gauge, type Registry } from 'prom-client'
 import { type EntityType, type TeamId, type TeamList, teamList } from '../core/model/ids.ts'
 import { stallMs } from '../core/process/httpServer.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
-import { whenClosed } from './admission.ts'
 import type { News, RouteContext, WaitForChange, WatchKey } from './context.ts'
 import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
+import { whenClosed } from './requestsInFlight.ts'
 
 /** How long a request rests after a change that was none for it; doubles each time. */
 const firstRestMs = 100

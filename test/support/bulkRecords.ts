@@ -1,6 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
+import type { DocumentWrite } from '../../indexer/convertRecord.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../src/core/stores/renderDocuments.ts'
 
 /** The list and the detail document of a form whose record has this text. */
 export const documentsOf = (entity: string, version: number, source = '{"a":1}'): DocumentWrite[] =>

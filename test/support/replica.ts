@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import {
   deletedRevision,
@@ -22,7 +23,6 @@ import {
 } from '../../src/core/stores/indices.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/renderDocuments.ts'
 import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'

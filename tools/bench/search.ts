@@ -1,7 +1,7 @@
+import { formWrites } from '../../indexer/convertRecord.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { readFormRecord } from '../../src/core/model/record.ts'
 import { aliasOf } from '../../src/core/stores/indices.ts'
-import { formWrites } from '../../src/core/stores/renderDocuments.ts'
 import { type Comparison, type Rounds, runRounds, together } from './comparison.ts'
 import { number } from './page.ts'
 import { createServedKey, startReplica } from './replica.ts'

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { configOrExit } from '../../src/core/process/service.ts'
+import { configOrExit } from '../../src/core/process/lifecycle.ts'
 import { isValidKey } from './api.ts'
 import { createAccountKey, keptAccountKeys } from './demoKeys.ts'
 import { fill, withKafka } from './fill.ts'

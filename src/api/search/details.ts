@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
 import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
-import { isTombstone, largeBytes } from '../../core/stores/renderDocuments.ts'
-import { keysOnly, largeOf, newestFirst } from './clauses.ts'
-import { keysIn, parse, searchTeam } from './hits.ts'
-import { hasLarge, type ListAt } from './indexReader.ts'
-import { askShard, ElasticsearchUnavailable, overloads, type RunQuery, type SearchedList } from './searchClient.ts'
+import { isTombstone } from '../../core/stores/documentFormat.ts'
+import { parse } from './hits.ts'
+import { askShard, ElasticsearchUnavailable, overloads, type SearchedList } from './searchClient.ts'
 
 const detailKinds = { forms: 'form-details', submissions: 'submission-details' } as const
 
@@ -76,26 +74,4 @@ function readDocument(document: Buffer, kind: string, name: DocumentId | undefin
   if (!data.found || sourceAt === -1) return 'missing'
   const source = document.subarray(sourceAt + sourceStart.length, -1)
   return isTombstone(source) ? 'deleted' : source
-}
-
-/** At most how many bytes the detail of an entity has, whatever text its id is. */
-export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery): Promise<number> {
-  if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
-  const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
-  return bytes ?? largeBytes
-}
-
-/** At most how many bytes each of these details has now; undefined for one that is not large. */
-export async function weighDetails(
-  list: SearchedList,
-  ids: readonly EntityId[],
-  signal: AbortSignal,
-): Promise<readonly (number | undefined)[]> {
-  const named = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
-  // Where the team has no large detail, Elasticsearch looks no id up.
-  const query = { bool: { filter: [largeOf(list.teamId, 'detail'), named] } }
-  const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
-  const keys = keysIn(await searchTeam(list, body, signal), 'detail')
-  const large = new Map(keys.map(({ id, bytes }) => [id, bytes]))
-  return ids.map((id) => large.get(id))
 }

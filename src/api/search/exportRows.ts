@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EntityId } from '../../core/model/ids.ts'
-import { largeBytes } from '../../core/stores/renderDocuments.ts'
 import { type Clause, deletedOfTeam, type Filters, largeOf, ofTeam } from './clauses.ts'
-import { type Detail, readDetails, weighDetails } from './details.ts'
+import { type Detail, readDetails } from './details.ts'
 import { walkRows } from './findRows.ts'
-import { mostBytesOf, type RowKey, totalOf } from './hits.ts'
+import { type RowKey, totalOf } from './hits.ts'
 import { hasAny } from './indexReader.ts'
+import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
 import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 import { findPageKeys, firstFound, type PageRequest, type RowsFound } from './searchPage.ts'
@@ -39,7 +39,6 @@ const maxKeys = 5_000
 /** Fewer, because the snapshot is not searched while the details of these keys are read. */
 const maxDetailKeys = 1_000
 
-type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
@@ -129,45 +128,8 @@ function allOf<Found>(count: number, found: readonly Found[]): readonly Found[] 
   throw new ElasticsearchUnavailable('partial', `${found.length} rows were found of ${count}`)
 }
 
-type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
-
 const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQuery): Rows =>
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
-
-/** The size that a part is meant to have, and that it may have if all of its rows are as large as they may be. */
-const [partBytes, mostPartBytes] = [512 * 1024, 4 * 1024 * 1024]
-const firstRows = 100
-/** So many rows that are not large have at most `mostPartBytes` together. */
-const maxRows = mostPartBytes / largeBytes
-
-/**
- * Reads what belongs to these keys in parts of about `partBytes`: a large row has the bytes that its key tells, others are expected to be
- * like those before. A row that is larger than a part is a part. `bytes`: the most that a part has.
- */
-export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
-  pages: Pages<Key>,
-  read: (part: readonly Key[], bytes: number) => Promise<readonly Buffer[]>,
-): Rows {
-  let expected = Math.floor(partBytes / firstRows)
-  for await (const keys of pages)
-    for (let at = 0, part: readonly Key[]; at < keys.length; at += part.length) {
-      part = nextPart(keys.slice(at, at + maxRows), expected)
-      const rows = await read(part, mostBytesOf(part))
-      const small = rows.filter(({ length }) => length <= largeBytes)
-      if (small.length > 0) expected = Math.max(1, small.reduce((sum, { length }) => sum + length, 0) / small.length)
-      if (rows.length > 0) yield rows
-    }
-}
-
-function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expectedBytes: number): readonly Key[] {
-  let [expected, most] = [0, 0]
-  const end = keys.findIndex(({ bytes }, at) => {
-    expected += bytes ?? expectedBytes
-    most += bytes ?? largeBytes
-    return at > 0 && (expected > partBytes || most > mostPartBytes)
-  })
-  return end === -1 ? keys : keys.slice(0, end)
-}
 
 /**
  * The details of entities in the order of their keys, in parts, at least as new as the snapshot of the keys. An entity that was deleted after

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
-import { type EntityPart, idInPosition, largeBytes, summaryDelimiter } from '../../core/stores/renderDocuments.ts'
+import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/stores/documentFormat.ts'
 import { bytesOf } from './clauses.ts'
 import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
 
@@ -81,10 +81,6 @@ export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: Search
 
 /** Where a row stands in its list, and at most how many bytes it has if it is large. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
-
-/** At most how many bytes rows have together. */
-export const mostBytesOf = (keys: readonly Pick<RowKey, 'bytes'>[]): number =>
-  keys.reduce((sum, { bytes = largeBytes }) => sum + bytes, 0)
 
 /** The keys of the rows that a search by `newestFirst` finds. Of a row that is not large, no size is stored. */
 export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKey[] =>

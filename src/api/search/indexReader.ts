@@ -2,11 +2,10 @@ import { LRUCache } from 'lru-cache'
 import { type TeamList, teamList } from '../../core/model/ids.ts'
 import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
-import type { EntityPart } from '../../core/stores/renderDocuments.ts'
-import { anyAtAll, type Clause, countOnly, largeOf } from './clauses.ts'
+import { anyAtAll, type Clause, countOnly } from './clauses.ts'
 import { readAnswer, searchTeam, totalOf } from './hits.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
-import { ElasticsearchUnavailable, type RunQuery, type SearchClient, type SearchedList } from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from './searchClient.ts'
 
 /** Reads the indices. Holds what is remembered between requests. */
 export type IndexReader = ReturnType<typeof createIndexReader>
@@ -68,17 +67,6 @@ function keepSnapshots() {
     const own = await openListSnapshot(list, lifeMs)
     return await read(own).finally(() => own.close())
   }
-}
-
-/** Whether this part of any row is large. Asked once for each version of the list: until that is replaced, rows become large by one refresh only. */
-export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
-  const { type, teamId, version, largeParts } = list
-  const name = `${teamList(type, teamId)} ${part}`
-  const known = largeParts.get(name)
-  if (version !== null && known?.version === version) return known.hasLarge
-  const found = await runQuery((signal) => hasAny(list, largeOf(teamId, part), signal))
-  if (version !== null) largeParts.set(name, { version, hasLarge: found })
-  return found
 }
 
 /** Whether a search of a list finds anything. */

@@ -1,7 +1,8 @@
 import { type Clause, countOnly, type Filters, newestFirst, ofTeam } from './clauses.ts'
 import { findPage } from './findRows.ts'
-import { mostBytesOf, type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
+import { type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
+import { mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
 

@@ -3,7 +3,7 @@ import { ReplyError } from 'ioredis'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { KafkaSink } from '../kafka/sink.ts'
 import type { KafkaSource } from '../kafka/source.ts'
-import type { Service } from '../process/service.ts'
+import type { Service } from '../process/lifecycle.ts'
 import { AccountKeyStore } from './accountKeyStore.ts'
 import type { OnCommand, RedisConnection } from './redis.ts'
 

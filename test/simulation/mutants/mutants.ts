@@ -190,7 +190,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'tombstone-with-an-ordinary-version': {
     themes: ['crashes'],
-    file: 'src/core/stores/renderDocuments.ts',
+    file: 'indexer/convertRecord.ts',
     from: 'write(kind, change, deletedRevision, source)',
     to: 'write(kind, change, 10 as Revision, source)',
   },
@@ -228,7 +228,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'forgotten-deletion-not-noticed': {
     themes: ['forgotten-deletions'],
-    file: 'indexer/coverage.ts',
+    file: 'indexer/deletionCoverage.ts',
     from: 'if (end.askedAtMs - this.#coveredAtMs > this.#keptMs()) this.#coveredAtMs = notCovered',
     to: '',
   },

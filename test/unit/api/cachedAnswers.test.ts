@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client'
-import { AnswerCache } from '../../../src/api/answerCache.ts'
+import { AnswerCache, cachedOrMade } from '../../../src/api/answerCache.ts'
 import type { RouteContext } from '../../../src/api/context.ts'
-import { keptOrMade } from '../../../src/api/respond.ts'
 import { ElasticsearchUnavailable, InvalidSearch } from '../../../src/api/search/searchClient.ts'
 
 const etag = 'W/"version"'
@@ -9,8 +8,8 @@ const ctx = { get: () => '', res: {}, state: { holder: { teamId: 'a' } } } as un
 
 test('a cached answer stands in for an Elasticsearch that is away, not for a bug', async () => {
   const answers = new AnswerCache(1_000_000, new Registry())
-  const ask = (isSettled: boolean, make: Parameters<typeof keptOrMade>[3]) =>
-    keptOrMade(ctx, answers, { etag, isSettled }, make)
+  const ask = (isSettled: boolean, make: Parameters<typeof cachedOrMade>[3]) =>
+    cachedOrMade(ctx, answers, { etag, isSettled }, make)
   const kept = await ask(true, async () => ({ body: Buffer.from('kept') }))
   expect(await ask(false, () => Promise.reject(new ElasticsearchUnavailable('deadline', 'slow')))).toEqual(kept)
   for (const bug of [new InvalidSearch('400 x', 'x'), new TypeError('undefined is not a function')])

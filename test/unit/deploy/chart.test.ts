@@ -57,7 +57,7 @@ test('it names variables, metrics, paths and ports that are there', () => {
   expect(new Set([...texts.matchAll(/containerPort: (\d+)/g)].map(([, port]) => port))).toEqual(
     new Set(ports?.split(' ')),
   )
-  const served = ['src/core/process/service.ts', 'indexer/indexer.ts', 'indexer/status/statusPage.ts']
+  const served = ['src/core/process/lifecycle.ts', 'indexer/indexer.ts', 'indexer/status/statusPage.ts']
     .map(textOf)
     .join()
   const paths = [...texts.matchAll(/\/(?:livez|readyz|metrics|status)\b/g)].map(([path]) => path)

@@ -1,10 +1,94 @@
-import { convertRecord } from '../../../indexer/convertRecord.ts'
+import {
+  convertRecord,
+  type DocumentWrite,
+  formWrites,
+  submissionWrites,
+  withNamesOnce,
+} from '../../../indexer/convertRecord.ts'
 import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
-import type { Offset } from '../../../src/core/model/ids.ts'
-import { formEntity } from '../../support/entities.ts'
+import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
+import type { Instant } from '../../../src/core/model/instant.ts'
+import { readFormRecord } from '../../../src/core/model/record.ts'
+import { summaryDelimiter } from '../../../src/core/stores/documentFormat.ts'
+import { formEntity, submissionEntity } from '../../support/entities.ts'
+import { formRecord, submissionRecord } from '../../support/replicaRecords.ts'
+
+const team = 'acme' as TeamId
+const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
+
+const writesOfSubmission = (changes: object, changedAt = appendedAt): DocumentWrite[] =>
+  submissionWrites(submissionRecord(team, 's1', 7, { ...changes }), changedAt)
+const form = formEntity({ id: 'f1' })
+const submission = submissionEntity({ id: 's1' })
+const sourceOf = (write: DocumentWrite | undefined) => JSON.parse(write?.source.toString() ?? 'null')
+
+test('a list document carries what lists are searched and sorted by, beside the summary as it is served', () => {
+  const { summary, digest, ...keys } = sourceOf(writesOfSubmission({})[0])
+  expect(digest).toMatch(/^[\w-]{16}$/)
+  expect(keys).toEqual({
+    teamId: 'acme',
+    position: '2026-04-01T12:00:00.000Z|s1',
+    createdAt: '2026-04-01T12:00:00.000Z',
+    changedAt: appendedAt,
+    formId: 'form-1',
+    status: 'completed',
+  })
+  expect(summary).toMatchObject({ id: 's1', result: submission['result'] })
+})
+
+test('whatever is sent, a document holds no line break, which would end it within a bulk request, and two marks at most', () => {
+  const sent = { ...form, title: 'Line\none\r\ttwo', localization: { a: ['\t', { b: 1 }] } }
+  for (const indent of [2, '\t', '\r\n\t']) {
+    const value = Buffer.from(JSON.stringify({ revision: 1, form: sent }, null, indent))
+    const read = readFormRecord(Buffer.from('acme/f1'), value)
+    if (!read.ok) throw new Error(JSON.stringify(read.problem))
+    const [list, detail] = formWrites(read.value, appendedAt).map(({ source }) => source.toString())
+    expect(list).not.toMatch(/[\r\n]/)
+    expect(detail).not.toMatch(/[\r\n\t]/)
+    const [before, summary, after, ...more] = (list ?? '').split(summaryDelimiter)
+    expect(JSON.parse(summary ?? '')).toMatchObject({ title: sent.title, localization: sent.localization })
+    expect([JSON.parse(`${before}null${after}`).summary, more]).toEqual([null, []])
+  }
+})
+
+test('a row counts as large by all that a search returns of it, what a long title is found by included', () => {
+  const titled = (words: number) =>
+    formWrites(
+      formRecord(team, 'f1', 7, { title: Array.from({ length: words }, (_, at) => `word${at}`).join(' ') }),
+      appendedAt,
+    )[0]
+  const large = titled(600)
+  expect(large?.source.length).toBeGreaterThan(16 * 1024)
+  const { large: told } = sourceOf(large)
+  expect(told.summaryOf).toBe('acme')
+  expect(Math.abs(Number(told.summaryBytes) - (large?.source.length ?? 0))).toBeLessThan(400)
+  expect(sourceOf(titled(20)).large).toBeUndefined()
+})
+
+test('with every name once, a list document is still marked', () => {
+  const [list] = writesOfSubmission({})
+  if (list === undefined) throw new Error('no list document')
+  const doubled = {
+    ...list,
+    source: Buffer.from(list.source.toString().replace('"customData":', '"customData":1,"customData":')),
+  }
+  expect(withNamesOnce(doubled)).toEqual(list)
+})
+
+test('the digest of a list document tells apart what two records say, whenever they were appended', () => {
+  const digestOf = (changes: object, changedAt?: Instant): string =>
+    sourceOf(writesOfSubmission(changes, changedAt)[0])['digest']
+  const first = digestOf({})
+  expect(digestOf({}, '2026-06-01T00:00:00.000Z' as Instant)).toBe(first)
+  expect(digestOf({ secret: 'is not served' })).toBe(first)
+  expect(digestOf({ data: { q1: 'served in both documents' } })).not.toBe(first)
+  expect(digestOf({ reportResult: { status: 'completed', outcome: { code: 'served in the detail only' } } })).not.toBe(
+    first,
+  )
+  expect(digestOf({ result: { status: 'completed', score: 0.25 } })).not.toBe(first)
+})
 
 const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's' }
-const changedAtMs = Date.parse('2026-05-01T00:00:00.000Z')
 const recordOf = (topic: string, key: string, value: unknown): SourceRecord => ({
   topic,
   partition: 0,
@@ -19,6 +103,6 @@ test.each([
   ['s', 'submission'],
   ['k', 'key'],
 ])('a record is judged by the topic it came from: %s', (topic, path) => {
-  const form = recordOf(topic, 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) })
-  expect(convertRecord(form, changedAtMs, topics)).toMatchObject({ kind: 'rejected', problem: { path } })
+  const record = recordOf(topic, 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) })
+  expect(convertRecord(record, Date.parse(appendedAt), topics)).toMatchObject({ kind: 'rejected', problem: { path } })
 })

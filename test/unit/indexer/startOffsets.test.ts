@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { notCovered } from '../../../indexer/coverage.ts'
+import { notCovered } from '../../../indexer/deletionCoverage.ts'
 import {
   type CommittedOffset,
   commitMetadata,

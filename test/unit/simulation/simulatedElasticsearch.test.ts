@@ -1,10 +1,10 @@
 import { encodeBulk, sendBulk } from '../../../indexer/bulk/bulkApi.ts'
+import { submissionWrites } from '../../../indexer/convertRecord.ts'
 import { type Generation, Generations } from '../../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../../indexer/refreshEveryCopy.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
 import { aliasOf } from '../../../src/core/stores/indices.ts'
-import { submissionWrites } from '../../../src/core/stores/renderDocuments.ts'
 import {
   type Clients,
   SimulatedElasticsearch,

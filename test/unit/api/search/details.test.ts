@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { withoutParts } from '../../../../src/api/forms.ts'
-import { type Detail, readDetail, readDetails, weighDetail } from '../../../../src/api/search/details.ts'
-import { hasLarge } from '../../../../src/api/search/indexReader.ts'
+import { type Detail, readDetail, readDetails } from '../../../../src/api/search/details.ts'
+import { hasLarge, weighDetail } from '../../../../src/api/search/largeRows.ts'
 import type { RunQuery, SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import type { EntityId, EntityType } from '../../../../src/core/model/ids.ts'
+import { largeBytes } from '../../../../src/core/stores/documentFormat.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
-import { largeBytes } from '../../../../src/core/stores/renderDocuments.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()

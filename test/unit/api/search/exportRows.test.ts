@@ -1,8 +1,9 @@
 import fc from 'fast-check'
-import { readParts, readWholeEntities, type WalkedSnapshot, walkList } from '../../../../src/api/search/exportRows.ts'
+import { readWholeEntities, type WalkedSnapshot, walkList } from '../../../../src/api/search/exportRows.ts'
 import type { RowKey } from '../../../../src/api/search/hits.ts'
+import { readParts } from '../../../../src/api/search/largeRows.ts'
 import type { EntityId } from '../../../../src/core/model/ids.ts'
-import { largeBytes } from '../../../../src/core/stores/renderDocuments.ts'
+import { largeBytes } from '../../../../src/core/stores/documentFormat.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 import { countsOf, finds, newestFirst, positionOf, type Row } from '../../../support/rows.ts'
 

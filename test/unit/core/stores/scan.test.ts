@@ -1,12 +1,12 @@
 import type { Client } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
+import { submissionWrites } from '../../../../indexer/convertRecord.ts'
 import { Generations } from '../../../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../../../indexer/refreshEveryCopy.ts'
 import type { DocumentId, TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
 import type { PhysicalIndex } from '../../../../src/core/stores/indices.ts'
 import { nextSize, scan } from '../../../../src/core/stores/readDocuments.ts'
-import { submissionWrites } from '../../../../src/core/stores/renderDocuments.ts'
 import { closeClients, connectSimulated } from '../../../support/elasticsearchPair.ts'
 import { submissionRecord } from '../../../support/replicaRecords.ts'
 

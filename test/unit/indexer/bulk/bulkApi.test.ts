@@ -1,9 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
 import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkFailure.ts'
+import type { DocumentWrite } from '../../../../indexer/convertRecord.ts'
 import { deletedRevision } from '../../../../src/core/model/ids.ts'
 import { documentKinds, physicalName } from '../../../../src/core/stores/indices.ts'
-import type { DocumentWrite } from '../../../../src/core/stores/renderDocuments.ts'
 import { documentsOf } from '../../../support/bulkRecords.ts'
 
 const [list, detail] = documentsOf('a', 3, '{"x":"1.50 €"}')

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
-import type { DocumentWrite } from '../../../../src/core/stores/renderDocuments.ts'
+import type { DocumentWrite } from '../../../../indexer/convertRecord.ts'
 import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
 
 const kinds = ['forms', 'form-details'] as const

@@ -1,7 +1,7 @@
+import type { DocumentWrite } from '../../../../indexer/convertRecord.ts'
 import { convertRecord } from '../../../../indexer/convertRecord.ts'
 import { contentOf } from '../../../../indexer/verify/storedDocuments.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../../../src/core/stores/renderDocuments.ts'
 import { opaque, submissionEntity } from '../../../support/entities.ts'
 
 const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's', TOPIC_ACCOUNT_KEYS: 'k' }

@@ -4,9 +4,9 @@ import { deadLetterHeaders } from '../../../../indexer/deadLetters/deadLetters.t
 import { type Generation, Generations } from '../../../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../../../indexer/refreshEveryCopy.ts'
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
-import { Differences } from '../../../../indexer/verify/differences.ts'
-import type { Verification } from '../../../../indexer/verify/verification.ts'
+import { DifferenceReport } from '../../../../indexer/verify/differenceReport.ts'
 import { verifyDocuments } from '../../../../indexer/verify/verify.ts'
+import type { VerifyContext } from '../../../../indexer/verify/verifyContext.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
@@ -117,9 +117,9 @@ const source = {
 
 /** Each difference as its kind, team, id and kind of documents, and how much was compared. */
 async function verified(team?: string) {
-  const differences = new Differences()
+  const differences = new DifferenceReport()
   let pending: (() => Promise<void>) | undefined
-  const verification = {
+  const context = {
     ...{ config, source, elasticsearch: clients.elasticsearch, raw: clients.bytes, team, signal },
     report: {
       step: (text: string) => {
@@ -133,7 +133,7 @@ async function verified(team?: string) {
       await act?.()
     },
   }
-  const compared = await verifyDocuments(verification as unknown as Verification, differences)
+  const compared = await verifyDocuments(context as unknown as VerifyContext, differences)
   return { found: differences.report().lines.map((line) => line.split(' ').slice(0, 4).join(' ')), compared }
 }
 

@@ -1,11 +1,11 @@
-import { type DifferenceKind, Differences } from '../../../../indexer/verify/differences.ts'
+import { type DifferenceKind, DifferenceReport } from '../../../../indexer/verify/differenceReport.ts'
 import type { DocumentId } from '../../../../src/core/model/ids.ts'
 
 const differenceOf = (kind: DifferenceKind, id: string) =>
   ({ kind, id: `acme/${id}` as DocumentId, where: 'forms', detail: 'revision 3 in the topic' }) as const
 
 test('differences are named one a line, the most serious kind first, up to 1,000 of a kind; all are counted', () => {
-  const differences = new Differences()
+  const differences = new DifferenceReport()
   expect(differences.report()).toEqual({
     ...{ isEqual: true, lines: [], summary: 'equal', noted: '', counts: {}, differences: [] },
   })

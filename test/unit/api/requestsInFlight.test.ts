@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { createTeamAdmission } from '../../../src/api/admission.ts'
+import { createTeamLimit } from '../../../src/api/requestsInFlight.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import { HttpError } from '../../../src/core/process/httpError.ts'
 
@@ -10,7 +10,7 @@ type Request = { readonly isAdmitted: boolean; close(): void }
 
 /** Starts requests of teams. */
 function admission(): (teamId: string, isClosed?: boolean) => Request {
-  const admit = createTeamAdmission()
+  const admit = createTeamLimit()
   return (teamId, isClosed = false) => {
     const response = Object.assign(new EventEmitter(), { closed: isClosed })
     const close = () => {

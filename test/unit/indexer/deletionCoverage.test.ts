@@ -1,22 +1,22 @@
-import { Coverage } from '../../../indexer/coverage.ts'
+import { DeletionCoverage } from '../../../indexer/deletionCoverage.ts'
 
 const keptMs = 1_000
 const end = (offset: number, askedAtMs: number) => ({ offset: BigInt(offset), askedAtMs })
 
 test('a partition that is read to its end is covered up to then, however long nothing comes', () => {
-  const coverage = new Coverage(500, () => keptMs)
+  const coverage = new DeletionCoverage(500, () => keptMs)
   for (const askedAtMs of [1_000, 1_900, 2_800]) coverage.note(7n, end(7, askedAtMs))
   expect([coverage.coveredAtMs, coverage.mayHaveMissed]).toEqual([2_800, false])
 })
 
 test('under a steady flow, whose end is never reached, an end of some time ago is', () => {
-  const coverage = new Coverage(0.5, () => keptMs)
+  const coverage = new DeletionCoverage(0.5, () => keptMs)
   for (let at = 1; at < 50; at++) coverage.note(BigInt(at - 1), end(at, at * 500))
   expect([coverage.coveredAtMs, coverage.mayHaveMissed]).toEqual([24_000, false])
 })
 
 test('what is read later than deletions are kept may lack one, for good, also once it is read to the end', () => {
-  const coverage = new Coverage(500, () => keptMs)
+  const coverage = new DeletionCoverage(500, () => keptMs)
   coverage.note(3n, end(7, 1_600))
   expect([coverage.coveredAtMs, coverage.mayHaveMissed]).toEqual([0, true])
   coverage.note(7n, end(7, 1_700))
@@ -24,13 +24,13 @@ test('what is read later than deletions are kept may lack one, for good, also on
 })
 
 test('a partition that is stuck for longer than deletions are kept may lack one', () => {
-  const coverage = new Coverage(500, () => keptMs)
+  const coverage = new DeletionCoverage(500, () => keptMs)
   for (const askedAtMs of [600, 1_000, 1_501]) coverage.note(3n, end(7, askedAtMs))
   expect(coverage.mayHaveMissed).toBe(true)
 })
 
 test('a topic that also deletes by time promises nothing', () => {
-  const coverage = new Coverage(1_000, () => Number.MIN_SAFE_INTEGER)
+  const coverage = new DeletionCoverage(1_000, () => Number.MIN_SAFE_INTEGER)
   coverage.note(7n, end(7, 1_000))
   expect(coverage.mayHaveMissed).toBe(true)
 })

@@ -3,7 +3,7 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import type { CommandTools } from '../engineCommand.ts'
 
 /** What every step of a verification works with. */
-export type Verification = CommandTools & {
+export type VerifyContext = CommandTools & {
   /** Compares only what belongs to this team. */
   readonly team: TeamId | undefined
   /** Awaited after every small piece of work: leaves readers and writers at least half of every engine. */

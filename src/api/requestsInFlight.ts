@@ -38,7 +38,7 @@ export function disconnectionOf(response: ServerResponse): AbortSignal {
 }
 
 /** Refuses requests while too many are in progress. */
-export function admitRequests(): ApiMiddleware {
+export function limitRequestsInFlight(): ApiMiddleware {
   let inProgress = 0
   return (ctx, next) => {
     if (inProgress >= maxRequests) throw unavailable('capacity', new Error('too many requests'))
@@ -49,7 +49,7 @@ export function admitRequests(): ApiMiddleware {
 }
 
 /** Refuses a team's request while too many of the team are in progress, so that one team leaves capacity for the others. */
-export function createTeamAdmission() {
+export function createTeamLimit() {
   const queue = new FairQueue(maxAuthenticated)
   return (response: ServerResponse, teamId: TeamId): void => {
     const permit = queue.acquireNow(teamId)

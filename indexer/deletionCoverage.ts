@@ -8,7 +8,7 @@ export const notCovered = 0
  * The time before which everything that was appended to a partition has been read into the indices. A topic keeps a deletion for a certain
  * time only: Kafka may have forgotten one that is to be read later, and the indices go on serving what was deleted.
  */
-export class Coverage {
+export class DeletionCoverage {
   #coveredAtMs: number
   readonly #keptMs: () => number
   /** Once this end is read, everything that was appended before its `askedAtMs` is read. */

@@ -26,7 +26,7 @@ export type Difference = {
 }
 
 /** Counts differences of every kind, and names the first ones of each. */
-export class Differences {
+export class DifferenceReport {
   readonly #found = new Map<DifferenceKind, { count: number; readonly named: Difference[] }>()
 
   add(difference: Difference): void {

@@ -8,7 +8,7 @@ import {
 } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { type DocumentKind, documentKinds, entityTypeOf, isList } from '../../src/core/stores/indices.ts'
-import type { Difference, Problem } from './differences.ts'
+import type { Difference, Problem } from './differenceReport.ts'
 
 /** What a record demands of the documents of its entity. */
 export type ComparedRecord = {
@@ -120,7 +120,7 @@ type Row = {
 }
 
 /** Digests of all records and all documents, on disk, and what differs between them. */
-export class Comparison {
+export class DocumentComparison {
   readonly #database = openDatabase()
   readonly #addRecord = this.#database.prepare(
     `INSERT OR REPLACE INTO records (type, id, partition, offset, version, changedAtLeastMs, isCommitted, list, detail)

@@ -1,10 +1,10 @@
 import {
   type ComparedDocument,
   type ComparedRecord,
-  Comparison,
+  DocumentComparison,
   deadLetterVersion,
-} from '../../../../indexer/verify/comparison.ts'
-import type { DifferenceKind } from '../../../../indexer/verify/differences.ts'
+} from '../../../../indexer/verify/compareDocuments.ts'
+import type { DifferenceKind } from '../../../../indexer/verify/differenceReport.ts'
 import { type DocumentId, deletedRevision, type Offset, type Revision } from '../../../../src/core/model/ids.ts'
 
 const id = 'acme/s1' as DocumentId
@@ -30,9 +30,9 @@ const list = (version: number, { text = `v${version}`, changedAtMs = 1_000 }: Ch
   isTombstone: Number(version === deletion),
 })
 
-let comparison: Comparison
+let comparison: DocumentComparison
 beforeEach(() => {
-  comparison = new Comparison()
+  comparison = new DocumentComparison()
 })
 afterEach(() => comparison.close())
 
@@ -42,7 +42,7 @@ const problems = (): string[] => differences().map(({ where, kind }) => `${where
 
 /** What is wrong with a list document whose entity has these records, in the order of their offsets. */
 function problemOf(document: ComparedDocument | undefined, ...records: ComparedRecord[]): DifferenceKind | undefined {
-  const only = new Comparison()
+  const only = new DocumentComparison()
   try {
     if (document !== undefined) only.setDocument(document)
     for (const each of records) only.addRecord(each)
