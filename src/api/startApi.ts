@@ -38,7 +38,7 @@ export async function startApi(
   const { config, log, release } = service
   const { listener, checks, close } = openApi(service, nowMs, elapsedMs)
   const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, answerClientError(log))
-  release('server', () => stopServing(server))
+  release('server', () => stopServing(server, config.DRAIN_MS))
   release('waiting requests', async () => close())
   log.info({ port: portOf(server) }, 'listening')
   return { port: portOf(server), checks }

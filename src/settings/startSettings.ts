@@ -36,7 +36,7 @@ export async function startSettings(
     { port: config.PORT ?? defaultPort, host: config.HOST },
     answerClientError(log),
   )
-  release('server', () => stopServing(server))
+  release('server', () => stopServing(server, config.DRAIN_MS))
   const port = portOf(server)
   // The origin needs the port, which the system may have chosen only now.
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`

@@ -1,7 +1,7 @@
-import { request, type Server } from 'node:http'
+import { request } from 'node:http'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { serveAdmin } from '../../src/core/process/adminServer.ts'
-import { portOf, stopServing } from '../../src/core/process/httpServer.ts'
+import { portOf, type ResettingServer, stopServing } from '../../src/core/process/httpServer.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { recordHeaderReads } from '../support/headerReads.ts'
 import { prepareSettings, startTestSettings, type TestSettings, type Visitor } from '../support/settings.ts'
@@ -50,7 +50,7 @@ const api = useApi({
 })
 let settings: TestSettings
 let owner: Visitor
-let admin: Server
+let admin: ResettingServer
 beforeAll(async () => {
   settings = await startTestSettings(await prepareSettings())
   owner = await settings.signIn()

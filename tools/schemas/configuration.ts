@@ -41,6 +41,11 @@ const variables: Readonly<Record<keyof Config, Variable>> = {
     meaning:
       'host names, comma-separated, that the admin port accepts besides `localhost` and `ADMIN_HOST`, such as that of a Prometheus target; IP addresses are always accepted',
   },
+  DRAIN_MS: {
+    of: 'A I S',
+    meaning:
+      'how long a process goes on after SIGTERM while `/readyz` says no, so that no load balancer sends it another request; a second signal ends it at once',
+  },
   LOG_LEVEL: {
     of: 'A I S',
     meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`: JSON lines on stderr',

@@ -1,7 +1,7 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIP } from 'node:net'
 import { type Refuse, refusal, statusOf } from './clientErrors.ts'
-import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
+import { hostnameOf, type ListenAddress, type ResettingServer, serve } from './httpServer.ts'
 
 export type AdminAnswer = {
   readonly status: number
@@ -22,7 +22,10 @@ type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHos
  * Serves `pages`, which may grow between requests. Rejects when it cannot listen on the address. The admin port has no
  * authentication; the check of `Host` keeps a page in an operator's browser from reading it by DNS rebinding.
  */
-export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages): Promise<Server> {
+export async function serveAdmin(
+  { host, port, allowedHosts }: AdminAddress,
+  pages: AdminPages,
+): Promise<ResettingServer> {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
   const pageFor = ({ url = '', method, headers }: IncomingMessage): Promise<AdminAnswer> => {
     const hostname = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')

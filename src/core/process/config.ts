@@ -30,6 +30,7 @@ const environmentSchema = z.object({
   ADMIN_PORT: values.setting(values.port.optional()),
   ADMIN_HOST: values.setting(values.host.default('127.0.0.1')),
   ADMIN_ALLOWED_HOSTS: values.hostNames,
+  DRAIN_MS: values.setting(values.integer(0, 600_000).default(0)),
   LOG_LEVEL: values.setting(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
   ELASTICSEARCH_URL: values.elasticsearchUrls,
   ELASTICSEARCH_USERNAME: values.optionalText,

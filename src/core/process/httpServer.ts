@@ -2,9 +2,11 @@ import { once } from 'node:events'
 import { type IncomingMessage, type RequestListener, Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Refuse, reasonOf, render } from './clientErrors.ts'
 
 const stopDeadlineMs = 6_000
+const maxLingerMs = 1_000
 /** A client that neither sends nor reads for so long during a request is disconnected. */
 export const stallMs = 60_000
 /** Longer than load balancers keep their idle connections, so that none is closed under a request. */
@@ -21,7 +23,11 @@ const maxHostBytes = 260
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
 /** Serves `listener`. Rejects when it cannot listen on the address. `refuse` answers client errors, which never become requests. */
-export async function serve(listener: RequestListener, address: ListenAddress, refuse: Refuse): Promise<Server> {
+export async function serve(
+  listener: RequestListener,
+  address: ListenAddress,
+  refuse: Refuse,
+): Promise<ResettingServer> {
   const last = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request
@@ -89,9 +95,15 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
 /** The port on which a server listens. */
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
-/** Stops accepting connections, lets running requests finish, and cuts off those that take longer than six seconds. */
-export async function stopServing(server: Server): Promise<void> {
+/**
+ * Ends every connection with its next answer; of a process that drains, idle ones a second later. Then stops accepting connections, lets
+ * running requests finish, and cuts off those that take longer than six seconds in all.
+ */
+export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
+  server.endKeepAlive()
+  // A client may be sending a request on an idle connection: it would have to guess whether that was served.
+  await sleep(Math.min(drainMs, maxLingerMs))
   // A kept-alive connection stays open after its answer, and server.close() waits for it.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
   await new Promise<void>((resolve) => server.close(() => resolve()))
@@ -111,15 +123,23 @@ export function cutOff({ req }: ServerResponse): void {
 /** Node's HTTP server, but answers are cut off where Node would close their connections: at a timeout, and when it stops. */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
+  #keepsAlive = true
 
   constructor(options: ServerOptions, listener: RequestListener) {
     super(options)
     this.on('request', (_request, response) => {
       this.#unfinished.add(response)
+      if (!this.#keepsAlive) response.shouldKeepAlive = false
       response.once('close', () => this.#unfinished.delete(response))
       response.once('timeout', () => cutOff(response))
     })
     this.on('request', listener)
+  }
+
+  /** From now on an answer says `Connection: close`, unless it has begun. */
+  endKeepAlive(): void {
+    this.#keepsAlive = false
+    for (const response of this.#unfinished) response.shouldKeepAlive = false
   }
 
   override closeAllConnections(): void {

@@ -88,7 +88,7 @@ async function runService(options: ServiceOptions): Promise<void> {
   const { config, unreachable } = await checkedConfigOrExit(options.needs, options)
   const log = createLog({ name: options.name, level: config.LOG_LEVEL }, destination({ fd: 2, sync: true }))
   const lifetime = new Lifetime(log)
-  stop = () => lifetime.end()
+  stop = () => lifetime.drain(config.DRAIN_MS)
   process.on('unhandledRejection', (error) => lifetime.fail(error))
   process.on('uncaughtException', (error) => lifetime.fail(error))
   try {
@@ -107,12 +107,12 @@ async function start(
   lifetime: Lifetime,
   log: Logger,
 ): Promise<void> {
-  const { signal, release, fail, end } = lifetime
+  const { release, signal, fail, end } = lifetime
   let isStarted = false
   const health = new Health(Date.now)
   health.add({
     process: async () => {
-      if (signal.aborted) return 'is stopping'
+      if (lifetime.isStopping) return 'is stopping'
       return isStarted ? undefined : 'is starting'
     },
   })
@@ -151,6 +151,7 @@ class Lifetime {
   readonly signal = this.#stop.signal
   readonly #releasers: { readonly what: string; readonly releaser: () => Promise<unknown> }[] = []
   #exitCode = 0
+  #isDraining = false
 
   constructor(log: Logger) {
     this.#log = log
@@ -163,6 +164,17 @@ class Lifetime {
   readonly fail = (error: unknown, exitCode = 1): void => {
     this.#log.fatal({ err: error }, 'process failed')
     this.end(exitCode)
+  }
+
+  get isStopping(): boolean {
+    return this.#isDraining || this.signal.aborted
+  }
+
+  /** Says that the process is stopping, and ends it `drainMs` later; at once when called again. */
+  readonly drain = (drainMs: number): void => {
+    if (this.#isDraining) return this.end()
+    this.#isDraining = true
+    setTimeout(this.end, drainMs)
   }
 
   /** A later call changes the exit code alone, if it names one. */

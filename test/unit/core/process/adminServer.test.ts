@@ -1,10 +1,9 @@
-import type { Server } from 'node:http'
 import { serveAdmin } from '../../../../src/core/process/adminServer.ts'
-import { portOf, stopServing } from '../../../../src/core/process/httpServer.ts'
+import { portOf, type ResettingServer, stopServing } from '../../../../src/core/process/httpServer.ts'
 import { sendRaw } from '../../../support/raw.ts'
 
 const body = 'here it is'
-let server: Server
+let server: ResettingServer
 beforeAll(async () => {
   const address = { host: '127.0.0.1', port: 0, allowedHosts: ['indexer', 'Status.Example'] }
   server = await serveAdmin(address, new Map([['/status', async () => ({ status: 200, headers: {}, body })]]))

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import type { RequestListener, Server } from 'node:http'
+import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { refusal, statusOf } from '../../../../src/core/process/clientErrors.ts'
 import { portOf, ResettingServer, serve, stopServing } from '../../../../src/core/process/httpServer.ts'
 import { statusesIn } from '../../../support/raw.ts'
 
-const start = (listener: RequestListener): Promise<Server> =>
+const start = (listener: RequestListener): Promise<ResettingServer> =>
   serve(listener, { port: 0 }, (reason) => refusal(statusOf[reason], {}, reason))
 
 test('what breaks off a request is not answered in the middle of the answer to it', async () => {
@@ -35,6 +35,25 @@ test('a connection that asked for a tunnel does not keep a server from stopping'
   await stopServing(server)
   expect(client.writable).toBe(true)
   client.destroy()
+})
+
+test('a server that drains answers on kept-alive and on new connections, and ends each with its answer', async () => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const server = await start((_, response) => response.end('whole'))
+  const port = portOf(server)
+  const ask = async (): Promise<(string | undefined)[]> => {
+    const request = get({ port, agent, host: '127.0.0.1' })
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const text = (await response.toArray()).join('')
+    return [text, response.headers.connection, request.reusedSocket ? 'reused' : 'new']
+  }
+  expect(await ask()).toEqual(['whole', 'keep-alive', 'new'])
+  const stopped = stopServing(server, 60_000)
+  expect(await ask()).toEqual(['whole', 'close', 'reused'])
+  expect(await ask()).toEqual(['whole', 'close', 'new'])
+  await stopped
+  await expect(ask()).rejects.toThrow('ECONNREFUSED')
+  agent.destroy()
 })
 
 const servers: ResettingServer[] = []
