@@ -1,9 +1,5 @@
 import { LRUCache } from 'lru-cache'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { compressed, compressionFor } from './compression.ts'
-import type { RouteContext } from './context.ts'
-import { holdsVersion, type Validators } from './etag.ts'
-import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 /** A rendered answer: its body, and for a page the total of its list. */
 export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
@@ -24,7 +20,7 @@ type Making = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
 /**
  * Rendered answers by name, of at most `maxBytes` together; the least recently used ones go first. A name must tell everything that an
  * answer depends on: the team, the version of its list, the path, the parameters and the encoding. So an answer never becomes wrong:
- * a change gives the list another version, and nobody asks for the old name again.
+ * a change gives the list another version, and nobody asks for the old name again. `respond.ts` decides when one is served.
  */
 export class AnswerCache {
   readonly #kept: LRUCache<string, Answer> | undefined
@@ -89,37 +85,5 @@ export class AnswerCache {
     const found = await answer
     this.#lookups.inc({ result })
     return found
-  }
-}
-
-/**
- * The answer to a request, kept or made by `make`, compressed as the client wants. A cached answer was made from the version of the list
- * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list has another
- * version, Elasticsearch is asked, for the same reason as in `isNotModified`. If it cannot answer, nobody sees that change any more: then a
- * client that holds an answer of this version is told so, and another one is served the cached answer. A client that has just seen the change is
- * led back by that, though not below the watermark.
- */
-export async function cachedOrMade(
-  ctx: RouteContext,
-  answers: AnswerCache,
-  { etag, isSettled }: Pick<Validators, 'etag' | 'isSettled'>,
-  make: () => Promise<Rendered>,
-): Promise<Answer | 'not-modified'> {
-  const compression = compressionFor(ctx)
-  const makeAnswer = async (): Promise<Answer> => {
-    const rendered = await make()
-    return { ...rendered, ...(await compressed(rendered.body, compression)) }
-  }
-  if (etag === undefined) return await makeAnswer()
-  const name = `${ctx.state.holder.teamId} ${etag} ${compression ?? 'identity'}`
-  const isGone = (): boolean => ctx.res.closed && !ctx.res.writableFinished
-  if (isSettled) return answers.get(name) ?? (await answers.make(name, makeAnswer, isGone))
-  try {
-    return await makeAnswer()
-  } catch (error) {
-    if (!(error instanceof ElasticsearchUnavailable)) throw error
-    const kept = holdsVersion(ctx, etag) ? 'not-modified' : answers.get(name)
-    if (kept === undefined) throw error
-    return kept
   }
 }

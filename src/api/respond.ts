@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream'
-import { type Answer, type AnswerCache, cachedOrMade, type Rendered } from './answerCache.ts'
-import { compressedStream, compressionFor } from './compression.ts'
+import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
+import { compressed, compressedStream, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
 import { holdsVersion, matchesAny, type Validators } from './etag.ts'
+import { ElasticsearchUnavailable } from './search/searchClient.ts'
 import { LargePage } from './search/searchPage.ts'
 
 /** An answer that is sent part by part; of a page with the total of its list. */
@@ -70,4 +71,36 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
   const compression = compressionFor(ctx)
   const answer = await parts()
   return { ...answer, compression, ...(compression && { body: compressedStream(answer.body, compression) }) }
+}
+
+/**
+ * The answer to a request, kept or made by `make`, compressed as the client wants. A cached answer was made from the version of the list
+ * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list has another
+ * version, Elasticsearch is asked, for the same reason as in `isNotModified`. If it cannot answer, nobody sees that change any more: then a
+ * client that holds an answer of this version is told so, and another one is served the cached answer. A client that has just seen the change is
+ * led back by that, though not below the watermark.
+ */
+export async function cachedOrMade(
+  ctx: RouteContext,
+  answers: AnswerCache,
+  { etag, isSettled }: Pick<Validators, 'etag' | 'isSettled'>,
+  make: () => Promise<Rendered>,
+): Promise<Answer | 'not-modified'> {
+  const compression = compressionFor(ctx)
+  const makeAnswer = async (): Promise<Answer> => {
+    const rendered = await make()
+    return { ...rendered, ...(await compressed(rendered.body, compression)) }
+  }
+  if (etag === undefined) return await makeAnswer()
+  const name = `${ctx.state.holder.teamId} ${etag} ${compression ?? 'identity'}`
+  const isGone = (): boolean => ctx.res.closed && !ctx.res.writableFinished
+  if (isSettled) return answers.get(name) ?? (await answers.make(name, makeAnswer, isGone))
+  try {
+    return await makeAnswer()
+  } catch (error) {
+    if (!(error instanceof ElasticsearchUnavailable)) throw error
+    const kept = holdsVersion(ctx, etag) ? 'not-modified' : answers.get(name)
+    if (kept === undefined) throw error
+    return kept
+  }
 }

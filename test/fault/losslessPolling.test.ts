@@ -2,7 +2,6 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expectTruth, follow } from '../model/follower.ts'
-import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/faults.ts'
@@ -18,10 +17,8 @@ const idleMs = 700
 const aheadMs = [5_000, -3_000, 0, 8_000, 2_000]
 const timeoutMs = 240_000
 
-const pipeline = usePipeline({ forEachTest: true })
+const pipeline = usePipeline()
 const over = new AbortController()
-/** Goes on until it is stopped, also when a test fails. */
-const running: { stop(): Promise<unknown> }[] = []
 let balancer: Balancer
 let folder: string
 let clocks: Record<string, string>
@@ -31,9 +28,6 @@ beforeAll(async () => {
   const NODE_OPTIONS = `--import=${import.meta.dirname}/../support/skewedClock.ts`
   clocks = { SKEW_FILE: join(folder, 'skew.json'), NODE_OPTIONS }
   await setClocks(0)
-})
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((each) => each.stop()))
 })
 afterAll(async () => {
   over.abort()
@@ -94,50 +88,3 @@ test(
   },
   timeoutMs,
 )
-
-const team = 'steady'
-const readerCount = 4
-
-/** Ends each of them and starts another in its place, one after the other; `progress` must grow each time before the next. */
-async function roll(
-  programs: readonly Program[],
-  start: () => Promise<Program>,
-  progress: () => number,
-  lead: (programs: readonly Program[]) => void = () => undefined,
-): Promise<void> {
-  const serving = [...programs]
-  for (const at of serving.keys()) {
-    const before = progress()
-    const ended = serving[at]?.end('SIGTERM')
-    await eventually(() => progress() > before + readerCount)
-    expect(await ended).toBe(0)
-    serving[at] = await start()
-    lead(serving)
-    const after = progress()
-    await eventually(() => progress() > after + readerCount)
-  }
-}
-
-test('clients who poll through a restart of every API process and every indexer get complete and current answers only', async () => {
-  const indexers = await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
-  await pipeline.createKeys([team])
-  const apis = await Promise.all([pipeline.startApi(), pipeline.startApi()])
-  const lead = (programs: readonly Program[]): void => balancer.leadTo(programs.map(({ url }) => url))
-  lead(apis)
-  const balanced = { url: balancer.url }
-  await eventually(async () => (await pipeline.get(balanced, team, '/api/v1/records')).status === 200)
-  const steady = startSteadyWriter(pipeline, { seed: 51, perSecond: 200, team })
-  const readers = Array.from({ length: readerCount }, () => startPollingReader(pipeline, balanced, steady))
-  running.push(steady, ...readers)
-  const answers = (): number => readers.reduce((sum, reader) => sum + reader.answers(), 0)
-
-  await roll(apis, () => pipeline.startApi(), answers, lead)
-  await roll(indexers, () => pipeline.startIndexer(), answers)
-
-  await steady.stop()
-  await pipeline.produce('forms', [{ key: `${team}/last`, value: null }])
-  await pipeline.untilApplied(balanced, team)
-  const seen = answers()
-  await eventually(() => answers() > seen + readerCount)
-  expect((await Promise.all(readers.map((reader) => reader.stop()))).flat()).toEqual([])
-})

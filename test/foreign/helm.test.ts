@@ -26,7 +26,6 @@ type PodSpec = {
       readonly args: readonly string[]
       readonly env: readonly Variable[]
       readonly volumeMounts?: readonly { readonly mountPath: string }[]
-      readonly lifecycle?: { readonly preStop: { readonly sleep: { readonly seconds: number } } }
     },
   ]
   readonly volumes?: readonly { readonly name: string; readonly projected?: { readonly sources: readonly Source[] } }[]
@@ -126,7 +125,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     for (const [, pod] of podsOf(rendered.get(values))) {
       expect(pod).toMatchObject(restricted)
       expect(JSON.stringify(pod)).not.toMatch(/"(host\w+|runAs(User|Group)|privileged|add|persistentVolumeClaim)":/)
-      const drainSeconds = pod.containers[0].lifecycle?.preStop.sleep.seconds ?? 0
+      const drainSeconds = Number(environmentOf(pod)['DRAIN_MS'] ?? 0) / 1_000
       expect(pod.terminationGracePeriodSeconds ?? 30).toBeGreaterThanOrEqual(drainSeconds + 15)
     }
   })

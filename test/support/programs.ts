@@ -10,17 +10,19 @@ export type Program = Awaited<ReturnType<typeof startProgram>>
 
 const started = new Set<ChildProcess>()
 
-/** Starts a command of the project in the folder `root`. */
+/** Starts a command of the project in the folder `root`, on ports and at an address of its own unless `environment` names them. */
 export async function startProgram(
   command: CommandName,
   environment: Readonly<Record<string, string>>,
   args: readonly string[] = [],
   root = '.',
 ) {
-  const [port = 0, adminPort = 0] = await chooseDistinctPorts(2)
+  const [free = 0, freeAdmin = 0] = await chooseDistinctPorts(2)
+  const ports = { PORT: String(free), ADMIN_PORT: String(freeAdmin) }
+  const { PORT: port, ADMIN_PORT: adminPort, HOST: host = '127.0.0.1' } = { ...ports, ...environment }
   const program = ['--disable-warning=TimeoutNegativeWarning', join(root, 'bin/tidemark.ts'), command]
   const child = spawn(process.execPath, [...program, ...args], {
-    env: { ...process.env, ...environment, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    env: { ...process.env, ...ports, ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   started.add(child)
@@ -32,7 +34,7 @@ export async function startProgram(
   const adminUrl = `http://127.0.0.1:${adminPort}`
   return {
     adminUrl,
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${host}:${port}`,
     pid: child.pid ?? 0,
     /** Everything it has logged so far. */
     log: () => log,

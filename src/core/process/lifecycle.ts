@@ -172,9 +172,8 @@ class Lifetime {
 
   /** Says that the process is stopping, and ends it `drainMs` later; at once when called again. */
   readonly drain = (drainMs: number): void => {
-    if (this.#isDraining) return this.end()
+    setTimeout(this.end, this.#isDraining ? 0 : drainMs)
     this.#isDraining = true
-    setTimeout(this.end, drainMs)
   }
 
   /** A later call changes the exit code alone, if it names one. */

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
-import { AnswerCache, cachedOrMade } from '../../../src/api/answerCache.ts'
+import { AnswerCache } from '../../../src/api/answerCache.ts'
 import type { RouteContext } from '../../../src/api/context.ts'
+import { cachedOrMade } from '../../../src/api/respond.ts'
 import { ElasticsearchUnavailable, InvalidSearch } from '../../../src/api/search/searchClient.ts'
 
 const etag = 'W/"version"'

@@ -17,7 +17,7 @@ const schema = JSON.parse(inChart('values.schema.json')) as Schema & {
   readonly $defs: Readonly<Record<string, Schema>>
 }
 const variables = parse(inChart('files/variables.yaml')) as Readonly<Record<string, readonly string[]>>
-const setByChart = ['PORT', 'ADMIN_PORT', 'ELASTICSEARCH_CA_FILE', 'KAFKA_SSL_CA_FILE', 'REDIS_CA_FILE']
+const setByChart = ['PORT', 'ADMIN_PORT', 'DRAIN_MS', 'ELASTICSEARCH_CA_FILE', 'KAFKA_SSL_CA_FILE', 'REDIS_CA_FILE']
 /** The address of a pod that it listens on is not chosen. */
 const notOffered = ['HOST']
 

@@ -10,6 +10,7 @@
 {{- $_ := set $config "ADMIN_ALLOWED_HOSTS" (join "," $hosts) -}}
 {{- $_ := set $config "ADMIN_PORT" "9100" -}}
 {{- if ne .component "indexer" -}}{{- $_ := set $config "PORT" "3000" -}}{{- end -}}
+{{- with (include "tidemark.own" . | fromYaml).drainSeconds -}}{{- $_ := set $config "DRAIN_MS" (mul . 1000) -}}{{- end -}}
 {{- else -}}
 {{- $config = omit $config "ADMIN_HOST" "ADMIN_ALLOWED_HOSTS" -}}
 {{- end -}}

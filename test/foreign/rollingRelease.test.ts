@@ -1,0 +1,164 @@
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Agent, fetch } from 'undici'
+import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
+import { startPollingReader, startSteadyWriter } from '../model/live.ts'
+import { eventually } from '../support/eventually.ts'
+import type { Program } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
+
+const team = 'steady'
+const drainMs = 1_500
+/** How often everything is replaced. A release of a hundred thousand requests is ten. */
+const releases = Number(process.env['RELEASES'] ?? 1)
+const addresses = ['127.0.0.1', '127.0.0.2']
+const perSecond = { nginx: 200, resolver: 200, settings: 10 }
+
+const pipeline = usePipeline()
+
+/** Programs of one kind, each on an address that its successor takes over. */
+async function startFleet(start: (settings: Record<string, string>) => Promise<Program>, hosts: readonly string[]) {
+  const [port = 0] = await chooseDistinctPorts(1)
+  const startAt = (HOST: string): Promise<Program> => start({ HOST, PORT: String(port), DRAIN_MS: String(drainMs) })
+  const serving = await Promise.all(hosts.map(startAt))
+  return {
+    port,
+    serving,
+    /** Replaces one after the other, each when its successor is ready. */
+    replaceAll: async (): Promise<void> => {
+      for (const [at, host] of hosts.entries()) {
+        expect(await serving[at]?.end('SIGTERM')).toBe(0)
+        serving[at] = await startAt(host)
+      }
+    },
+  }
+}
+
+/**
+ * A client that keeps connections, and resolves a name to several addresses when it opens one: to those that are ready, as a cluster's name
+ * server does.
+ */
+function resolveReady(programs: readonly Program[], intervalMs: number) {
+  let ready = [...addresses]
+  const look = async (): Promise<void> => {
+    const isReady = await Promise.all(
+      programs.map(({ adminUrl }) =>
+        fetch(`${adminUrl}/readyz`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      ),
+    )
+    ready = addresses.filter((_, at) => isReady[at])
+  }
+  const timer = setInterval(() => {
+    look().catch(() => undefined)
+  }, intervalMs)
+  const agent = new Agent({
+    connections: 10,
+    connect: {
+      lookup: (_name, _options, done) =>
+        done(
+          null,
+          ready.map((address) => ({ address, family: 4 })),
+        ),
+    },
+  })
+  return { agent, stop: () => clearInterval(timer) }
+}
+
+/** Asks `url` at a constant rate until it is stopped; tells what became of the requests. */
+function askSteadily(url: string, authorization: string, agent: Agent, rate: number) {
+  const told = new Map<string, number>()
+  const running = new Set<Promise<void>>()
+  const ask = async (): Promise<void> => {
+    const what = await fetch(url, { headers: { authorization }, dispatcher: agent, redirect: 'manual' }).then(
+      async (answer) => (await answer.arrayBuffer()) && String(answer.status),
+      (error: Error) => String(error.cause ?? error),
+    )
+    told.set(what, (told.get(what) ?? 0) + 1)
+  }
+  const timer = setInterval(() => {
+    const asked = ask().finally(() => running.delete(asked))
+    running.add(asked)
+  }, 1_000 / rate)
+  return async () => {
+    clearInterval(timer)
+    await Promise.all(running)
+    return Object.fromEntries(told)
+  }
+}
+
+describeNginx('a release', () => {
+  let nginx: Nginx | undefined
+  afterAll(() => nginx?.close())
+
+  test(
+    'of every process, one after the other, loses no request and no record',
+    async () => {
+      const indexers = await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
+      await pipeline.createKeys([team])
+      const apis = await startFleet(pipeline.startApi, addresses)
+      const settings = await startFleet(
+        (own) => pipeline.startSettings({ SIGN_IN_ISSUER: 'a', SIGN_IN_SECRET: 's'.repeat(32), ...own }),
+        addresses,
+      )
+      const shipped = await readFile('deploy/nginx.conf', 'utf8')
+      const upstream = (port: number): string =>
+        addresses.map((address) => `server ${address}:${port} max_fails=0;`).join(' ')
+      nginx = await startNginx((port) =>
+        [
+          shipped
+            .replace('listen 80;', `listen 127.0.0.1:${port};`)
+            .replace('server 127.0.0.1:3000;', upstream(apis.port))
+            .replace('/var/log/nginx/tidemark.log', 'access.log'),
+          `upstream settings { ${upstream(settings.port)} keepalive 8; }`,
+          `server { listen 127.0.0.2:${port}; location / { proxy_pass http://settings; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
+        ].join('\n'),
+      )
+      await eventually(
+        async () => (await pipeline.get({ url: nginx?.url ?? '' }, team, '/api/v1/records')).status === 200,
+      )
+      const writer = startSteadyWriter(pipeline, { seed: 51, perSecond: 100, team })
+      const reader = startPollingReader(pipeline, nginx, writer)
+      const authorization = `Bearer ${pipeline.keyOf(team)}`
+      const resolver = resolveReady(apis.serving, 250)
+      const plain = new Agent({ connections: 10 })
+      const ended = {
+        throughNginx: askSteadily(`${nginx.url}/api/v1/records?limit=5`, authorization, plain, perSecond.nginx),
+        byAddresses: askSteadily(
+          `http://api.internal:${apis.port}/api/v1/forms?limit=5`,
+          authorization,
+          resolver.agent,
+          perSecond.resolver,
+        ),
+        settings: askSteadily(nginx.url.replace('127.0.0.1', '127.0.0.2'), '', plain, perSecond.settings),
+      }
+      for (let release = 0; release < releases; release++) {
+        await apis.replaceAll()
+        for (const [at, indexer] of indexers.entries()) {
+          expect(await indexer.end('SIGTERM')).toBe(0)
+          indexers[at] = await pipeline.startIndexer()
+        }
+        await settings.replaceAll()
+      }
+      const told = Object.fromEntries(
+        await Promise.all(Object.entries(ended).map(async ([who, stop]) => [who, await stop()] as const)),
+      )
+      resolver.stop()
+      await Promise.all([resolver.agent.close(), plain.close()])
+      await writer.stop()
+      await pipeline.produce('forms', [{ key: `${team}/last`, value: null }])
+      await pipeline.untilApplied({ url: nginx.url }, team)
+      await sleep(1_000)
+      expect(await reader.stop()).toEqual([])
+      const expected = { throughNginx: '200', byAddresses: '200', settings: '303' }
+      expect(
+        Object.entries(told).flatMap(([who, statuses]) => Object.keys(statuses).map((status) => [who, status])),
+      ).toEqual(Object.entries(expected))
+      process.stderr.write(`requests: ${JSON.stringify(told)}\n`)
+    },
+    180_000 + releases * 60_000,
+  )
+})
