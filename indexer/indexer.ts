@@ -1,5 +1,4 @@
 import type { Logger } from 'pino'
-import type { KafkaSink } from '../src/core/kafka/sink.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
 import { openKafka, openStores } from '../src/core/stores/openStores.ts'
@@ -30,7 +29,6 @@ export async function startIndexer(service: Service): Promise<Started> {
   const { redis, accountKeys: store } = openStores(service, elasticsearch)
   const { openSource, sink } = openKafka(service)
   const source = openSource()
-  release('kafka sink', () => sink.disconnect())
 
   const stores: Stores = { config, elasticsearch, redis }
   const retries = new Retries(log, Math.random, closing.signal)
@@ -46,7 +44,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
   indexerMetrics(service.metrics, own, observed, () => accountKeys.contested(), Date.now)
 
-  prepare(source, sink, stores, retries, log)
+  prepare(source, stores, retries, log)
     .then((rules) => Promise.all([runner.run(rules), accountKeys.keepComplete()]))
     .catch((error: unknown) => {
       if (!signal.aborted) fail(error)
@@ -85,15 +83,8 @@ export const command = serviceCommand({
   },
 })
 
-/** Connects to Kafka and prepares the topics. Resolves with what their settings promise. */
-async function prepare(
-  source: KafkaSource,
-  sink: KafkaSink,
-  stores: Stores,
-  retries: Retries,
-  log: Logger,
-): Promise<TopicRules> {
-  await retries.untilDone('connecting to Kafka', () => sink.connect())
+/** Prepares the topics. Resolves with what their settings promise. */
+async function prepare(source: KafkaSource, stores: Stores, retries: Retries, log: Logger): Promise<TopicRules> {
   const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, stores.config, log))
   if (!rules.hasAppendTimes) await retries.untilDone('withdrawing the watermark', () => withdrawWatermark(stores.redis))
   return rules

@@ -75,7 +75,6 @@ async function withLetters(
     return count
   }
   try {
-    await sink.connect()
     await action(readLetters, sink)
   } catch (error) {
     complain((error as Error).message)

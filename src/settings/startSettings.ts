@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { KafkaSink } from '../core/kafka/sink.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { type Service, type Started, serviceCommand } from '../core/process/lifecycle.ts'
 import { openKafka, openStores } from '../core/stores/openStores.ts'
@@ -10,25 +8,19 @@ import { answerClientError, createSettingsApp } from './settingsApp.ts'
 
 /** Unless `PORT` names another one. */
 export const defaultPort = 3_001
-const reconnectMs = 1_000
 
 /**
  * Builds the settings area with its live clients and listens on the configured port, also while an engine is unreachable.
  * Everything it opens is registered with `release`, which releases in reverse order.
  */
 export async function startSettings(
-  service: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'signal' | 'release'>,
+  service: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
-  const { config, log, metrics, signal, release } = service
+  const { config, log, metrics, release } = service
   const { redis, accountKeys: store } = openStores(service)
   const { openSource, sink } = openKafka(service)
   const source = openSource()
-  const connection = keepConnecting(sink, signal)
-  release('producer', async () => {
-    await connection.settled
-    await sink.disconnect()
-  })
 
   const keys = new AccountKeyManager({ store, sink, topics: config, log, nowMs, randomBytes })
   const server = await serve(
@@ -47,7 +39,6 @@ export async function startSettings(
     port,
     checks: {
       kafka: kafkaAnswers(source),
-      producer: async () => (connection.isMade() ? undefined : 'is not connected yet'),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store),
     },
@@ -61,18 +52,3 @@ export const command = serviceCommand({
   adminPort: 9_103,
   start: startSettings,
 })
-
-/** Repeats the producer's first connect until it succeeds; after that, KafkaJS reconnects by itself. */
-function keepConnecting(sink: KafkaSink, signal: AbortSignal): { isMade(): boolean; readonly settled: Promise<void> } {
-  let isMade = false
-  const connect = async (): Promise<void> => {
-    while (!isMade && !signal.aborted) {
-      isMade = await sink.connect().then(
-        () => true,
-        () => false,
-      )
-      if (!isMade) await sleep(reconnectMs, undefined, { signal }).catch(() => undefined)
-    }
-  }
-  return { isMade: () => isMade, settled: connect() }
-}

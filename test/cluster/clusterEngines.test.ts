@@ -38,7 +38,6 @@ beforeAll(async () => {
   sink = kafkaSink(kafka)
   admin = kafka.admin()
   await admin.connect()
-  await sink.connect()
 }, clusterDeadlineMs)
 
 afterAll(async () => {

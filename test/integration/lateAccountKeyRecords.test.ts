@@ -22,7 +22,6 @@ test('a record that reaches Kafka after the deletion, from a process that has di
   await createCompactedTopics(pipeline, [topic], 4)
   await pipeline.startIndexer()
   const sink = kafkaSink(pipeline.kafka)
-  await sink.connect()
   const log = pino({ level: 'silent' })
   const topics = testConfig(pipeline.names)
   const keys = new AccountKeyManager({ store, sink, topics, log, nowMs: Date.now, randomBytes })

@@ -46,7 +46,7 @@ test('every check is named with its result', async () => {
       'writer',
       'publisher',
     ],
-    settings: ['process', 'kafka', 'producer', 'redis', 'account keys'],
+    settings: ['process', 'kafka', 'redis', 'account keys'],
   }
   for (const name of ['api', 'indexer', 'settings'] as const) {
     const { code, said } = await probe(processes[name], 'readyz')

@@ -69,7 +69,6 @@ async function layOut(): Promise<void> {
   const config = testConfig({ ...own, KAFKA_BROKERS: kafka.engine.url })
   const client = connectKafka(config, silent)
   const [source, sink] = [kafkaSource(client), kafkaSink(client)]
-  await sink.connect()
   await untilDone(() => ensureTopics(source, config, silent))
   const topics = [...sourceTopics(config), config.TOPIC_DEAD_LETTERS, config.TOPIC_KEY_AUDIT]
   for (const topic of topics) await untilDone(() => sink.append([{ topic, key: 'acme/x', value: 'x' }]))
@@ -144,7 +143,6 @@ async function doWork(user: string): Promise<void> {
     write: (topic) => sink.append([{ topic, key: 'acme/x', value: 'x' }]),
   }
   try {
-    await sink.connect()
     await Promise.all(works[user]?.(hands) ?? [])
   } finally {
     await Promise.all([source.close(), sink.disconnect()])
@@ -254,7 +252,6 @@ describe('the rights of Kafka', () => {
   test('what the product writes, the settings area cannot read, and forms, submissions and the audit the indexer cannot write', async () => {
     const writes = async (user: string, topic: string): Promise<void> => {
       const sink = kafkaSink(connectKafka(testConfig(settingsAs(user)), silent))
-      await sink.connect()
       try {
         await sink.append([{ topic, key: null, value: 'x' }])
       } finally {

@@ -113,7 +113,6 @@ export class System {
     this.#start('settings', async (service) => {
       const { accountKeys: store } = openStores(service)
       const { sink } = openKafka(service)
-      await sink.connect()
       use(
         new AccountKeyManager({ store, sink, topics: service.config, log: service.log, nowMs: Date.now, randomBytes }),
       )

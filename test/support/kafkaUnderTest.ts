@@ -58,7 +58,6 @@ export function realKafka(): KafkaUnderTest {
     createCompacted: (topic) => createCompactedTopics({ kafka }, [topic], 1),
     compact: async (topic) => {
       const sink = kafkaSink(kafka)
-      await sink.connect()
       await sink.append([{ topic, key: fillerKey, value: null }])
       await sink.disconnect()
     },

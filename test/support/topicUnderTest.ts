@@ -33,7 +33,6 @@ export class TopicUnderTest {
   }
 
   async appendRecords(records: readonly Omit<NewRecord, 'topic'>[]): Promise<void> {
-    await this.sink.connect()
     await this.sink.append(records.map((record) => ({ topic: this.topic, ...record })))
   }
 

@@ -22,10 +22,9 @@ export const createProducer = (kafka: Kafka): Producer =>
 export function kafkaSink(kafka: Kafka) {
   const producer = createProducer(kafka)
   return {
-    /** Connects. After that, the client reconnects by itself. */
-    connect: (): Promise<void> => producer.connect(),
     /** Resolves once all in-sync replicas have the records. A broker waits for them for eight seconds; the client tries six times. */
     append: async (records: readonly NewRecord[]): Promise<void> => {
+      await producer.connect()
       // One record at a time: in a send to several brokers, KafkaJS drops the records of a broker that fails, and resolves, if a broker
       // that has already answered becomes their leader.
       for (const { topic, key, value, headers = {} } of records)

@@ -14,7 +14,7 @@ export const configuredEngines = {
   /** A client whose responses are raw bytes of JSON. */
   elasticsearchBytes: connectElasticsearchBytes,
   redis: connectRedis,
-  /** A source of its own connection for each caller of `openSource`; the sink's owner connects it. */
+  /** A source of its own connection for each caller of `openSource`; the sink connects when it is first used. */
   kafka: (config: Config, log: Logger) => {
     const kafka = connectKafka(config, log)
     return { openSource: (): KafkaSource => kafkaSource(kafka), sink: kafkaSink(kafka) }

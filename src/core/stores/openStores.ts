@@ -1,7 +1,6 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { ReplyError } from 'ioredis'
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { KafkaSink } from '../kafka/sink.ts'
 import type { KafkaSource } from '../kafka/source.ts'
 import type { Service } from '../process/lifecycle.ts'
 import { AccountKeyStore } from './accountKeyStore.ts'
@@ -22,12 +21,10 @@ export function openStores(
   return { redis, accountKeys: new AccountKeyStore(redis) }
 }
 
-/** Opens Kafka. Sources are closed when the process ends; the sink's owner connects and disconnects it. */
-export function openKafka({ config, engines, log, release }: Pick<Service, 'config' | 'engines' | 'log' | 'release'>): {
-  openSource(): KafkaSource
-  readonly sink: KafkaSink
-} {
+/** Opens Kafka. Sources and the sink are closed when the process ends. */
+export function openKafka({ config, engines, log, release }: Pick<Service, 'config' | 'engines' | 'log' | 'release'>) {
   const kafka = engines.kafka(config, log)
+  release('kafka sink', () => kafka.sink.disconnect())
   const openSource = (): KafkaSource => {
     const source = kafka.openSource()
     release('kafka source', () => source.close())
