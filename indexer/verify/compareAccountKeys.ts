@@ -4,7 +4,12 @@ import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { type Digest, type DocumentId, documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore, holderOf, type KeyHolder } from '../../src/core/stores/accountKeyStore.ts'
+import {
+  AccountKeyStore,
+  AccountKeysIncomplete,
+  holderOf,
+  type KeyHolder,
+} from '../../src/core/stores/accountKeyStore.ts'
 import { type AccountKeySurvey, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
@@ -31,8 +36,7 @@ export async function verifyAccountKeys(context: VerifyContext, differences: Dif
 
 /** Returns the run of Redis, in which the account-key store is complete. */
 async function expectComplete({ redis }: VerifyContext): Promise<string | undefined> {
-  if (!(await new AccountKeyStore(redis).isComplete()))
-    throw new Error('the account-key store is not complete: an indexer replays the keys')
+  if (!(await new AccountKeyStore(redis).isComplete())) throw new AccountKeysIncomplete()
   return redis.runId()
 }
 

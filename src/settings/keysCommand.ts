@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { pino } from 'pino'
 import { connectKafka } from '../core/kafka/client.ts'
@@ -10,11 +9,8 @@ import { configOrExit } from '../core/process/lifecycle.ts'
 import { jsonLine, printable } from '../core/process/log.ts'
 import { AccountKeyStore, type StoredKey } from '../core/stores/accountKeyStore.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
-import { connectRedis } from '../core/stores/redis.ts'
+import { connectRedis, untilConnected } from '../core/stores/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
-
-const replayDeadlineMs = 15_000
-const replayPollMs = 100
 
 export const command = new Command()
 command
@@ -74,36 +70,18 @@ async function withKeys(action: (keys: AccountKeyManager, lastUse: LastUse) => P
   // The command itself reports its change.
   const silent = pino({ level: 'silent' })
   const sink = kafkaSink(connectKafka(config, silent))
-  const giveUp = new AbortController()
+  const store = new AccountKeyStore(redis)
   try {
-    const store = new AccountKeyStore(redis)
-    await Promise.all([untilComplete(store, giveUp.signal), sink.connect()])
+    await untilConnected(redis)
     const keys = new AccountKeyManager({ store, sink, topics: config, log: silent, nowMs: Date.now, randomBytes })
     await action(keys, (teamId) => readLastUse(redis, teamId))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
     process.exitCode = 1
   } finally {
-    giveUp.abort()
     await sink.disconnect()
     await redis.close()
   }
-}
-
-/** Waits until the indexer has replayed all account keys into Redis, which knows only some of them before. */
-async function untilComplete(store: AccountKeyStore, signal: AbortSignal): Promise<void> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(replayDeadlineMs)])
-  let reason = 'Redis does not answer'
-  while (!deadline.aborted) {
-    try {
-      if (await store.isComplete()) return
-      reason = 'the indexer has not replayed the account keys into Redis; is it running?'
-    } catch (error) {
-      reason = `Redis does not answer: ${(error as Error).message}`
-    }
-    await sleep(replayPollMs)
-  }
-  throw new Error(reason)
 }
 
 /** A key as `--json` prints it: without its digest. */

@@ -109,6 +109,6 @@ test('what the rules refuse ends with exit code 1, says why, and prints nothing 
 })
 
 test('with no broker to talk to it gives up, says so, and does not linger', async () => {
-  const run = await keys(['list', '--team', 'acme'], { KAFKA_BROKERS: '127.0.0.1:1' })
+  const run = await keys(['create', '--team', 'acme', '--name', 'n'], { KAFKA_BROKERS: '127.0.0.1:1' })
   expect(run).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^keys: /) })
 })

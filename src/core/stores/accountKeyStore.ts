@@ -41,7 +41,7 @@ export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly
 /** Redis has lost account keys, and the indexer has not replayed them yet. */
 export class AccountKeysIncomplete extends Error {
   constructor() {
-    super('the account-key store is not complete')
+    super('the account-key store is not complete until an indexer has replayed the keys; is one running?')
     this.name = 'AccountKeysIncomplete'
   }
 }

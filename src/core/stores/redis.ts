@@ -121,11 +121,11 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
 }
 
 /** Resolves once Redis has answered; rejects after ten seconds. */
-export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal: AbortSignal): Promise<void> {
+export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
   const givesUpAtMs = Date.now() + firstConnectionDeadlineMs
   while (runId() === undefined) {
     if (Date.now() > givesUpAtMs) throw new Error('Redis does not answer')
-    await sleep(connectionPollMs, undefined, { signal })
+    await sleep(connectionPollMs, undefined, signal && { signal })
   }
 }
 
@@ -171,9 +171,7 @@ export async function fromRedis<T>(answer: Promise<T>, ...others: readonly Error
 }
 
 /** How many bytes Redis holds, and its `maxmemory`; undefined when it has none. */
-export type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
-
-export async function readRedisMemory({ client }: RedisConnection): Promise<RedisMemory> {
+export async function readRedisMemory({ client }: RedisConnection) {
   const info = await client.info('memory')
   const read = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
   return { usedBytes: read('used_memory'), limitBytes: read('maxmemory') || undefined }
