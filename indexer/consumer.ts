@@ -7,7 +7,7 @@ import { partitionName, type SourceRecord, type TopicPartition } from '../src/co
 import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import { type AssignedPartition, assignPartition } from './assignedPartition.ts'
-import { backoffMs } from './backoff.ts'
+import { backoffMs, Retries } from './backoff.ts'
 import type { PartitionClaim } from './changeTimes.ts'
 import type { StartOffset } from './startOffsets.ts'
 
@@ -57,6 +57,7 @@ type ConsumerOptions = Reading & {
 export class SourceConsumer {
   readonly #options: ConsumerOptions
   readonly #stop = new AbortController()
+  readonly #claiming: Retries
   #assigned = new Map<string, AssignedPartition>()
   /** Partitions that are paused because their next record batch cannot be decoded, by `partitionName`. */
   #undecodable = new Map<string, Undecodable>()
@@ -69,6 +70,7 @@ export class SourceConsumer {
 
   constructor(options: ConsumerOptions) {
     this.#options = options
+    this.#claiming = new Retries(options.log, options.random, this.#stop.signal)
   }
 
   assigned(): readonly AssignedPartition[] {
@@ -81,7 +83,7 @@ export class SourceConsumer {
 
   /** Why the consumer reads nothing; undefined while it reads. */
   blockedReason(): string | undefined {
-    return this.#blockedReason
+    return this.#blockedReason && (this.#claiming.blockedReason() ?? this.#blockedReason)
   }
 
   /** Names each partition that is paused at an undecodable record batch, with the reason; the other partitions are read. */
@@ -152,13 +154,15 @@ export class SourceConsumer {
 
   /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
-    const { startOffsets, keptMs, log, onRebalance } = this.#options
+    const { claim, startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
     // False after another rebalance, and once the consumer is stopped.
     const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
     try {
-      const claimed = await this.#claim(partitions, isCurrent)
+      // A member that left the group instead of asking again would make every other member claim again, and leave in its turn.
+      const claimAll = async () => (isCurrent() ? await claim(partitions) : undefined)
+      const claimed = await this.#claiming.untilDone('claiming partitions', claimAll)
       const starts = await startOffsets(partitions)
       if (claimed === undefined || !isCurrent()) return
       const states = partitions.map((each) =>
@@ -173,26 +177,6 @@ export class SourceConsumer {
     this.#crashes = 0
     this.#blockedReason = undefined
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
-  }
-
-  /**
-   * Asks Redis until it answers; undefined once `isCurrent` is false. A member that left the group instead would make every other member claim
-   * again, and leave in its turn.
-   */
-  async #claim(partitions: readonly TopicPartition[], isCurrent: () => boolean): Promise<PartitionClaim | undefined> {
-    const { claim, log, random } = this.#options
-    for (let attempts = 1; isCurrent(); attempts++) {
-      try {
-        return await claim(partitions)
-      } catch (error) {
-        // The present assignment may have what this one was refused.
-        if (!isCurrent()) return undefined
-        this.#blockedReason = `cannot claim its partitions: ${summaryOf(error)}`
-        log.warn({ err: error, attempts }, 'cannot claim partitions; trying again')
-        await sleep(backoffMs(attempts, random), undefined, { signal: this.#stop.signal }).catch(() => undefined)
-      }
-    }
-    return undefined
   }
 
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {
