@@ -13,9 +13,10 @@ export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
   #observed = 0
   #rejected = 0
-  /** Each lets one waiting record pass; oldest first. */
-  readonly #waiting = new Set<() => void>()
-  #trickle: NodeJS.Timeout | undefined
+  /** When the record that came last may pass. */
+  #last: Promise<void> = Promise.resolve()
+  /** Ends the pause of the record that is the next to pass. */
+  #pass = (): void => undefined
 
   get isOpen(): boolean {
     return this.#rejected >= opensAt
@@ -25,30 +26,26 @@ export class Breaker {
     const at = this.#observed++ % windowSize
     this.#rejected += Number(isRejected) - (this.#outcomes[at] ?? 0)
     this.#outcomes[at] = Number(isRejected)
-    if (!this.isOpen) for (const pass of this.#waiting) pass()
+    if (!this.isOpen) this.#pass()
   }
 
-  /** Resolves when one rejected record may become a dead letter; rejects once `signal` aborts. */
-  async acquirePermit(signal: AbortSignal): Promise<void> {
+  /** Resolves when a rejected record may become a dead letter, after those that came before; rejects once `signal` aborts. */
+  acquirePermit(signal: AbortSignal): Promise<void> {
+    const permit = this.#last.then(() => this.#pause(signal))
+    this.#last = permit.catch(() => undefined)
+    return permit
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
     if (!this.isOpen) return
     signal.throwIfAborted()
-    this.#trickle ??= setInterval(() => this.#grantOne(), trickleMs).unref()
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const giveUp = (): void => reject(signal.reason as Error)
-    signal.addEventListener('abort', giveUp, { once: true })
-    this.#waiting.add(resolve)
-    await promise.finally(() => {
-      signal.removeEventListener('abort', giveUp)
-      this.#waiting.delete(resolve)
-    })
-  }
-
-  #grantOne(): void {
-    const [first] = this.#waiting
-    first?.()
-    if (first !== undefined) this.#waiting.delete(first)
-    if (this.#waiting.size > 0) return
-    clearInterval(this.#trickle)
-    this.#trickle = undefined
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#pass = resolve
+    const timer = setTimeout(resolve, trickleMs).unref()
+    signal.addEventListener('abort', this.#pass, { once: true })
+    await promise
+    clearTimeout(timer)
+    signal.removeEventListener('abort', this.#pass)
+    signal.throwIfAborted()
   }
 }
