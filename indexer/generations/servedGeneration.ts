@@ -112,31 +112,18 @@ export class ServedGeneration {
     const { redis } = this.#stores
     if (!(await this.isCurrent())) return 'retired'
     const result = round && (await publishWatermark(redis, { generation: this.generation.tag, ...round }))
-    if (result?.kind === 'published' || result?.kind === 'withheld') {
+    const isWhole = result === undefined || result.kind === 'published' || result.kind === 'withheld'
+    if (result !== undefined && isWhole) {
       this.#watermarkMs = result.kind === 'published' ? result.watermarkMs : undefined
       this.#floorMs = undefined
     }
+    if (result?.kind === 'superseded') this.#left.abort()
     // A look at the same time may have shown meanwhile that it is not the one to write.
     if (this.left.aborted) return 'retired'
-    switch (result?.kind) {
-      case undefined:
-      case 'published':
-      case 'withheld':
-        if (this.#isBuilding) await this.#serve()
-        return 'continue'
-      case 'incomplete':
-      case 'behind':
-      case 'held':
-        return 'continue'
-      case 'forgotten':
-        await this.#adopt()
-        return 'continue'
-      case 'displaced':
-        return 'displaced'
-      case 'superseded':
-        this.#left.abort()
-        return 'retired'
-    }
+    if (result?.kind === 'displaced') return 'displaced'
+    if (result?.kind === 'forgotten') await this.#adopt()
+    else if (isWhole && this.#isBuilding) await this.#serve()
+    return 'continue'
   }
 
   /** Points the read aliases to the generation, and adopts it. */
