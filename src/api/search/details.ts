@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
 import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
 import { isTombstone } from '../../core/stores/documentFormat.ts'
-import { parse } from './hits.ts'
+import { allOf, parse } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, overloads, type SearchedList } from './searchClient.ts'
 
 const detailKinds = { forms: 'form-details', submissions: 'submission-details' } as const
@@ -49,8 +49,7 @@ function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const documents = isPlain
     ? starts.map((start, at) => bytes.subarray(start, (starts[at + 1] ?? bytes.length - 1) - 1))
     : scanDocuments(bytes.toString())
-  if (documents.length === count) return documents
-  throw new ElasticsearchUnavailable('partial', `${documents.length} answers for ${count} details`)
+  return allOf(count, documents)
 }
 
 /** The raw functions expect valid JSON. */

@@ -4,7 +4,7 @@ import type { EntityId } from '../../core/model/ids.ts'
 import { type Clause, deletedOfTeam, type Filters, largeOf, ofTeam } from './clauses.ts'
 import { type Detail, readDetails } from './details.ts'
 import { walkRows } from './findRows.ts'
-import { type RowKey, totalOf } from './hits.ts'
+import { allOf, type RowKey, totalOf } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
 import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
@@ -121,11 +121,6 @@ function readSmallRows(snapshot: ListSnapshot, filters: Filters, runQuery: RunQu
     const rows = runQuery((signal) => snapshot.rows(first.filter, first, part.length, signal), bytes)
     return allOf(part.length, await rows)
   })
-}
-
-function allOf<Found>(count: number, found: readonly Found[]): readonly Found[] {
-  if (found.length === count) return found
-  throw new ElasticsearchUnavailable('partial', `${found.length} rows were found of ${count}`)
 }
 
 const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQuery): Rows =>

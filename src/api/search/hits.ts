@@ -70,6 +70,12 @@ export function rowsIn({ hits, summaries }: SearchAnswer): readonly Buffer[] {
   throw new ElasticsearchUnavailable('partial', 'a hit has no summary')
 }
 
+/** As many as were counted. */
+export function allOf<Found>(count: number, found: readonly Found[]): readonly Found[] {
+  if (found.length === count) return found
+  throw new ElasticsearchUnavailable('partial', `${found.length} were found of ${count}`)
+}
+
 /** The exact total of a search that counts. */
 export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
   if (total !== undefined) return total

@@ -14,6 +14,7 @@ import {
 import type { KeyRange, ListCounts } from './findRows.ts'
 import {
   aggregationsIn,
+  allOf,
   entityIdsIn,
   keysIn,
   type RowKey,
@@ -87,9 +88,7 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
     /** The rows of these keys, newest first as they are. */
     async rowsOf(keys: readonly RowKey[], signal: AbortSignal): Promise<readonly Buffer[]> {
       const clause: Clause = { terms: { position: keys.map(({ position }) => position) } }
-      const rows = rowsIn(await search([clause], { ...inOrder, size: keys.length }, signal))
-      if (rows.length === keys.length) return rows
-      throw new ElasticsearchUnavailable('partial', `${rows.length} rows of ${keys.length}`)
+      return allOf(keys.length, rowsIn(await search([clause], { ...inOrder, size: keys.length }, signal)))
     },
 
     /**

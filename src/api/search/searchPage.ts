@@ -1,10 +1,9 @@
 import { type Clause, countOnly, type Filters, newestFirst, ofTeam } from './clauses.ts'
 import { findPage } from './findRows.ts'
-import { type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
+import { allOf, type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import { mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
-import { ElasticsearchUnavailable } from './searchClient.ts'
 
 /** Which page of a list to read; the first is 1. */
 export type PageRequest = { readonly page: number; readonly limit: number }
@@ -114,8 +113,7 @@ export async function findPageKeys(
 ): Promise<{ readonly total: number; readonly keys: readonly RowKey[] }> {
   const { total, range } = await rangeOf(snapshot, filter, request, signal)
   const keys = range === undefined ? [] : await snapshot.keys(filter, range, request.limit, signal)
-  if (keys.length === rowsOn(request, total)) return { total, keys }
-  throw new ElasticsearchUnavailable('partial', `${keys.length} rows on a page of ${total}`)
+  return { total, keys: allOf(rowsOn(request, total), keys) }
 }
 
 const rangeOf = (snapshot: ListSnapshot, filter: readonly Clause[], request: PageRequest, signal: AbortSignal) =>
