@@ -102,13 +102,9 @@ describe('counts by time', () => {
 })
 
 describe('counts by value', () => {
-  test.each([
-    [12_345, 12_345],
-    // An estimate, which cannot be right.
-    [9_999, 10_001],
-  ])('are refused when there are more, with about their number: %i', async (estimate, told) => {
-    const { selection } = answering(values(4, 1, 0, 2, 1), [undefined, { values: { value: estimate } }])
-    const rule = `makes about ${told} items of at most 10000: narrow since and until, or choose another`
+  test('are refused when there are more', async () => {
+    const { selection } = answering(values(4, 1, 0, 2, 1))
+    const rule = 'makes more than 10000 items: narrow since and until, or choose another'
     expect(await countByValue(selection, 'formId')).toEqual({ ok: false, problem: { path: 'by=form', rule } })
   })
 
