@@ -4,12 +4,12 @@ import type { Config } from '../../src/core/process/config.ts'
 import {
   aliasOf,
   type DocumentKind,
+  definitions,
   documentKinds,
   type GenerationTag,
   type Indices,
   type PhysicalIndex,
   physicalName,
-  readDefinition,
   readPhysicalName,
   writeAliasOf,
 } from '../../src/core/stores/indices.ts'
@@ -84,13 +84,11 @@ export class Generations {
       const read = readPhysicalName(this.#prefix, name)
       return read === undefined ? [] : [{ ...read, name: name as PhysicalIndex, state }]
     })
-    const current = new Set<string>()
-    for (const kind of documentKinds) current.add(`${kind} ${(await readDefinition(kind)).version}`)
     const read = found.filter((each) => hasAlias(each, aliasOf(this.#prefix, each.kind)))
     return [...Map.groupBy(found, ({ generation }) => generation)]
       .sort(([a], [b]) => a - b)
       .map(([number, indices]) => {
-        const hasCurrentMappings = indices.every(({ kind, version }) => current.has(`${kind} ${version}`))
+        const hasCurrentMappings = indices.every(({ kind, version }) => version === definitions[kind].version)
         return {
           number,
           hasCurrentMappings,
@@ -139,7 +137,7 @@ export class Generations {
   }
 
   async #createIndex(kind: DocumentKind, number: number): Promise<void> {
-    const { version, settings, mappings } = await readDefinition(kind)
+    const { version, settings, mappings } = definitions[kind]
     const index = physicalName(this.#prefix, kind, version, number)
     const aliases = { [writeAliasOf(index)]: { is_write_index: true } }
     const all = { ...settings, ...ownSettings, number_of_shards: this.#shards }

@@ -2,7 +2,7 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Client } from '@elastic/elasticsearch'
-import { documentKinds, readDefinition } from '../../src/core/stores/indices.ts'
+import { definitions, documentKinds } from '../../src/core/stores/indices.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
@@ -158,7 +158,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     await eventually(async () => (await says(indexer)).includes('mappings of another release'))
     // Whatever it was writing is refused now, and is no writer that is blocked.
     expect(await says(indexer)).toContain('"writer":{"ok":true}')
-    const version = (await readDefinition('submissions')).version
+    const { version } = definitions.submissions
     const built = (await indicesOf(2)).map((name) =>
       name.replace(`submissions-v${version}-`, `submissions-v${version + 1}-`),
     )

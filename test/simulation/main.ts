@@ -130,16 +130,12 @@ type Simulation = Awaited<ReturnType<typeof loadSimulation>>
 
 /** To be called after a mutant was planted. */
 async function loadSimulation(mutant: Mutant | undefined, themes: readonly Theme[] | undefined) {
-  const [{ historyOf }, { runHistory }, { shrink, eventNumbers }, { readDefinition, documentKinds }] =
-    await Promise.all([
-      import('./history.ts'),
-      import('./runHistory.ts'),
-      import('./shrink.ts'),
-      import('../../src/core/stores/indices.ts'),
-    ])
+  const [{ historyOf }, { runHistory }, { shrink, eventNumbers }] = await Promise.all([
+    import('./history.ts'),
+    import('./runHistory.ts'),
+    import('./shrink.ts'),
+  ])
   if (mutant !== undefined) expectPlanted(mutant)
-  // From disk, once, before time is simulated.
-  await Promise.all(documentKinds.map(readDefinition))
   return { historyOf: (seed: number) => historyOf(seed, themes), runHistory, shrink, eventNumbers }
 }
 

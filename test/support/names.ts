@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type DocumentKind, type PhysicalIndex, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, definitions, type PhysicalIndex, physicalName } from '../../src/core/stores/indices.ts'
 
 /** Names of its own for one test's share of the engines, as environment settings. */
 export function ownNames(): Record<string, string> {
@@ -17,4 +17,4 @@ export function ownNames(): Record<string, string> {
 
 /** The physical index that this release makes of a kind, in generation 1 unless told. */
 export const indexName = async (prefix: string, kind: DocumentKind, generation = 1): Promise<PhysicalIndex> =>
-  physicalName(prefix, kind, (await readDefinition(kind)).version, generation)
+  physicalName(prefix, kind, definitions[kind].version, generation)

@@ -16,10 +16,10 @@ import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {
   aliasOf,
   type DocumentKind,
+  definitions,
   documentKinds,
   type GenerationTag,
   physicalName,
-  readDefinition,
 } from '../../src/core/stores/indices.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
@@ -66,7 +66,7 @@ export async function createTestReplica() {
   try {
     await eventually(() => link.runId() !== undefined)
     const creating = documentKinds.map(async (kind) => {
-      const { version, settings, mappings } = await readDefinition(kind)
+      const { version, settings, mappings } = definitions[kind]
       const index = physicalName(prefix, kind, version, 1)
       await elasticsearch.indices.create({ index, settings, mappings, aliases: { [aliasOf(prefix, kind)]: {} } })
       physical.set(kind, index)

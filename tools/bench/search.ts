@@ -59,7 +59,7 @@ async function serve(
 async function storeForms(stage: Stage, forms: SampleForms): Promise<Counts> {
   const { client, config, signal } = stage
   const served = aliasOf(config.INDEX_PREFIX, 'forms')
-  await client.indices.create({ index: plainIndex, ...(await plainDefinition()) }, { signal })
+  await client.indices.create({ index: plainIndex, ...plainDefinition() }, { signal })
   const writes = Iterator.from(forms.all()).flatMap((form) => [servedWrite(served, form), plainWrite(form)])
   const indices = [served, plainIndex]
   await storeWrites(stage, writes, { label: 'Storing titles', total: 2 * forms.size.forms, indices })

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import type { Branded, EntityType } from '../model/ids.ts'
 
 /** Each entity has two indices: the list index with search keys and the summary, the detail index with the whole answer. */
@@ -46,22 +46,17 @@ export const physicalName = (prefix: string, kind: DocumentKind, version: number
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
 /** Parses the name of a physical index; undefined for an index of another prefix, which has no character of a pattern. */
-export function readPhysicalName(
-  prefix: string,
-  name: string,
-): { readonly kind: DocumentKind; readonly version: number; readonly generation: number } | undefined {
+export function readPhysicalName(prefix: string, name: string) {
   const pattern = new RegExp(`^${prefix}-(${documentKinds.join('|')})-v(\\d+)-(\\d+)$`)
   const [, kind, version, generation] = pattern.exec(name) ?? []
   if (kind === undefined) return undefined
   return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
 }
 
-const definitions = new Map<DocumentKind, Promise<IndexDefinition>>()
+const read = (kind: DocumentKind): string =>
+  readFileSync(new URL(`../../../mappings/${kind}.json`, import.meta.url), 'utf8')
 
-/** Reads `mappings/<kind>.json`, once. */
-export function readDefinition(kind: DocumentKind): Promise<IndexDefinition> {
-  const file = new URL(`../../../mappings/${kind}.json`, import.meta.url)
-  const known = definitions.get(kind) ?? readFile(file, 'utf8').then((text) => JSON.parse(text) as IndexDefinition)
-  definitions.set(kind, known)
-  return known
-}
+/** What is in `mappings/<kind>.json`. */
+export const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.parse(read(kind))])) as Readonly<
+  Record<DocumentKind, IndexDefinition>
+>

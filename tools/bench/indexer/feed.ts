@@ -5,7 +5,14 @@ import type { DocumentWrite } from '../../../indexer/convertRecord.ts'
 import { convertRecord } from '../../../indexer/convertRecord.ts'
 import { createTopics } from '../../../src/core/kafka/source.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
-import { documentKinds, type Indices, physicalName, readDefinition } from '../../../src/core/stores/indices.ts'
+import {
+  type DocumentKind,
+  definitions,
+  documentKinds,
+  type Indices,
+  type PhysicalIndex,
+  physicalName,
+} from '../../../src/core/stores/indices.ts'
 import { seededRandom } from '../../sample/random.ts'
 import { appendAll, connect } from '../replica.ts'
 import type { Stage } from '../stage.ts'
@@ -28,7 +35,7 @@ export async function feed(stage: Stage, sizes: readonly number[]): Promise<read
   const [admin, appendTo] = await connect(stage)
   const folder = join(stage.folder, 'data', 'bodies')
   stage.release(() => rm(folder, { recursive: true, force: true }))
-  const bodies = new BodyWriter(folder, await ceilingIndices())
+  const bodies = new BodyWriter(folder, ceilingIndices())
   await createTopics(admin, sizes.map(topicLike))
   let sent = 0
   const append = async (records: readonly SubmissionRecord[]): Promise<void> => {
@@ -81,12 +88,10 @@ export type Body = { readonly path: string; readonly records: number }
 export const ceilingPrefix = 'ceiling'
 export const ceilingGeneration = 1
 
-async function ceilingIndices(): Promise<Indices> {
-  const names = documentKinds.map(
-    async (kind) =>
-      [kind, physicalName(ceilingPrefix, kind, (await readDefinition(kind)).version, ceilingGeneration)] as const,
-  )
-  return Object.fromEntries(await Promise.all(names)) as Indices
+function ceilingIndices(): Indices {
+  const nameOf = (kind: DocumentKind): PhysicalIndex =>
+    physicalName(ceilingPrefix, kind, definitions[kind].version, ceilingGeneration)
+  return Object.fromEntries(documentKinds.map((kind) => [kind, nameOf(kind)])) as Indices
 }
 
 /** Writes documents to a folder as the bodies of bulk requests, each as large as an indexer's largest. */

@@ -1,5 +1,5 @@
 import { newestFirst } from '../../../src/api/search/clauses.ts'
-import { type IndexDefinition, readDefinition } from '../../../src/core/stores/indices.ts'
+import { definitions, type IndexDefinition } from '../../../src/core/stores/indices.ts'
 import type { HttpRequest } from '../load.ts'
 import { recordOf, type SampleForm } from './forms.ts'
 
@@ -7,8 +7,8 @@ export const plainIndex = 'plain-forms'
 export const pageLimit = 20
 
 /** One text field and one keyword for the titles of all teams; settings and order as in the replica. */
-export async function plainDefinition(): Promise<Pick<IndexDefinition, 'settings' | 'mappings'>> {
-  const { settings } = await readDefinition('forms')
+export function plainDefinition(): Pick<IndexDefinition, 'settings' | 'mappings'> {
+  const { settings } = definitions.forms
   const properties = {
     teamId: { type: 'keyword' },
     position: { type: 'keyword' },
