@@ -26,7 +26,6 @@ const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly
   'not-found': { status: 404 },
   'method-not-allowed': { status: 405 },
   'form-too-large': { status: 413 },
-  'no-form': { status: 415 },
   'internal-error': { status: 500 },
   'change-incomplete': { status: 503, rejection: 'change_incomplete' },
   unavailable: { status: 503, rejection: 'unavailable' },

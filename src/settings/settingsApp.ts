@@ -40,7 +40,7 @@ export function createSettingsApp(deps: {
   const { config, origin, keys, redis, nowMs, log, metrics } = deps
   const isSecure = origin.startsWith('https:')
   const requests = requestMetrics(metrics, rejectionReasons)
-  const sessions = browserSessions(createSessions(redis, nowMs, randomBytes), isSecure)
+  const sessions = browserSessions(createSessions(redis, randomBytes), isSecure)
   const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis, nowMs), sessions)
   const manageKeys = keyRoutes(keys, (team) => readLastUse(redis, team), sessions, nowMs)
   const reportUnsent = (error: unknown, ctx?: { readonly state: SettingsState }): void =>

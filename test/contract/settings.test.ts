@@ -216,16 +216,9 @@ describe('a form that no page of the session sent', () => {
       }
   })
 
-  test('of anything but a form, or of more than 16 KiB, is refused', async () => {
+  test('of more than 16 KiB is refused', async () => {
     const visitor = await ownTeam()
     const { csrf } = await visitor.hidden()
-    for (const headers of [
-      { 'content-type': 'application/json' },
-      { 'content-type': 'multipart/form-data; boundary=x' },
-      { 'content-type': 'text/plain' },
-      { 'content-encoding': 'gzip' },
-    ])
-      expect((await visitor.post('/keys', { csrf }, headers)).status).toBe(415)
     const large = await visitor.post('/keys', { csrf, name: 'x'.repeat(17_000) })
     expect([large.status, titleOf(large)]).toEqual([413, 'That is too much'])
     const chunked = await visitor.post('/keys', { csrf, name: 'x'.repeat(17_000) }, { 'transfer-encoding': 'chunked' })

@@ -211,12 +211,7 @@ const otherSteps = [
   step('use a token', oneOf('t1', 't2'), ({ link }, token) => usedTokens(link, () => nowMs)(token, nowMs + minuteMs)),
 ]
 
-const sessionsOf = ({ link, newToken }: Side) =>
-  createSessions(
-    link,
-    () => nowMs,
-    () => Buffer.from(newToken()),
-  )
+const sessionsOf = ({ link, newToken }: Side) => createSessions(link, () => Buffer.from(newToken()))
 const byText = <T>(values: readonly T[]): string[] => values.map((value) => JSON.stringify(value)).sort()
 
 let [real, simulated]: RedisConnection[] = []

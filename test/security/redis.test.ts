@@ -118,7 +118,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, deleted)
     await view.find(team, keyId)
     await readLastUse(link, team)
-    const sessions = createSessions(link, Date.now, (count) => Buffer.alloc(count, randomUUID()))
+    const sessions = createSessions(link, (count) => Buffer.alloc(count, randomUUID()))
     await sessions.end((await sessions.open({ team, sub: 'owner' })).id)
     await usedTokens(link, Date.now)(randomUUID(), Date.now() + 1_000)
   },

@@ -7,7 +7,6 @@ export const chinese: Messages = {
   languageSwitch: '语言',
   signOut: '退出登录',
   signedInFor: (team) => `团队 ${team}`,
-  utc: (date) => `${date} UTC`,
   backToKeys: '返回密钥列表',
   keys: {
     title: '账户密钥',
@@ -94,7 +93,6 @@ export const chinese: Messages = {
     'not-found': { title: '这里没有内容', text: '页面不存在，或者密钥已被删除。' },
     'method-not-allowed': { title: '无法执行此操作', text: '此页面不接受这种请求。' },
     'form-too-large': { title: '内容过大', text: '没有任何更改。' },
-    'no-form': { title: '这不是表单', text: '没有任何更改。' },
     'change-incomplete': { title: '尚未完成', text: '密钥已经失效，但尚未永久记录。重试是安全的，并会完成该操作。' },
     unavailable: { title: '暂时无法访问密钥', text: '没有丢失任何内容。重试是安全的。' },
     'internal-error': { title: '出错了', text: '这是我们的故障。请重试；如果问题依旧，请把下面的编号告诉客服。' },

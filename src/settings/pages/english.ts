@@ -6,7 +6,6 @@ export const english = {
   languageSwitch: 'Language',
   signOut: 'Sign out',
   signedInFor: (team: string) => `Team ${team}`,
-  utc: (date: string) => `${date} UTC`,
   backToKeys: 'Back to the keys',
   keys: {
     title: 'Account keys',
@@ -106,7 +105,6 @@ export const english = {
     'not-found': { title: 'There is nothing here', text: 'The page does not exist, or the key is gone.' },
     'method-not-allowed': { title: 'That is not possible here', text: 'This page does not accept such a request.' },
     'form-too-large': { title: 'That is too much', text: 'Nothing was changed.' },
-    'no-form': { title: 'This is not a form', text: 'Nothing was changed.' },
     'change-incomplete': {
       title: 'Not finished yet',
       text: 'The key no longer works, but that is not recorded for good. Trying again is safe and completes it.',
