@@ -29,11 +29,7 @@ export async function refreshEveryCopy(
 }
 
 /** The copies that a refresh was for, and how many took part. Rejects when it failed on one, or reached none of an index. */
-async function refreshOnce(
-  client: Client,
-  index: string[],
-  options: Partial<RequestOptions>,
-): Promise<{ readonly total: number; readonly successful: number }> {
+async function refreshOnce(client: Client, index: string[], options: Partial<RequestOptions>) {
   const { _shards: shards } = await client.indices.refresh({ index }, options)
   if (shards === undefined || shards.failed > 0) throw new Error(`refresh failed on ${shards?.failed ?? 'all'} shards`)
   if (shards.successful < index.length) throw new Error(`only ${shards.successful} shards were refreshed`)

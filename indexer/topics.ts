@@ -32,14 +32,7 @@ export const entityTypeIn = (topic: string, config: Pick<Config, 'TOPIC_FORMS'>)
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 
 /** What the settings of the source topics promise. */
-export type TopicRules = {
-  /** Brokers stamp append times on the document topics. */
-  readonly hasAppendTimes: boolean
-  /** The source topics that are not purely compacted, with their cleanup.policy: they lose records that nothing has replaced. */
-  readonly forgetful: Readonly<Record<string, string>>
-  /** How long (ms) each document topic keeps a deletion for certain. */
-  readonly keptMs: Readonly<Record<string, number>>
-}
+export type TopicRules = Awaited<ReturnType<typeof readTopicRules>>
 
 /** Kept for no time at all: shorter than any age. */
 const notKeptMs = Number.MIN_SAFE_INTEGER
@@ -62,7 +55,7 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
 }
 
 /** Reads the settings of the source topics. Rejects if Kafka does not tell one: what is not known is not judged. */
-export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config): Promise<TopicRules> {
+export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config) {
   const [documents, sources] = [documentTopics(config), sourceTopics(config)]
   const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
   const settings = await source.topicSettings(sources, names)
@@ -72,12 +65,17 @@ export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>,
     return String(value)
   }
   const policies = sources.map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
-  const forgetful = Object.fromEntries(policies.filter(([, policy]) => policy !== 'compact'))
+  const forgetful: Readonly<Record<string, string>> = Object.fromEntries(
+    policies.filter(([, policy]) => policy !== 'compact'),
+  )
   const keptMs = (topic: string): number =>
     topic in forgetful ? notKeptMs : Number(setting(topic, 'delete.retention.ms'))
   return {
+    /** Brokers stamp append times on the document topics. */
     hasAppendTimes: documents.every((topic) => setting(topic, 'message.timestamp.type') === 'LogAppendTime'),
+    /** The source topics that are not purely compacted, with their cleanup.policy: they lose records that nothing has replaced. */
     forgetful,
+    /** How long (ms) each document topic keeps a deletion for certain. */
     keptMs: Object.fromEntries(documents.map((topic) => [topic, keptMs(topic)])),
   }
 }

@@ -4,8 +4,8 @@ import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
-import { type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
-import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
+import { readRedisMemory } from '../../src/core/stores/redis.ts'
+import { type PartitionWatermarks, readWatermark } from '../../src/core/stores/watermark.ts'
 import { readTag } from '../generations/generations.ts'
 import type { Stores } from '../generations/servedGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
@@ -31,14 +31,7 @@ export type OwnState = {
 type Seen<T> = { readonly value: T; readonly atMs: number }
 
 /** The newest known state of the whole replica, each part with its own time. */
-export type Observed = {
-  readonly group: Seen<GroupSurvey> | undefined
-  /** The newest known watermark. */
-  readonly watermarkMs: number | undefined
-  readonly marks: PublishedWatermark['partitionWatermarks']
-  readonly redisMemory: Seen<RedisMemory> | undefined
-  readonly indices: Seen<Awaited<ReturnType<typeof surveyIndices>>> | undefined
-}
+export type Observed = ReturnType<ReturnType<typeof observe>>
 
 /** Between two questions to Kafka or Redis, and after one without an answer. */
 const pollMs = 5_000
@@ -56,7 +49,7 @@ export function observe(
     own(): OwnState
   },
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
-): () => Observed {
+) {
   const { config, source, elasticsearch, redis, own } = from
   /** Asks again and again, one call at a time. The newest answer outlives later failures. */
   const poll = <T>(ask: () => Promise<T>, everyMs = pollMs): (() => Seen<T> | undefined) => {
@@ -86,7 +79,7 @@ export function observe(
     return {
       group: group(),
       watermarkMs: known.length === 0 ? undefined : Math.max(...known),
-      marks: watermark()?.value.partitionWatermarks ?? new Map(),
+      marks: watermark()?.value.partitionWatermarks ?? (new Map() as PartitionWatermarks),
       redisMemory: redisMemory(),
       indices: indices(),
     }
@@ -157,7 +150,7 @@ export type PartitionLag = ReturnType<typeof lagsOf>[number]
  */
 export const lagsOf = (
   { value: { partitions }, atMs }: Seen<Pick<GroupSurvey, 'partitions'>>,
-  marks: PublishedWatermark['partitionWatermarks'],
+  marks: PartitionWatermarks,
 ) =>
   partitions.map((each) => {
     const markMs = marks.get(partitionName(each))

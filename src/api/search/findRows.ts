@@ -41,17 +41,14 @@ const afterAll = '\u{10ffff}'
  * Finds the `limit` rows from `offset` on without skipping all rows before them: the first and the last row are looked for in ever smaller
  * places. So the range, undefined past the end, holds at most twice `maxPlaceRows` rows more than the page. `total` is exact.
  */
-export async function findPage(
-  list: ListCounts,
-  offset: number,
-  limit: number,
-): Promise<{ readonly total: number; readonly range: KeyRange | undefined }> {
+export async function findPage(list: ListCounts, offset: number, limit: number) {
   const places = await placesByTime(list)
   const total = places.reduce((sum, { count }) => sum + count, 0)
-  if (offset >= total) return { total, range: undefined }
+  if (offset >= total) return { total }
   const { place: newest, skip } = await locate(places, offset, maxSkip)
   const { place: oldest } = await locate(places, Math.min(offset + limit, total) - 1, maxPlaceRows)
-  return { total, range: { clause: between(newest, oldest), skip } }
+  const range: KeyRange = { clause: between(newest, oldest), skip }
+  return { total, range }
 }
 
 /** Yields all rows of a list, newest first, as ranges of at most `limit` rows. */

@@ -1,22 +1,22 @@
 import cliProgress from 'cli-progress'
 
-export type ProgressBar = {
-  /** Shows that `value` of the total is done. */
-  reach(value: number): void
-  /** Restores the terminal; to be called however the work ends. */
-  end(): void
-}
+export type ProgressBar = ReturnType<typeof startProgressBar>
 
 /** Without a terminal, progress is a line each time. */
 const lineEveryMs = 10_000
 
 /** Shows how far `total` is done and how long the rest will take: a bar on a terminal, elsewhere a line every ten seconds. */
-export function startProgressBar(label: string, total: number, stream: NodeJS.WriteStream): ProgressBar {
+export function startProgressBar(label: string, total: number, stream: NodeJS.WriteStream) {
   const format = `${label} {bar} {value} of {total}{eta_formatted}`
   const output = { stream, hideCursor: true, noTTYOutput: true, notTTYSchedule: lineEveryMs }
   const bar = new cliProgress.SingleBar({ format, formatTime: timeLeft, ...output }, cliProgress.Presets.shades_grey)
   bar.start(total, 0)
-  return { reach: (value) => bar.update(Math.min(value, total)), end: () => bar.stop() }
+  return {
+    /** Shows that `value` of the total is done. */
+    reach: (value: number): void => bar.update(Math.min(value, total)),
+    /** Restores the terminal; to be called however the work ends. */
+    end: (): void => bar.stop(),
+  }
 }
 
 /** Empty while the time is unknown: then cli-progress passes a word instead of a number. */
@@ -24,15 +24,10 @@ const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleO
   typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
 
 /** Steps and progress of a command, for whoever watches it. */
-export type TerminalReport = {
-  step(text: string): void
-  progress(what: string, done: number, total: number): void
-  /** Restores the terminal; to be called however the work ends. */
-  end(): void
-}
+export type TerminalReport = ReturnType<typeof reportTo>
 
-/** Writes each step as a line, and progress as one bar at a time. */
-export function reportTo(stream: NodeJS.WriteStream): TerminalReport {
+/** Writes each step as a line, and progress as one bar at a time. `end` restores the terminal; to be called however the work ends. */
+export function reportTo(stream: NodeJS.WriteStream) {
   let bar: { readonly what: string; readonly total: number; readonly shown: ProgressBar } | undefined
   const end = (): void => {
     bar?.shown.end()
@@ -40,11 +35,11 @@ export function reportTo(stream: NodeJS.WriteStream): TerminalReport {
   }
   return {
     end,
-    step: (text) => {
+    step: (text: string): void => {
       end()
       stream.write(`${text}\n`)
     },
-    progress: (what, done, total) => {
+    progress: (what: string, done: number, total: number): void => {
       if (total === 0) return
       if (bar?.what !== what || bar.total !== total) {
         end()

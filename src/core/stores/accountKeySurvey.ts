@@ -6,21 +6,18 @@ import type { RedisConnection } from './redis.ts'
 const namesAtOnce = 500
 
 /** Everything that the account-key store holds, deleted keys included, without slots that are only reserved. */
-export type AccountKeySurvey = {
-  readonly keys: readonly { readonly teamId: TeamId; readonly keyId: EntityId; readonly state: AccountKeyState }[]
-  /** Which live keys claim each digest. A look-up finds a single one. */
-  readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
-}
+export type AccountKeySurvey = Awaited<ReturnType<typeof surveyAccountKeys>>
 
 /** Reads the whole account-key store, page by page, without changing anything. What is written meanwhile may be in it or not. */
-export async function surveyAccountKeys({ client, keys: names }: RedisConnection): Promise<AccountKeySurvey> {
-  const keys: AccountKeySurvey['keys'][number][] = []
+export async function surveyAccountKeys({ client, keys: names }: RedisConnection) {
+  const keys: { readonly teamId: TeamId; readonly keyId: EntityId; readonly state: AccountKeyState }[] = []
   for await (const [teamId, hash] of hashesWith(client, names.teamKeysPrefix))
     for (const [keyId, field] of Object.entries(hash)) {
       const state = readField(field)
       if (state !== undefined) keys.push({ teamId: teamId as TeamId, keyId: keyId as EntityId, state })
     }
-  const claims = new Map<Digest, KeyHolder[]>()
+  // Which live keys claim each digest. A look-up finds a single one.
+  const claims = new Map<Digest, readonly KeyHolder[]>()
   for await (const [digest, hash] of hashesWith(client, names.accountKeyPrefix))
     claims.set(
       digest as Digest,

@@ -153,10 +153,7 @@ export async function claimPartitions(
   owner: string,
   partitions: readonly string[],
   highestMs: number | undefined,
-): Promise<{
-  readonly watermarkMs: number | undefined
-  readonly changedAtRaisedByMs: number
-}> {
+) {
   const { keys } = redis
   const values = [owner, msOrNone(highestMs), ...partitions]
   const claimed = await claimScript(redis, [keys.watermark, keys.partitionOwners], values)
@@ -193,14 +190,11 @@ export async function redisTimeMs({ client }: RedisConnection): Promise<number> 
 export const readWatermarkGeneration = async ({ client, keys }: RedisConnection): Promise<GenerationTag | undefined> =>
   ((await client.hget(keys.watermark, 'generation')) ?? undefined) as GenerationTag | undefined
 
-/** The watermark that API answers carry, and the watermark of every partition. */
-export type PublishedWatermark = {
-  readonly watermarkMs: number | undefined
-  readonly partitionWatermarks: PartitionWatermarks
-}
-
-/** Reads the published watermark; undefined when an earlier run of Redis published it, which may have lost its last second. */
-export async function readWatermark({ client, keys, runId }: RedisConnection): Promise<PublishedWatermark> {
+/**
+ * Reads the watermark that API answers carry, undefined when an earlier run of Redis published it, which may have lost its last second; and
+ * the watermark of every partition.
+ */
+export async function readWatermark({ client, keys, runId }: RedisConnection) {
   const { published, run, ...others } = await client.hgetall(keys.watermark)
   const partitions = Object.entries(others).filter(([name]) => name.includes('/'))
   return {
