@@ -50,10 +50,8 @@ async function killService(): Promise<void> {
   }
 }
 
-/** Where the process listens for its operators; one that listens on all addresses does so on loopback, too. */
+/** Where the process listens for its operators. Whoever connects to all addresses, `0.0.0.0` or `::`, connects to loopback. */
 function adminHost(): string {
   const host = process.env['ADMIN_HOST'] || '127.0.0.1'
-  if (host === '0.0.0.0') return '127.0.0.1'
-  if (host === '::') return '[::1]'
   return isIPv6(host) ? `[${host}]` : host
 }

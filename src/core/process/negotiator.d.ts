@@ -4,7 +4,5 @@ declare module 'negotiator' {
     constructor(request: { readonly headers: Readonly<Record<string, string>> })
     /** The encoding that the client prefers; among equals, the first one in `preferred`. Undefined if none is accepted. */
     encoding<Name extends string>(names: readonly Name[], options: { preferred: readonly Name[] }): Name | undefined
-    /** The languages that the client accepts, the preferred one first. */
-    languages(): string[]
   }
 }
