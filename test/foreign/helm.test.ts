@@ -132,7 +132,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
 
   test.each(valueSets)('%s: every process and job accepts its variables, and lacks none', (values) => {
     for (const [name, pod] of podsOf(rendered.get(values)).filter(([name]) => !name.endsWith('-test'))) {
-      const read = readConfig(environmentOf(pod), needs[pod.containers[0].args[0] ?? ''] ?? engines, 'none.env')
+      const read = readConfig(environmentOf(pod), needs[pod.containers[0].args[0] ?? ''] ?? engines)
       expect([name, read.ok ? [] : read.problems]).toEqual([name, []])
     }
   })

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cpSync, globSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { commands } from '../../bin/commands.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
@@ -78,13 +78,20 @@ test.each([
   expect(await run(args)).toEqual({ code, stdout: '', stderr: expect.stringContaining(why) })
 })
 
-test('an image that lacks the tools does not list them', async () => {
+test('an image that lacks the tools does not list them; a file names engines that the environment does not', async () => {
   const folder = await temporaryFolder('tidemark-image-')
-  for (const part of ['bin', 'src', 'package.json']) cpSync(part, join(folder, part), { recursive: true })
+  for (const part of ['bin', 'src', 'mappings', 'package.json']) cpSync(part, join(folder, part), { recursive: true })
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
   const program = join(folder, 'bin/tidemark')
   expect(namesIn((await run(['--help'], program)).stdout)).toEqual(['api', 'settings', 'keys', 'health'])
   expect(await run(['demo'], program)).toMatchObject({ code: 1, stderr: expect.stringContaining('unknown command') })
+  mkdirSync(join(folder, 'var'))
+  writeFileSync(join(folder, 'var/engines.env'), 'ELASTICSEARCH_URL=http://es:9200\nREDIS_URL=ftp://redis\n')
+  expect(await run(['api'], program)).toEqual({
+    code: 78,
+    stdout: '',
+    stderr: expect.stringMatching(/^REDIS_URL [^\n]+\n$/),
+  })
   rmSync(folder, { recursive: true })
 })
 

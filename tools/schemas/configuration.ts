@@ -118,7 +118,7 @@ is of another major version than Elasticsearch 9, and for a database that Redis 
 
 /** `docs/configuration.md`. */
 export function configurationPage(): string {
-  const read = readConfig({}, [], '')
+  const read = readConfig({}, [])
   if (!read.ok) throw new Error('an empty environment is not valid')
   const rows = [...variableNames].map((name) => {
     const { of, meaning, byDefault } = variables[name as keyof Config]

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { parseEnv } from 'node:util'
 import { z } from 'zod'
 import type { Problem } from '../model/schema.ts'
 import * as values from './configValues.ts'
@@ -73,43 +71,29 @@ export type Config = z.output<typeof environmentSchema>
 /** The names of all variables. */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
-/**
- * Reads and validates the whole environment. Engine addresses that it lacks are taken from `enginesFile`, which `npm run engines`
- * writes. Returns every problem at once, each with the variable's name as its path.
- */
+/** Reads and validates the whole environment. Returns every problem at once, each with the variable's name as its path. */
 export function readConfig(
   environment: Environment,
   needed: readonly Need[],
-  enginesFile = 'var/engines.env',
 ): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
   const set = withoutEmpty(environment)
-  const merged = { ...readEnginesFile(enginesFile), ...set }
-  const parsed = environmentSchema.safeParse(merged)
+  const parsed = environmentSchema.safeParse(set)
   const problems: Problem[] = parsed.success
     ? []
     : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))
-  const isBlank = (name: string): boolean => values.itemsOf(merged[name]).length === 0
+  const isBlank = (name: string): boolean => values.itemsOf(set[name]).length === 0
   for (const name of needed) {
-    if (name === 'sign-in') problems.push(...missingForSignIn(merged))
+    if (name === 'sign-in') problems.push(...missingForSignIn(set))
     else if (isBlank(name) && (name !== 'REDIS_URL' || isBlank('REDIS_SENTINELS')))
-      problems.push({ path: name, rule: `is not set, and ${enginesFile} does not name it` })
+      problems.push({ path: name, rule: 'is not set' })
   }
-  problems.push(...combinationProblems(merged), ...unknownNameProblems(set))
+  problems.push(...combinationProblems(set), ...unknownNameProblems(set))
   return parsed.success && problems.length === 0 ? { ok: true, config: parsed.data } : { ok: false, problems }
 }
 
 /** A variable that is empty counts as one that is not set. */
 const withoutEmpty = (environment: Environment): Environment =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
-
-/** The engines' addresses that `npm run engines` has written; nothing where there is no such file. */
-function readEnginesFile(path: string): Environment {
-  try {
-    return parseEnv(readFileSync(path, 'utf8'))
-  } catch {
-    return {}
-  }
-}
 
 /** Variables that are set together or not at all. */
 const together = [

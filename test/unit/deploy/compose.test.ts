@@ -174,9 +174,9 @@ test('no secret is in the file: it comes from whoever starts it', () => {
 })
 
 test.each(processes)('%s lacks nothing, but how owners sign in, which the settings area settles itself', (name) => {
-  const lacking = readConfig(environmentOf(name), needs[name] ?? [], 'none.env')
+  const lacking = readConfig(environmentOf(name), needs[name] ?? [])
   const names = lacking.ok ? [] : lacking.problems.map(({ path }) => path)
   expect(names).toEqual(name === 'settings' ? ['SIGN_IN_ISSUER', 'SIGN_IN_SECRET'] : [])
   const given = { SIGN_IN_ISSUER: 'https://quiz.example', SIGN_IN_SECRET: 'x'.repeat(32) }
-  expect(readConfig(environmentOf(name, given), needs[name] ?? [], 'none.env')).toMatchObject({ ok: true })
+  expect(readConfig(environmentOf(name, given), needs[name] ?? [])).toMatchObject({ ok: true })
 })

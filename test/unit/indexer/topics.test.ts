@@ -7,7 +7,7 @@ const settings = {
   'delete.retention.ms': '86400000',
 }
 
-const read = readConfig({}, [], '')
+const read = readConfig({}, [])
 if (!read.ok) throw new Error('nothing has to be set')
 const config = read.config
 

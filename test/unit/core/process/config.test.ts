@@ -24,15 +24,14 @@ const file = (name: string, text = ''): string => {
   if (text !== '') writeFileSync(path, text)
   return path
 }
-const read = (environment: Environment, enginesFile = file('none.env')) =>
-  readConfig(environment, allEngines, enginesFile)
+const read = (environment: Environment) => readConfig(environment, allEngines)
 const configOf = (environment: Environment): Config => {
   const result = read({ ...engines, ...environment })
   if (!result.ok) throw new Error(JSON.stringify(result.problems))
   return result.config
 }
-const namesOf = (environment: Environment, enginesFile?: string): string[] => {
-  const result = read(environment, enginesFile)
+const namesOf = (environment: Environment): string[] => {
+  const result = read(environment)
   return result.ok ? [] : result.problems.map(({ path }) => path).sort()
 }
 
@@ -202,7 +201,7 @@ test('Sentinels may have IPv6 addresses', () => {
 
 test('who signs people in must say how their product does; nobody else need', () => {
   const needed = (environment: Environment): string[] => {
-    const result = readConfig({ ...engines, ...environment }, ['sign-in'], file('none.env'))
+    const result = readConfig({ ...engines, ...environment }, ['sign-in'])
     return result.ok ? [] : result.problems.map(({ path }) => path)
   }
   const [secret, jwks, issuer] = [
@@ -224,25 +223,10 @@ test('no problem repeats the value, which may be a secret', () => {
   expect(JSON.stringify(result)).not.toContain('hunter2')
 })
 
-test('an engine that is needed must be named, in the environment or by the file; one that is not needed need not', () => {
+test('an engine that is needed must be named; one that is not needed need not', () => {
   expect(namesOf({})).toEqual(allEngines)
   expect(namesOf({ ...engines, KAFKA_BROKERS: ' , ' })).toContain('KAFKA_BROKERS')
-  expect(readConfig({ REDIS_URL: engines.REDIS_URL }, ['REDIS_URL'], file('none.env'))).toMatchObject({ ok: true })
-})
-
-test('the file that the engines write names what the environment does not', () => {
-  const path = file(
-    'engines.env',
-    'ELASTICSEARCH_URL=http://file:9200\r\n\nKAFKA_BROKERS=file:9092\nREDIS_URL = redis://file?a=b\n',
-  )
-  expect(read({ KAFKA_BROKERS: 'environment:9092', REDIS_URL: '' }, path)).toMatchObject({
-    ok: true,
-    config: {
-      ELASTICSEARCH_URL: ['http://file:9200'],
-      KAFKA_BROKERS: ['environment:9092'],
-      REDIS_URL: 'redis://file?a=b',
-    },
-  })
+  expect(readConfig({ REDIS_URL: engines.REDIS_URL }, ['REDIS_URL'])).toMatchObject({ ok: true })
 })
 
 test.each([

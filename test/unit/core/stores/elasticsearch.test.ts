@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const configOf = (settings: Record<string, string> = {}): Config => {
-  const read = readConfig({ ELASTICSEARCH_URL: server.url, ...settings }, [], '')
+  const read = readConfig({ ELASTICSEARCH_URL: server.url, ...settings }, [])
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
   return read.config
 }

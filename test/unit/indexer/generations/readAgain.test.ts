@@ -9,7 +9,7 @@ import type { DocumentKind } from '../../../../src/core/stores/indices.ts'
 import { formEntity } from '../../../support/entities.ts'
 
 const config = ((): Config => {
-  const read = readConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:1' }, [], '')
+  const read = readConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:1' }, [])
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
   return read.config
 })()
