@@ -45,21 +45,13 @@ export class AccountKeys {
   readonly #deps: AccountKeysDeps
   /** All records that wait for a complete store share one poll. */
   #completing: Promise<void> | undefined
-  #blockedReason: string | undefined
-  #contested: readonly ContestedDigest[] = []
+  /** Why the store could not be checked or replayed; undefined once it could. */
+  blockedReason: string | undefined
+  /** Digests that several live keys claim, as of the last check; a hundred at most. */
+  contested: readonly ContestedDigest[] = []
 
   constructor(deps: AccountKeysDeps) {
     this.#deps = deps
-  }
-
-  /** Why the store could not be checked or replayed; undefined once it could. */
-  blockedReason(): string | undefined {
-    return this.#blockedReason
-  }
-
-  /** Digests that several live keys claim, as of the last check; a hundred at most. */
-  contested(): readonly ContestedDigest[] {
-    return this.#contested
   }
 
   /** Applies a change until that succeeds; returns the problem of a record whose revision is stored with another content. */
@@ -106,10 +98,10 @@ export class AccountKeys {
     while (!signal.aborted) {
       try {
         if (!(await store.isComplete())) log.info({ records: await this.#replay() }, 'account-key replay completed')
-        this.#contested = await store.contested(maxContested)
-        this.#blockedReason = undefined
+        this.contested = await store.contested(maxContested)
+        this.blockedReason = undefined
       } catch (error) {
-        this.#blockedReason = summaryOf(error)
+        this.blockedReason = summaryOf(error)
         if (!signal.aborted) log.warn({ err: error }, 'account-key replay failed; trying again')
       }
       await sleep(checkIntervalMs, undefined, { signal }).catch(() => undefined)

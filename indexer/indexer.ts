@@ -42,7 +42,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   })
   const own = (): OwnState => ({ maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES, ...stateOf(runner) })
   const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
-  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested(), Date.now)
+  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested, Date.now)
 
   prepare(source, stores, retries, log)
     .then((rules) => Promise.all([runner.run(rules), accountKeys.keepComplete()]))
@@ -57,7 +57,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       cluster: isolatedNodesAnswerNothing(elasticsearch),
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason()),
+      'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
       preparation: async () => retries.blockedReason() ?? (runner.pipeline === undefined ? 'starting' : undefined),
       generation: async () => runner.served?.notServingReason(),
       writer: async () => runner.pipeline?.blockedReasons().writer,

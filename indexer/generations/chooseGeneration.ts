@@ -1,4 +1,4 @@
-import type { FoundGeneration, Generation, KnownGeneration } from './generations.ts'
+import type { FoundGeneration, KnownGeneration } from './generations.ts'
 
 /**
  * Indexers number the generations that they create with odd numbers, rebuilds with even ones. So a rebuild that has not noticed yet that its
@@ -17,10 +17,7 @@ export function numberAbove(numbers: readonly number[], forRebuild: boolean): nu
  * unfinished one of an indexer; else a new number above every known one, so that committed offsets of a lost generation never count for another.
  * `complete` is undefined while indices are missing.
  */
-export function chooseGeneration(
-  found: readonly FoundGeneration[],
-  newest: KnownGeneration | undefined,
-): { readonly number: number; readonly complete: Generation | undefined } {
+export function chooseGeneration(found: readonly FoundGeneration[], newest: KnownGeneration | undefined) {
   const newestNumber = newest?.number ?? 0
   return (
     found.findLast(({ complete }) => complete?.isServing) ??

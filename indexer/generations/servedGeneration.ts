@@ -38,7 +38,8 @@ export class ServedGeneration {
   #isBuilding: boolean
   /** The start of the build, while the generation does not hold everything below an earlier watermark. */
   #floorMs: number | undefined
-  #watermarkMs: number | undefined
+  /** The watermark as it was last published. */
+  watermarkMs: number | undefined
 
   private constructor(stores: Stores, generations: Generations, own: Own, floorMs: number | undefined) {
     this.#stores = stores
@@ -78,11 +79,6 @@ export class ServedGeneration {
     return this.#left.signal
   }
 
-  /** The watermark as it was last published. */
-  get watermarkMs(): number | undefined {
-    return this.#watermarkMs
-  }
-
   /** Why readers do not read this generation; undefined while they do. */
   notServingReason(): string | undefined {
     return this.#isBuilding ? `generation ${this.generation.number} is being built from Kafka` : undefined
@@ -114,7 +110,7 @@ export class ServedGeneration {
     const result = round && (await publishWatermark(redis, { generation: this.generation.tag, ...round }))
     const isWhole = result === undefined || result.kind === 'published' || result.kind === 'withheld'
     if (result !== undefined && isWhole) {
-      this.#watermarkMs = result.kind === 'published' ? result.watermarkMs : undefined
+      this.watermarkMs = result.kind === 'published' ? result.watermarkMs : undefined
       this.#floorMs = undefined
     }
     if (result?.kind === 'superseded') this.#left.abort()

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import type { EntityType } from '../core/model/ids.ts'
-import type { Instant } from '../core/model/instant.ts'
 import { namesEtag } from '../core/process/staticFile.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { RouteContext } from './context.ts'
@@ -8,14 +7,7 @@ import { unavailable } from './errors.ts'
 import type { ChangeWindow } from './parameters.ts'
 
 /** How fresh an answer is. All are read before the query, so the answer may hold more than they promise, never less. */
-export type Validators = {
-  /** Null while it is unknown, like the ETag. */
-  readonly version: ListVersion | null
-  readonly etag: string | undefined
-  /** Whether Elasticsearch shows just what the version stands for. */
-  readonly isSettled: boolean
-  readonly watermark: Instant | null
-}
+export type Validators = ReturnType<typeof validatorsOf>
 
 /**
  * The validators of an answer made from entities of these types. `parameters` are all that select it, apart from team and path. What is
@@ -26,13 +18,15 @@ export function validatorsOf(
   type: EntityType,
   parameters: Readonly<Record<string, unknown>> & ChangeWindow,
   otherTypes: readonly EntityType[] = [],
-): Validators {
+) {
   const { watermark, versions, settled } = ctx.state.freshness
   const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined
   if (needsWatermark && watermark === null) throw unavailable('watermark', new Error('no watermark is published'))
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
+  // Like a version, undefined while it is unknown.
   const etag = all.includes(null) ? undefined : etagOf(all, ctx.path, parameters)
+  // Whether Elasticsearch shows just what the version stands for.
   const isSettled = [type, ...otherTypes].every((each) => settled[each])
   return { version, etag, isSettled, watermark }
 }

@@ -225,7 +225,7 @@ function simulatedConfig(keepsAnswers: boolean): Config {
     // Some pages of the small lists of a simulation are deep.
     DEEP_PAGE_FROM: '4',
   }
-  const read = readConfig(environment, ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'], '')
+  const read = readConfig(environment, ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
   return read.config
 }

@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
 import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
 import { isTombstone } from '../../core/stores/documentFormat.ts'
+import { kindsOf } from '../../core/stores/indices.ts'
 import { allOf, parse } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, overloads, type SearchedList } from './searchClient.ts'
-
-const detailKinds = { forms: 'form-details', submissions: 'submission-details' } as const
 
 /**
  * The detail of an entity as stored; undefined if it was deleted or never was. It is as new as what a search finds: before the refresh,
@@ -27,7 +26,7 @@ export async function readDetails(
   isRealtime: boolean,
   signal: AbortSignal,
 ): Promise<readonly Detail[]> {
-  const kind = detailKinds[list.type]
+  const [, kind] = kindsOf[list.type]
   const names = ids.map((id) => documentId(list.teamId, id))
   const request = { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: names } }
   const documents = splitDocuments(await askShard(list, kind, request, signal), names.length)

@@ -15,7 +15,7 @@ export type SearchRequest = {
 export type SearchClient = {
   readonly indexPrefix: string
   /**
-   * Resolves to a response of status 200 or 404, its body as raw JSON. Rejects with an error other than `ElasticsearchUnavailable` only if the
+   * Resolves to a response of status 200, its body as raw JSON, or 404. Rejects with an error other than `ElasticsearchUnavailable` only if the
    * request itself is at fault.
    */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
@@ -93,11 +93,8 @@ export const openSearchClient = (client: Client, indexPrefix: string): SearchCli
       .catch((error: unknown) => {
         throw classifyClientError(error)
       })
-    const bytes =
-      body instanceof Uint8Array
-        ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-        : Buffer.from(JSON.stringify(body))
-    return { isFound: statusCode !== 404, bytes }
+    const isFound = statusCode !== 404 && body instanceof Uint8Array
+    return { isFound, bytes: isFound ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : Buffer.alloc(0) }
   },
 })
 

@@ -4,15 +4,6 @@
  * has already accepted.
  */
 
-const quote = 0x22
-const backslash = 0x5c
-const comma = 0x2c
-const colon = 0x3a
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const openBracket = 0x5b
-const closeBracket = 0x5d
-
 /**
  * The members of the object in `text`, with their raw texts, in their order; empty for any other JSON value. Of a repeated name the last
  * one counts, as in JSON.parse.
@@ -64,8 +55,8 @@ export const hasRepeatedNames = (text: string): boolean => clean(text, skipSpace
 type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
 function clean(text: string, from: number): Cleaned {
-  const first = text.charCodeAt(from)
-  if (first !== openBrace && first !== openBracket) return { raw: undefined, end: skipValue(text, from) }
+  const first = text[from]
+  if (first !== '{' && first !== '[') return { raw: undefined, end: skipValue(text, from) }
   const values = new Map<string | number, string>()
   let isChanged = false
   const end = walk(text, from, (at, name) => {
@@ -80,7 +71,7 @@ function clean(text: string, from: number): Cleaned {
   let raw = ''
   for (const [name, value] of values)
     raw += `${raw === '' ? '' : ','}${typeof name === 'string' ? `${JSON.stringify(name)}:` : ''}${value}`
-  return { raw: first === openBrace ? `{${raw}}` : `[${raw}]`, end }
+  return { raw: first === '{' ? `{${raw}}` : `[${raw}]`, end }
 }
 
 /**
@@ -88,16 +79,16 @@ function clean(text: string, from: number): Cleaned {
  * offset behind the value. Returns the offset behind the object or array.
  */
 function walk(text: string, from: number, take: (at: number, name: string | undefined) => number): number {
-  const first = text.charCodeAt(from)
-  if (first !== openBrace && first !== openBracket) return from
-  const close = first === openBrace ? closeBrace : closeBracket
+  const first = text[from]
+  if (first !== '{' && first !== '[') return from
+  const close = first === '{' ? '}' : ']'
   let at = skipSpace(text, from + 1)
-  while (at < text.length && text.charCodeAt(at) !== close) {
-    const nameEnd = first === openBrace ? skipString(text, at) : at
-    const name = first === openBrace ? readString(text.slice(at, nameEnd)) : undefined
+  while (at < text.length && text[at] !== close) {
+    const nameEnd = first === '{' ? skipString(text, at) : at
+    const name = first === '{' ? readString(text.slice(at, nameEnd)) : undefined
     const end = take(name === undefined ? at : skipSpace(text, skipSpace(text, nameEnd) + 1), name)
     at = skipSpace(text, end)
-    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
+    if (text[at] === ',') at = skipSpace(text, at + 1)
   }
   return at + 1
 }
@@ -113,31 +104,30 @@ function skipSpace(text: string, from: number): number {
 function skipString(text: string, from: number): number {
   for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let backslashes = 0
-    while (text.charCodeAt(at - 1 - backslashes) === backslash) backslashes++
+    while (text[at - 1 - backslashes] === '\\') backslashes++
     if (backslashes % 2 === 0) return at + 1
   }
   return text.length
 }
 
 function skipValue(text: string, from: number): number {
-  const first = text.charCodeAt(from)
-  if (first === quote) return skipString(text, from)
-  if (first === openBrace || first === openBracket) return skipNested(text, from)
+  const first = text[from]
+  if (first === '"') return skipString(text, from)
+  if (first === '{' || first === '[') return skipNested(text, from)
   let at = from
-  while (at < text.length && !endsScalar(text.charCodeAt(at))) at++
+  while (at < text.length && !endsScalar.test(text[at] ?? '')) at++
   return at
 }
 
-const endsScalar = (code: number): boolean =>
-  code <= 0x20 || code === comma || code === closeBrace || code === closeBracket || code === colon
+const endsScalar = /[\s,}\]:]/
 
 /** Without recursion: what is skipped may be nested as deep as its producer likes. */
 function skipNested(text: string, from: number): number {
   for (let at = from, depth = 0; at < text.length; ) {
-    const code = text.charCodeAt(at)
-    if (code === openBrace || code === openBracket) depth++
-    else if (code === closeBrace || code === closeBracket) depth--
-    at = code === quote ? skipString(text, at) : at + 1
+    const next = text[at]
+    if (next === '{' || next === '[') depth++
+    else if (next === '}' || next === ']') depth--
+    at = next === '"' ? skipString(text, at) : at + 1
     if (depth === 0) return at
   }
   return text.length

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
-import { type Kind, type Member, none, Scanner, type Served, type Shape } from './scanner.ts'
+import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape } from './scanner.ts'
 
 /** What is served of an entity, in a list and alone: JSON on one line, in UTF-8. */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer }
@@ -138,8 +138,6 @@ function shapeOf({ properties = {} }: JsonSchema, memberOf: MakeMember): Shape {
   }
   return { members, next: undefined }
 }
-
-const kinds: readonly Kind[] = ['string', 'integer', 'number', 'boolean', 'object', 'array']
 
 /** The steps that write the served members of a shape; adds those to it that the schema does not name. */
 const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step[] =>

@@ -30,7 +30,8 @@ export const none = -1
 export type Served = readonly (string | readonly [name: string, members: Served])[]
 
 /** The type of a member; `integer` is a number written in digits alone, `any` any JSON value. */
-export type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'any'
+export const kinds = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const
+export type Kind = (typeof kinds)[number] | 'any'
 
 /** The members that are looked for in an object; other members are skipped. */
 export type Shape = {

@@ -54,12 +54,8 @@ const pinoLevel = (level: logLevel) => (level === logLevel.ERROR ? 'error' : lev
 export const kafkaProbe = (config: Config): EngineProbe => ({
   engine: 'KAFKA_BROKERS',
   caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',
-  ...(usesTls(config)
-    ? {
-        ca: trustedAuthorities(config),
-        addresses: config.KAFKA_BROKERS.map((broker) => addressIn(`kafka://${broker}`, 9_092)),
-      }
-    : { ca: undefined, addresses: [] }),
+  ca: trustedAuthorities(config),
+  addresses: usesTls(config) ? config.KAFKA_BROKERS.map((broker) => addressIn(`kafka://${broker}`, 9_092)) : [],
   tryCredentials: async (signal) => {
     const admin = connectKafka(config, pino({ level: 'silent' })).admin({ retry: { retries: 0 } })
     try {

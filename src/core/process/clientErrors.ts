@@ -3,10 +3,8 @@ import { STATUS_CODES } from 'node:http'
 /** Longer URLs are rejected. Below the header limit of Node's server, so that a long URL can be told from long headers. */
 export const maxUrlBytes = 8 * 1024
 
-/** Why the bytes on a connection never become a request. */
-export type ClientError = 'timeout' | 'long-url' | 'long-headers' | 'bad-url' | 'method' | 'host' | 'no-http'
-
-export const statusOf: Readonly<Record<ClientError, number>> = {
+/** Why the bytes on a connection never become a request, with the status of the answer. */
+export const statusOf = {
   timeout: 408,
   'long-url': 414,
   'long-headers': 431,
@@ -14,7 +12,8 @@ export const statusOf: Readonly<Record<ClientError, number>> = {
   method: 405,
   host: 400,
   'no-http': 400,
-}
+} as const
+export type ClientError = keyof typeof statusOf
 
 type Headers = Readonly<Record<string, string>>
 type Refusal = { readonly status: number; readonly headers: Headers; readonly body: string }

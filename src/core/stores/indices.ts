@@ -6,7 +6,7 @@ export const documentKinds = ['forms', 'form-details', 'submissions', 'submissio
 export type DocumentKind = (typeof documentKinds)[number]
 
 /** The kinds of an entity's documents, that of its list document first. */
-export const kindsOf: Readonly<Record<EntityType, readonly DocumentKind[]>> = {
+export const kindsOf: Readonly<Record<EntityType, readonly [list: DocumentKind, detail: DocumentKind]>> = {
   forms: ['forms', 'form-details'],
   submissions: ['submissions', 'submission-details'],
 }

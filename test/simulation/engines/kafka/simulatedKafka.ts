@@ -102,7 +102,7 @@ export class SimulatedKafka {
 
 /** The client that the product makes, with connections to the simulated broker. */
 function connectTo(broker: Broker, network: Network, log: Logger): Kafka {
-  const read = readConfig({ KAFKA_BROKERS: `${address.host}:${address.port}` }, ['KAFKA_BROKERS'], '')
+  const read = readConfig({ KAFKA_BROKERS: `${address.host}:${address.port}` }, ['KAFKA_BROKERS'])
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
   const kafka = connectKafka(read.config, log)
   // The delays between tries must not depend on Math.random.
