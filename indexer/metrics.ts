@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { Gauge, Registry } from 'prom-client'
+import { metricsIn, type Sample } from '../src/core/process/metrics.ts'
 import type { ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
 import { currentLags, type Observed, type OwnState } from './status/observe.ts'
@@ -14,10 +15,7 @@ export type PipelineMetrics = ReturnType<typeof pipelineMetrics>
 
 /** The metrics of a pipeline, for the records of `topics`. */
 export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
-  const counter = <Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Counter({ name, help, labelNames, registers: [registry] })
-  const histogram = (name: string, help: string, buckets: number[]): Histogram =>
-    new Histogram({ name, help, buckets, registers: [registry] })
+  const { counter, histogram } = metricsIn(registry)
   const records = counter('tidemark_records_total', 'Processed records', ['topic', 'outcome'])
   const conflicts = 'Records whose revision is stored with another content; they become dead letters'
   const revisionConflicts = counter('tidemark_revision_conflicts_total', conflicts, ['topic'])
@@ -42,13 +40,7 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   }
 }
 
-type Value = number | undefined
-type Sample = readonly [labels: Record<string, string | number>, value: Value]
-
-/**
- * The metrics of one indexer, `own`, and of the state that all indexers share and report, `observed`. All are read whenever the metrics
- * are asked for; a value is absent while it is unknown.
- */
+/** The metrics of one indexer, `own`, and of the state that all indexers share and report, `observed`. */
 export function indexerMetrics(
   registry: Registry,
   own: () => OwnState,
@@ -56,18 +48,8 @@ export function indexerMetrics(
   contested: () => readonly ContestedDigest[],
   clock: () => number,
 ): void {
-  const labelled = (name: string, help: string, labelNames: string[], read: () => readonly Sample[]): Gauge =>
-    new Gauge({
-      ...{ name, help, labelNames, registers: [registry] },
-      collect() {
-        this.reset()
-        // Without labels it is 0 after a reset.
-        this.remove({})
-        for (const [labels, value] of read()) if (value !== undefined) this.set(labels, value)
-      },
-    })
-  const gauge = (name: string, help: string, read: () => Value): Gauge => labelled(name, help, [], () => [[{}, read()]])
-  const seconds = (ms: Value): Value => (ms === undefined ? undefined : ms / 1_000)
+  const { gauge, labelledGauge } = metricsIn(registry)
+  const seconds = (ms: number | undefined): Sample[1] => (ms === undefined ? undefined : ms / 1_000)
 
   gauge('tidemark_in_flight_bytes', 'Bytes of records in flight; a value counts three times', () => own().inFlightBytes)
   gauge('tidemark_in_flight_limit_bytes', 'MAX_IN_FLIGHT_BYTES', () => own().maxInFlightBytes)
@@ -81,13 +63,13 @@ export function indexerMetrics(
   })
 
   const perPartition = (name: string, help: string, of: 'behindRecords' | 'behindSeconds'): Gauge =>
-    labelled(name, help, ['topic', 'partition'], () =>
+    labelledGauge(name, help, ['topic', 'partition'], () =>
       currentLags(observed(), clock()).map((lag) => [{ topic: lag.topic, partition: lag.partition }, lag[of]]),
     )
   perPartition('tidemark_lag_records', 'Offsets from the searchable position to the end', 'behindRecords')
   perPartition('tidemark_lag_seconds', 'Age of the oldest record that is not searchable; 0 if none', 'behindSeconds')
   const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): Gauge =>
-    labelled(name, help, ['index'], () =>
+    labelledGauge(name, help, ['index'], () =>
       (observed().indices?.value ?? []).map((index) => [{ index: index.name }, index[of]]),
     )
   perIndex('tidemark_index_documents', 'Documents of an index, tombstones included', 'documents')
@@ -103,7 +85,7 @@ export function indexerMetrics(
   const limit = 'maxmemory of Redis; absent without one'
   gauge('tidemark_redis_memory_limit_bytes', limit, () => observed().redisMemory?.value.limitBytes)
   const contestedHelp = '1 for each live account key that opens nothing, because another one claims the same digest'
-  labelled('tidemark_contested_account_keys', contestedHelp, ['key'], () =>
+  labelledGauge('tidemark_contested_account_keys', contestedHelp, ['key'], () =>
     contested().flatMap(({ keys }) => keys.map((key): Sample => [{ key }, 1])),
   )
 }

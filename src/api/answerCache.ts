@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Counter, Registry } from 'prom-client'
+import { metricsIn } from '../core/process/metrics.ts'
 
 /** A rendered answer: its body, and for a page the total of its list. */
 export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
@@ -38,22 +39,12 @@ export class AnswerCache {
             // A character of a name takes one byte.
             sizeCalculation: ({ body }, name) => body.length + name.length + entryBytes,
           })
-    this.#lookups = new Counter({
-      name: 'tidemark_http_answer_cache_lookups_total',
-      help: 'Answers that were kept (hit), made for another request at the same time (shared), or made (miss)',
-      labelNames: ['result'] as const,
-      registers: [registry],
-    })
+    const { counter, gauge } = metricsIn(registry)
+    const lookups = 'Answers that were kept (hit), made for another request at the same time (shared), or made (miss)'
+    this.#lookups = counter('tidemark_http_answer_cache_lookups_total', lookups, ['result'])
     for (const result of ['hit', 'shared', 'miss'] satisfies Found[]) this.#lookups.inc({ result }, 0)
-    const kept = this.#kept
-    new Gauge({
-      name: 'tidemark_http_answer_cache_bytes',
-      help: 'What cached answers take of ANSWER_CACHE_BYTES',
-      registers: [registry],
-      collect() {
-        this.set(kept?.calculatedSize ?? 0)
-      },
-    })
+    const bytes = 'What cached answers take of ANSWER_CACHE_BYTES'
+    gauge('tidemark_http_answer_cache_bytes', bytes, () => this.#kept?.calculatedSize ?? 0)
   }
 
   get(name: string): Answer | undefined {

@@ -1,7 +1,8 @@
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import type { Branded } from '../core/model/ids.ts'
 import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
+import { metricsIn } from '../core/process/metrics.ts'
 import { routeOf } from '../core/process/requestLog.ts'
 import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
@@ -13,12 +14,8 @@ const maxIgnoredBytes = 256
 
 /** Creates the reader of the routes' parameters. Unknown parameters are ignored, named in a header and counted. */
 export function parameterReader(registry: Registry): ParameterReader {
-  const ignoredTotal = new Counter({
-    name: 'tidemark_http_ignored_parameters_total',
-    help: 'Unknown query parameters, which are ignored',
-    labelNames: ['route'],
-    registers: [registry],
-  })
+  const help = 'Unknown query parameters, which are ignored'
+  const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
   return (ctx, schema) => {
     // Without this question mark, URLSearchParams would strip one that the query itself begins with.
     const query = new URLSearchParams(`?${ctx.querystring}`)

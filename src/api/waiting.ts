@@ -1,6 +1,7 @@
-import { Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { type EntityType, type TeamId, type TeamList, teamList } from '../core/model/ids.ts'
 import { stallMs } from '../core/process/httpServer.ts'
+import { metricsIn } from '../core/process/metrics.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { News, RouteContext, WaitForChange, WatchKey } from './context.ts'
 import { unavailable } from './errors.ts'
@@ -144,15 +145,8 @@ export class WaitingRoom {
   ) {
     this.#readVersions = readVersions
     this.#elapsedMs = elapsedMs
-    const waiters = this.#waiters
-    new Gauge({
-      name: 'tidemark_http_requests_waiting',
-      help: 'Requests that wait for a change (Prefer: wait)',
-      registers: [registry],
-      collect() {
-        this.set(waiters.size)
-      },
-    })
+    const help = 'Requests that wait for a change (Prefer: wait)'
+    metricsIn(registry).gauge('tidemark_http_requests_waiting', help, () => this.#waiters.size)
   }
 
   /** A place for a request of the team, to be returned; undefined when all are taken, or the process stops. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { RouterMiddleware } from '@koa/router'
 import type { Logger } from 'pino'
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
+import { metricsIn } from './metrics.ts'
 
 /** The label of requests that matched no route; paths would make the number of labels unbounded. */
 const noRoute = 'none'
@@ -10,22 +11,18 @@ const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 /** The metrics of requests; `reasons` are all reasons for rejecting one. */
 export function requestMetrics<Reason extends string>(registry: Registry, reasons: Iterable<Reason>) {
   const registers = [registry]
-  const rejected = new Counter({
-    name: 'tidemark_http_rejected_total',
-    help: 'Requests that were refused or could not be served, by reason',
-    labelNames: ['reason'] as const,
-    registers,
-  })
+  const { counter, histogram } = metricsIn(registry)
+  const refusals = 'Requests that were refused or could not be served, by reason'
+  const rejected = counter('tidemark_http_rejected_total', refusals, ['reason'])
   // Without a sample of 0, rate() and increase() would miss the first count.
   for (const reason of reasons) rejected.inc({ reason }, 0)
   return {
-    duration: new Histogram({
-      name: 'tidemark_http_request_duration_seconds',
-      help: 'Duration from a request to the end of its response; _count is the number of requests',
-      labelNames: ['route', 'method', 'status'] as const,
-      buckets: durationBucketsSeconds,
-      registers,
-    }),
+    duration: histogram(
+      'tidemark_http_request_duration_seconds',
+      'Duration from a request to the end of its response; _count is the number of requests',
+      durationBucketsSeconds,
+      ['route', 'method', 'status'],
+    ),
     inFlight: new Gauge({ name: 'tidemark_http_requests_in_flight', help: 'Requests in progress', registers }),
     /** Counts a request that was rejected, or could not be answered for now. */
     rejected: (reason: Reason): void => rejected.inc({ reason }),

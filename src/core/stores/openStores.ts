@@ -1,8 +1,9 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { ReplyError } from 'ioredis'
-import { Counter, Histogram, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { KafkaSource } from '../kafka/source.ts'
 import type { Service } from '../process/lifecycle.ts'
+import { metricsIn } from '../process/metrics.ts'
 import { AccountKeyStore } from './accountKeyStore.ts'
 import type { OnCommand, RedisConnection } from './redis.ts'
 
@@ -37,19 +38,14 @@ const durationBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 
 /** Measures every request of an Elasticsearch client, and every command of a Redis client. */
 export function measureCalls(registry: Registry) {
-  const durations = new Histogram({
-    name: 'tidemark_engine_call_duration_seconds',
-    help: 'Duration of calls to an engine, failed calls included',
-    labelNames: ['engine', 'call'] as const,
-    buckets: durationBucketsSeconds,
-    registers: [registry],
-  })
-  const errorCounter = new Counter({
-    name: 'tidemark_engine_call_errors_total',
-    help: 'Failed calls to an engine, by kind of failure',
-    labelNames: ['engine', 'kind'] as const,
-    registers: [registry],
-  })
+  const { counter, histogram } = metricsIn(registry)
+  const ofCalls = 'Duration of calls to an engine, failed calls included'
+  const durations = histogram('tidemark_engine_call_duration_seconds', ofCalls, durationBucketsSeconds, [
+    'engine',
+    'call',
+  ])
+  const failures = 'Failed calls to an engine, by kind of failure'
+  const errorCounter = counter('tidemark_engine_call_errors_total', failures, ['engine', 'kind'])
   const ofElasticsearch = ({ diagnostic }: Client): void => {
     const engine = 'elasticsearch'
     diagnostic.on('response', (error, result) => {
