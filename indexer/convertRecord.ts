@@ -33,7 +33,7 @@ import {
   summaryDelimiter,
   tombstoneStart,
 } from '../src/core/stores/documentFormat.ts'
-import type { DocumentKind } from '../src/core/stores/indices.ts'
+import { type DocumentKind, kindsOf } from '../src/core/stores/indices.ts'
 
 /** One document to index: its whole source, under an external version, which is the revision. */
 export type DocumentWrite = {
@@ -82,7 +82,7 @@ function toDocuments<Entity>(
 
 /** The list and detail documents of a form's newest state. */
 export function formWrites(change: Change<RenderedForm>, changedAt: Instant): DocumentWrite[] {
-  if (change.live === null) return tombstones(change, ['forms', 'form-details'], changedAt)
+  if (change.live === null) return tombstones(change, kindsOf.forms, changedAt)
   const { revision, entity: form } = change.live
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
@@ -103,7 +103,7 @@ export function formWrites(change: Change<RenderedForm>, changedAt: Instant): Do
 
 /** The list and detail documents of a submission's newest state. */
 export function submissionWrites(change: Change<RenderedSubmission>, changedAt: Instant): DocumentWrite[] {
-  if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], changedAt)
+  if (change.live === null) return tombstones(change, kindsOf.submissions, changedAt)
   const { revision, entity } = change.live
   const { formId, status, submittedAt, detail } = entity
   const digest = digestOf(entity)
@@ -175,7 +175,7 @@ export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
  * A deletion is a document with a version above every revision: Elasticsearch forgets versions of deleted documents after a minute, and an
  * older record that comes later would bring the entity back. Exports find deletions by these members.
  */
-function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], deletedAt: Instant): DocumentWrite[] {
-  const source = Buffer.from(`${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`)
-  return kinds.map((kind) => write(kind, change, deletedRevision, source))
+export function tombstones(key: RecordKey, kinds: readonly DocumentKind[], deletedAt: Instant): DocumentWrite[] {
+  const source = Buffer.from(`${tombstoneStart}${JSON.stringify({ teamId: key.teamId, deletedAt })}}`)
+  return kinds.map((kind) => write(kind, key, deletedRevision, source))
 }

@@ -2,12 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { OffsetSpan } from '../../src/core/kafka/readTopic.ts'
 import type { OffsetRange } from '../../src/core/kafka/source.ts'
 import type { TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
-import { type DocumentId, deletedRevision, type EntityType, type Offset } from '../../src/core/model/ids.ts'
+import { type DocumentId, deletedRevision, type EntityType, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
-import type { Config } from '../../src/core/process/config.ts'
 import { type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
-import type { DocumentWrite } from '../convertRecord.ts'
-import { convertRecord } from '../convertRecord.ts'
+import { convertRecord, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { fetchCommittedOffsets } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
@@ -75,26 +73,19 @@ export class ForgottenEntities {
    * record, also those that were appended while the topics were read. Calls `extendHold` at least every few seconds.
    */
   async drop(reconciliation: Reconciliation, deletedAtMs: number, extendHold: () => Promise<void>): Promise<void> {
-    const { config, report } = this.#tools
-    for (const { topic, type, ids } of this.#absent) {
-      const all = [...ids]
+    const deletedAt = toInstant(deletedAtMs)
+    for (const { type, ids } of this.#absent) {
+      const all = [...ids].map((id) => ({ teamId: teamIdOf(id), entityId: entityIdOf(id) }))
       let dropped = 0
       for (let at = 0; at < all.length; at += documentsAtOnce) {
         const some = all.slice(at, at + documentsAtOnce)
-        dropped += await reconciliation.addMissing(some.flatMap((id) => deletionOf(topic, id, deletedAtMs, config)))
+        dropped += await reconciliation.addMissing(some.flatMap((key) => tombstones(key, kindsOf[type], deletedAt)))
         await extendHold()
       }
       if (dropped > 0)
-        report.step(`${dropped / kindsOf[type].length} ${type} dropped: Kafka has forgotten their deletion`)
+        this.#tools.report.step(`${dropped / kindsOf[type].length} ${type} dropped: Kafka has forgotten their deletion`)
     }
   }
-}
-
-/** Both documents of a deletion. */
-function deletionOf(topic: string, id: DocumentId, deletedAtMs: number, config: Config): DocumentWrite[] {
-  const place = { topic, partition: 0, offset: 0n as Offset, appendedAtMs: deletedAtMs, headers: {} }
-  const projection = convertRecord({ ...place, key: Buffer.from(id), value: null }, deletedAtMs, config)
-  return projection.kind === 'documents' ? projection.documents : []
 }
 
 const patienceMs = 5_000

@@ -16,6 +16,7 @@ import {
   minWordLength,
   pair,
   pieceLength,
+  piecesOf,
   requiredWords,
   type SoughtWord,
   soughtWords,
@@ -179,8 +180,9 @@ type Terms = ReturnType<typeof termsOf>
 /** The clauses that search a team's indexed terms. `similar` allows at most `mostMistakes` in a word. */
 function termsOf(teamId: TeamId, mostMistakes = 0) {
   const salt = titleSalt(teamId)
+  // Words longer than `pieceLength` are indexed in overlapping pieces of twice that length, so each piece is in one.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = pieceLength): Clause =>
-    all(pieces(text, length).map(clauseOf))
+    all(piecesOf(text, length).map(clauseOf))
   const anywhere = (field: string, text: string, length?: number): Clause => {
     const escaped = (piece: string): string => piece.replace(/[*?\\]/g, '\\$&')
     return eachPiece(text, (piece) => ({ wildcard: { [field]: { value: `${salt}*${escaped(piece)}*` } } }), length)
@@ -209,13 +211,6 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
       },
     }),
   } as const
-}
-
-/** Cuts a text into pieces. Words longer than `pieceLength` are indexed in overlapping pieces of twice that length, so each piece is in one. */
-function pieces(text: string, length: number): string[] {
-  const letters = [...text]
-  const starts = Array.from({ length: Math.max(1, Math.ceil(letters.length / length)) }, (_, at) => at * length)
-  return starts.map((start) => letters.slice(start, start + length).join(''))
 }
 
 const all = (clauses: readonly Clause[]): Clause =>

@@ -221,10 +221,13 @@ const startsOf = ({ text }: TitleWord): string[] =>
   isAlphabetic(text) ? startLengths.filter((length) => length < lengthOf(text)).map((length) => cut(text, length)) : []
 
 /** Pieces that overlap by half, so that whatever is not longer than half a piece stands whole in one of them. */
-function overlappingPieces(text: string): string[] {
+const overlappingPieces = (text: string): string[] => piecesOf(text, pieceLength, 2)
+
+/** Pieces that begin every so many letters, and are `lengths` times as long. */
+export function piecesOf(text: string, length: number, lengths = 1): string[] {
   const letters = [...text]
-  const count = Math.max(1, Math.ceil(letters.length / pieceLength) - 1)
-  return Array.from({ length: count }, (_, at) => letters.slice(at * pieceLength, (at + 2) * pieceLength).join(''))
+  const count = Math.max(1, Math.ceil(letters.length / length) - lengths + 1)
+  return Array.from({ length: count }, (_, at) => letters.slice(at * length, (at + lengths) * length).join(''))
 }
 
 const cut = (text: string, length: number): string => [...text].slice(0, length).join('')

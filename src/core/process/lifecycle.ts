@@ -44,10 +44,7 @@ const configExitCode = 78
  */
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
 
-async function checkedConfigOrExit(
-  needs: readonly Need[],
-  ports?: DefaultPorts,
-): Promise<{ readonly config: Config; readonly unreachable: EngineProbe[] }> {
+async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts) {
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)
   const probes = probesOf(read.config, needs)

@@ -191,8 +191,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'tombstone-with-an-ordinary-version': {
     themes: ['crashes'],
     file: 'indexer/convertRecord.ts',
-    from: 'write(kind, change, deletedRevision, source)',
-    to: 'write(kind, change, 10 as Revision, source)',
+    from: 'write(kind, key, deletedRevision, source)',
+    to: 'write(kind, key, 10 as Revision, source)',
   },
   'revoked-in-kafka-only': {
     themes: ['keys', 'network'],
