@@ -1,12 +1,11 @@
 /**
- * Reads members of JSON text without re-serialising them: `JSON.stringify(JSON.parse(text))` reorders integer-like keys and
- * loses digits of large numbers, but records are served as producers wrote them. Every function here expects text that `JSON.parse`
- * has already accepted.
+ * Reads members of JSON text without re-serialising: `JSON.stringify(JSON.parse(text))` reorders integer-like keys and loses digits of
+ * large numbers, but records are served as producers wrote them. Every function here expects text that `JSON.parse` accepts.
  */
 
 /**
- * The members of the object in `text`, with their raw texts, in their order; empty for any other JSON value. Of a repeated name the last
- * one counts, as in JSON.parse.
+ * The members of the object in `text`, name → raw text, in their order; empty for any other JSON value. The last of repeated names
+ * wins, as in JSON.parse.
  */
 export function rawMembers(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
@@ -18,7 +17,7 @@ export function rawMembers(text: string): ReadonlyMap<string, string> {
   return members
 }
 
-/** The elements of the array in `text`, each as its raw text; empty for any other JSON value. */
+/** The raw texts of the elements of the array in `text`; empty for any other JSON value. */
 export function rawElements(text: string): string[] {
   const elements: string[] = []
   walk(text, skipSpace(text, 0), (at, name) => {
@@ -29,29 +28,29 @@ export function rawElements(text: string): string[] {
   return elements
 }
 
-/** The text of an object with these members; a member without a value becomes `null`. */
+/** JSON of an object with these members; an undefined value becomes `null`. */
 export function renderObject(members: Iterable<readonly [name: string, raw: string | undefined]>): string {
   const parts: string[] = []
   for (const [name, raw] of members) parts.push(`${JSON.stringify(name)}:${raw ?? 'null'}`)
   return `{${parts.join(',')}}`
 }
 
-/** The same JSON on one line. Valid JSON has line breaks only between tokens, so they can be removed. */
+/** The same JSON on one line. Valid JSON has raw line breaks between tokens only. */
 export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.replace(/[\n\r]/g, '') : text)
 
-/** The same JSON on one line and without tabs, which valid JSON also has only between tokens. */
+/** The same JSON without line breaks and tabs. Valid JSON has raw tabs between tokens only. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
 /**
- * The same JSON with every member name once, the last value at the first place, as JSON.parse reads it; digits and the order
- * of names stay. Elasticsearch rejects a document with repeated names. The text may be nested a thousand levels at most.
+ * The same JSON without repeated member names, which Elasticsearch rejects: the last value takes the first place, as in JSON.parse;
+ * digits and the order of names stay. Recursive: `text` may be nested a thousand levels at most.
  */
 export const withoutRepeatedNames = (text: string): string => clean(text, skipSpace(text, 0)).raw ?? text
 
-/** Whether any object in the text has two members of one name. */
+/** Whether any object in the text repeats a member name. */
 export const hasRepeatedNames = (text: string): boolean => clean(text, skipSpace(text, 0)).raw !== undefined
 
-/** A value with every name once, undefined where the text is that already, and the offset behind it. */
+/** A value without repeated names, `raw` undefined if it has none anyway; `end` is the offset after the value. */
 type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
 function clean(text: string, from: number): Cleaned {
@@ -67,7 +66,7 @@ function clean(text: string, from: number): Cleaned {
     return value.end
   })
   if (!isChanged) return { raw: undefined, end }
-  // Appended and not joined: V8 copies appended text once, at the end, but joined text once for every level.
+  // `+=` instead of join: V8 copies appended text once, at the end, but joined text once per nesting level.
   let raw = ''
   for (const [name, value] of values)
     raw += `${raw === '' ? '' : ','}${typeof name === 'string' ? `${JSON.stringify(name)}:` : ''}${value}`
@@ -75,8 +74,8 @@ function clean(text: string, from: number): Cleaned {
 }
 
 /**
- * Calls `take` with the offset of each value in the object or array at `from`, and with the names of members; `take` returns the
- * offset behind the value. Returns the offset behind the object or array.
+ * Calls `take` with the offset of each value in the object or array at `from`, and the name if it is a member; `take` returns the
+ * offset after the value. Returns the offset after the object or array.
  */
 function walk(text: string, from: number, take: (at: number, name: string | undefined) => number): number {
   const first = text[from]
@@ -121,7 +120,7 @@ function skipValue(text: string, from: number): number {
 
 const endsScalar = /[\s,}\]:]/
 
-/** Without recursion: what is skipped may be nested as deep as its producer likes. */
+/** Iterative, because a skipped value may be nested to any depth. */
 function skipNested(text: string, from: number): number {
   for (let at = from, depth = 0; at < text.length; ) {
     const next = text[at]

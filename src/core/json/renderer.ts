@@ -2,15 +2,15 @@ import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape } from './scanner.ts'
 
-/** What is served of an entity, in a list and alone: JSON on one line, in UTF-8. */
+/** The summary that lists serve and the detail that a request by id gets: one-line JSON in UTF-8. */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer }
 
 /**
- * Renders entities of one kind from the values of their records, `{"revision": …, "<member>": {…}}`, by copying bytes: a scan finds
- * where each served member stands. What `scanner` has read last is rendered. Missing members and objects are null.
+ * Renders the record value that `scanner` read last, `{"revision": …, "<member>": {…}}`, by copying the bytes of its served members.
+ * Missing members and objects become null.
  *
- * Members that follow one another in the record as they are served are copied at once: when the next value begins exactly as many
- * bytes after the last one as its name takes, nothing but the name can be between them.
+ * Adjacent members in served order are copied at once: when the next value begins exactly as many bytes after the last one as its
+ * name takes, nothing but the name can be between them.
  */
 export class RecordRenderer {
   readonly scanner: Scanner
@@ -20,7 +20,7 @@ export class RecordRenderer {
   readonly #detail: readonly Step[]
   #to = Buffer.allocUnsafe(64 * 1024)
   #at = 0
-  /** The range of the scanned bytes that is not copied yet; its end is -1 when there is none to extend. */
+  /** The pending range of scanned bytes, found but not copied yet; `#end` is -1 when there is none. */
   #start = 0
   #end = none
 
@@ -38,13 +38,13 @@ export class RecordRenderer {
     this.scanner = new Scanner(this.#shape, slots)
   }
 
-  /** Scans a value that the schema accepts. Returns the path of the first member that Elasticsearch would reject, if any. */
+  /** Normalises and scans a value that the schema accepts. Returns the path of the first member that Elasticsearch would reject. */
   scanNormalised(text: string): readonly string[] | undefined {
     const isAccepted = this.scanner.read(Buffer.from(normalise(withoutTabs(text), this.#shape)))
     return isAccepted ? undefined : this.scanner.rejectedPath
   }
 
-  /** The slot of the member at a path of names. */
+  /** The slot of the member at a path of names. Throws for an unknown member. */
   slotOf(...path: readonly string[]): number {
     let shape: Shape | undefined = this.#shape
     let slot: number | undefined
@@ -53,7 +53,7 @@ export class RecordRenderer {
     return slot
   }
 
-  /** Renders what is served; strings in `replaced`, by the entity's member, are served instead of those in the record. */
+  /** Renders what `scanner` read last; strings in `replaced` (by name of the entity's member) replace those of the record. */
   render(replaced?: Readonly<Record<string, string>>): Rendered {
     const jsonOf = ([name, text]: [string, string]) =>
       [this.slotOf(this.#member, name), Buffer.from(JSON.stringify(text))] as const
@@ -118,7 +118,7 @@ export class RecordRenderer {
 const nothing = Buffer.from('null')
 const closing = Buffer.from('}')
 
-/** How a served member is written: the text before its value, and the slot of its value or the steps of its own members. */
+/** Writes a served member: `before`, then the value in `slot`, or only the `members` of that value. */
 type Step = { readonly before: Buffer; readonly slot: number; readonly members: readonly Step[] | undefined }
 type MakeMember = (name: string, kind: Kind, shape?: Shape) => Member
 type JsonSchema = {
@@ -127,7 +127,7 @@ type JsonSchema = {
   readonly properties?: Readonly<Record<string, JsonSchema>>
 }
 
-/** The members that a schema names, by JSON type: what it demands beyond that is not checked here. */
+/** The members of a schema with their JSON types; other rules of the schema are not checked here. */
 function shapeOf({ properties = {} }: JsonSchema, memberOf: MakeMember): Shape {
   const members = new Map<string, Member>()
   for (const [name, own] of Object.entries(properties)) {
@@ -139,7 +139,7 @@ function shapeOf({ properties = {} }: JsonSchema, memberOf: MakeMember): Shape {
   return { members, next: undefined }
 }
 
-/** The steps that write the served members of a shape; adds those to it that the schema does not name. */
+/** The steps that write the served members of a shape; adds served members that the schema lacks to the shape. */
 const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step[] =>
   served.map((each, at) => {
     const [name, inner] = typeof each === 'string' ? [each] : each
@@ -153,9 +153,8 @@ const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step
   })
 
 /**
- * The members of the shape in JSON that the shape's schema accepts, as the scanner reads them: each name once, with its last value,
- * without escapes. Integers lose fraction and exponent, which clients with integer types would reject. All else stays as it is
- * written.
+ * Rewrites valid JSON so that the scanner can read the members of the shape: each name once, with its last value, without escapes.
+ * Integers lose fraction and exponent, which clients with integer types reject. All else stays as written.
  */
 function normalise(text: string, { members }: Shape): string {
   const raw = rawMembers(text)

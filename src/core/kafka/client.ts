@@ -11,23 +11,23 @@ closeUnansweredConnections()
 announceJoining()
 
 const connectionTimeoutMs = 5_000
-/** A broker that is frozen or cut off is given up after this time; joining a group and fetching may take longer. */
+/** A request to a broker that is frozen or cut off fails after this time; joining a group and fetching may take longer. */
 const requestTimeoutMs = 10_000
 
 const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE }: Config): boolean => KAFKA_SSL ?? KAFKA_SSL_CA_FILE !== undefined
 
-/** The authorities that the configuration names, else Node's own and those of the operating system. */
+/** Certificate authorities (PEM): those configured, else Node's own and the operating system's. */
 const trustedAuthorities = ({ KAFKA_SSL_CA_FILE }: Config): string | string[] =>
   KAFKA_SSL_CA_FILE ?? [...getCACertificates('default'), ...getCACertificates('system')]
 
-/** A Kafka client that logs to `log` and retries a request five times; its callers decide what to do after that. */
+/** A Kafka client that logs to `log` and retries a failed request five times; further retries are up to its callers. */
 export function connectKafka(config: Config, log: Logger): Kafka {
   return new Kafka({
     clientId: 'tidemark',
     brokers: config.KAFKA_BROKERS,
     connectionTimeout: connectionTimeoutMs,
     requestTimeout: requestTimeoutMs,
-    // KafkaJS has other defaults when NODE_ENV is "test"; tests must run with those of production.
+    // KafkaJS has other defaults when NODE_ENV is "test"; tests must run with the defaults of production.
     retry: { initialRetryTime: 100, maxRetryTime: 5_000, retries: 5, factor: 0.2, multiplier: 2 },
     logLevel: logLevel.INFO,
     logCreator:
@@ -40,7 +40,7 @@ export function connectKafka(config: Config, log: Logger): Kafka {
   })
 }
 
-/** `readConfig` demands all three together. */
+/** The cast is safe: `readConfig` demands all three variables together. */
 const saslOf = (config: Config): SASLOptions =>
   ({
     mechanism: config.KAFKA_SASL_MECHANISM,
@@ -50,7 +50,7 @@ const saslOf = (config: Config): SASLOptions =>
 
 const pinoLevel = (level: logLevel) => (level === logLevel.ERROR ? 'error' : level === logLevel.WARN ? 'warn' : 'debug')
 
-/** How the start of a process checks Kafka. */
+/** Checks TLS certificates and credentials of Kafka when a process starts. */
 export const kafkaProbe = (config: Config): EngineProbe => ({
   engine: 'KAFKA_BROKERS',
   caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',

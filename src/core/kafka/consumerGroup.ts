@@ -4,13 +4,13 @@ import { type Offset, toOffset } from '../model/ids.ts'
 import { type Undecodable, undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
-/** A killed member keeps its partitions for this time. */
+/** The group reassigns the partitions of a killed member after this time. */
 const sessionTimeoutMs = 10_000
-/** The longest time between two heartbeats of a member. */
+/** A member sends heartbeats at most this far apart. */
 const heartbeatIntervalMs = 1_500
 /** A rebalance waits this long for a member that does not rejoin. */
 const rebalanceTimeoutMs = 15_000
-/** Partitions that were added to a topic are noticed after this time at most. */
+/** Partitions added to a topic are noticed within this time. */
 const metadataMaxAgeMs = 10_000
 const fetchWaitMs = 500
 
@@ -18,26 +18,26 @@ const fetchWaitMs = 500
 export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
-  /** In order. A record counts as taken once the next one is asked for; records that are not taken come again. */
+  /** In offset order. A record counts as taken once the iterator advances past it; records not taken are delivered again. */
   readonly records: Iterable<SourceRecord>
   /** Why the record batch behind `records` cannot be decoded. */
   readonly undecodable: Undecodable | undefined
-  /** False once the member stops, or crashes. */
+  /** False once the member stops or crashes. */
   isReading(): boolean
-  /** Holds the records back and keeps the partitions. Ends early when the member stops; rejects when the group rebalances. */
+  /** Sleeps while keeping the partitions. Resolves early when the member stops; rejects when the group rebalances. */
   wait(forMs: number): Promise<void>
 }
 
 export type GroupOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
-  /** The assigned partitions are no longer ours. */
+  /** Called when the assignment is revoked. */
   onRevoked(): void
-  /** Called with every new assignment. Nothing of it is read before `readFrom`. */
+  /** Called with every new assignment, whose partitions stay paused until `readFrom`. */
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
   /** Called with one batch at a time; resolves with whether all of its records were taken. */
   onBatch(batch: FetchedBatch): Promise<boolean>
-  /** Called once nothing up to `lastOffset` is left to read; also for batches that hold no records. */
+  /** Called once every record up to `lastOffset` was taken; also for batches without records. */
   onBatchEnd(partition: TopicPartition, lastOffset: Offset): void
 }
 
@@ -46,7 +46,7 @@ export type PartitionCommit = TopicPartition & { readonly position: Offset; read
 
 export type GroupMember = ReturnType<typeof groupMember>
 
-/** Creates a member of a consumer group, which joins by `run`. */
+/** Creates a member of a consumer group; `run` joins the group. */
 export function groupMember(kafka: Kafka, options: GroupOptions) {
   const { groupId, topics, onRevoked, onAssigned, onBatchEnd } = options
   const consumer = kafka.consumer({
@@ -69,11 +69,11 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
     onAssigned(partitions).catch(ended.reject)
   })
   consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
-    // KafkaJS does not call eachBatch for batches that hold only transaction markers or were emptied by compaction.
+    // KafkaJS skips eachBatch for batches of transaction markers alone, and for those that compaction emptied.
     if (payload.batchSize === 0) onBatchEnd(payload, toOffset(payload.lastOffset))
   })
   return {
-    /** Joins and reads until `signal` aborts; the member then keeps its partitions. Rejects when the member crashes, or a callback throws. */
+    /** Joins and reads until `signal` aborts, then keeps the partitions until `leave`. Rejects when the member or a callback fails. */
     run: async (signal: AbortSignal): Promise<void> => {
       try {
         await consumer.connect()
@@ -96,12 +96,12 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
     pause: (partitions: readonly TopicPartition[]): void => consumer.pause(listed(partitions)),
     resume: (partitions: readonly TopicPartition[]): void => consumer.resume(listed(partitions)),
     /**
-     * Commits offsets of assigned partitions; after a rebalance the broker rejects them. A commit that KafkaJS repeats after a lost connection
-     * and a rejoin is accepted: the offset may then go back, to one that was searchable.
+     * Commits offsets of assigned partitions; after a rebalance the broker rejects them. But it accepts a commit that KafkaJS retries
+     * after a lost connection and a rejoin: the committed offset may then go back, to one already searchable.
      */
     commit: (commits: readonly PartitionCommit[]): Promise<void> =>
       consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) }))),
-    /** Leaves the group, so that its partitions are assigned to other members at once. */
+    /** Leaves the group, which reassigns the member's partitions at once. */
     leave: (): Promise<void> => consumer.disconnect(),
   }
 }
@@ -121,7 +121,7 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
       isReading: () => isRunning() && !signal.aborted,
       wait: async (forMs) => {
         await sleep(forMs, undefined, { signal }).catch(() => undefined)
-        // KafkaJS sends one when the last was long enough ago.
+        // KafkaJS sends a heartbeat only when `heartbeatInterval` has passed since the last one.
         await heartbeat()
       },
     })
@@ -130,7 +130,7 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
     resolveOffset(batch.lastOffset())
     await heartbeat()
   } catch (error) {
-    // KafkaJS would call eachBatch again after any other error.
+    // KafkaJS would retry eachBatch after any other error.
     throw error instanceof kafkajs.KafkaJSError ? error : new kafkajs.KafkaJSNonRetriableError(error as Error)
   }
 }
@@ -143,7 +143,7 @@ function* recordsOf({ batch, resolveOffset }: EachBatchPayload): Generator<Sourc
   }
 }
 
-/** The partitions of an assignment, topic → partitions. */
+/** Flattens an assignment (topic → partitions). */
 export const partitionsIn = (assignment: Readonly<Record<string, readonly number[]>>): TopicPartition[] =>
   Object.entries(assignment).flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition })))
 

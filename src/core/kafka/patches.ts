@@ -18,12 +18,12 @@ type PartitionData = {
 type FetchAnswer = { readonly responses: readonly { readonly partitions: readonly PartitionData[] }[] }
 type Exchange = { readonly response: { decode(bytes: Buffer): Promise<FetchAnswer> } }
 
-// Faults of KafkaJS 2.2.4, and their repairs.
+// Fixes for bugs of KafkaJS 2.2.4.
 
 /**
- * The fetch decoder of KafkaJS knows one codec of four, verifies no checksum, fails the whole fetch because of one batch, requests offsets that
- * compaction removed for ever, and returns records of an aborted transaction where a fetch begins inside several
- * (`recordBatches.test.ts`). To be replaced before the first fetch, which loads it.
+ * Replaces the fetch decoder of KafkaJS, which knows one codec of four, verifies no checksum, fails the whole fetch because of one
+ * batch, loops on offsets that compaction removed, and returns records of an aborted transaction when a fetch begins inside several
+ * (`recordBatches.test.ts`). Call before the first fetch, which loads the decoder.
  */
 export function replaceFetchDecoder(): void {
   const path = load.resolve('kafkajs/src/protocol/requests/fetch/v4/decodeMessages')
@@ -42,7 +42,7 @@ export function replaceFetchDecoder(): void {
   })
 }
 
-/** The broker cannot read its own log. KafkaJS would fail the fetch of every partition. */
+/** Error code: the broker's log of a partition is damaged. KafkaJS would fail the fetch of every partition. */
 const corruptMessage = 2
 
 function filtered(partition: PartitionData): PartitionData {
@@ -59,8 +59,8 @@ function filtered(partition: PartitionData): PartitionData {
 type Ask<Answer> = (parts: { readonly isolationLevel?: number }) => Answer
 
 /**
- * The admin client of KafkaJS asks for the last stable offset instead of the end of a partition: while a transaction is open, a reader that lags
- * would count as caught up (`simulatedKafka.test.ts`). Consumers name their isolation level.
+ * Makes the admin client of KafkaJS return log end offsets. It returns last stable offsets: while a transaction is open, a consumer that
+ * lags would count as caught up (`simulatedKafka.test.ts`). Consumers set an isolation level themselves.
  */
 export function fetchLogEndOffsets(): void {
   const readUncommitted = { isolationLevel: 0 }
@@ -73,9 +73,9 @@ export function fetchLogEndOffsets(): void {
 type Connection = { readonly broker: string; readonly socket: { destroy(error: Error): void } | undefined }
 
 /**
- * KafkaJS keeps a connection on which a request was not answered in time: a producer sends to a broker that is frozen or cut off until its
- * metadata is five minutes old, and a client that begins with such a broker asks no other (`silentBroker.test.ts`). Closed, as Kafka's
- * own client does; upon an error of the connection, KafkaJS asks another broker who leads.
+ * Closes a connection on which a request timed out, as the Java client does. KafkaJS keeps it: a producer sends to a frozen broker until
+ * its metadata is five minutes old, and a client whose first broker is frozen asks no other (`silentBroker.test.ts`). After a connection
+ * error, KafkaJS refreshes its metadata from another broker.
  */
 export function closeUnansweredConnections(): void {
   const { prototype } = load('kafkajs/src/network/connection') as {
@@ -101,8 +101,8 @@ type JoiningMember = {
 }
 
 /**
- * A consumer that joins its group again does not say that it rebalances where the coordinator has forgotten it or partitions were added;
- * and after an error between joining and learning its assignment it goes on with the one before (`consumerGroup.test.ts`).
+ * Emits REBALANCING at every rejoin: KafkaJS does not when the coordinator has forgotten the member, or partitions were added. Fails
+ * the consumer on an error between JoinGroup and SyncGroup: KafkaJS goes on with the former assignment (`consumerGroup.test.ts`).
  */
 export function announceJoining(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {

@@ -9,23 +9,23 @@ const maxPartitionBytes = 1_048_576
 
 export type ReadOptions = {
   readonly topic: string
-  /** Reads only these records, by partition. */
+  /** Partition → the only offsets to read; without it, the whole topic. */
   readonly ranges?: ReadonlyMap<number, OffsetSpan>
   readonly signal: AbortSignal
-  /** Awaited before the next record, so that it bounds what is in flight. */
+  /** Awaited before the next record, which gives backpressure. */
   readonly onRecord: (record: SourceRecord) => Promise<void>
 }
 
-/** From an offset to below another one. */
+/** Offsets from `from` (inclusive) to `to` (exclusive). */
 export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 
 /**
- * Reads a topic, or `ranges` of it, from its beginning to the end that it has now, without a group. Rejects after ten minutes without
- * a record (a transaction may be open for so long), when `signal` aborts, when a record batch cannot be decoded, or when Kafka gives up.
+ * Reads a topic, or `ranges` of it, from its beginning to its present end, without a consumer group. Rejects after ten minutes without
+ * a record (as a transaction may stay open), when `signal` aborts, when a record batch is undecodable, or when retries fail.
  */
 export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord }: ReadOptions): Promise<void> {
   const [admin, cluster] = [kafka.admin(), createCluster(kafka)]
-  /** Asks again after a failure, with new metadata and backoff. */
+  /** Retries with backoff and fresh metadata. */
   const ask = <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
     cluster.retrier(async (bail) => {
       if (signal.aborted) return bail(signal.reason)
@@ -47,7 +47,7 @@ export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord 
           return await fetchUnread(cluster, topic, unread)
         } catch (error) {
           if ((error as { readonly type?: string }).type !== 'OFFSET_OUT_OF_RANGE') throw error
-          // Records were removed meanwhile.
+          // Retention has deleted records meanwhile.
           unread = await heldOf(admin, topic, unread)
           return []
         }
@@ -61,10 +61,10 @@ export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord 
         if (each.next < each.span.to) unread.set(each.partition, { from: each.next, to: each.span.to })
         else unread.delete(each.partition)
       }
-      if (performance.now() - lastRecordMs > stallMs) throw new Error(`${topic} brings no record for ten minutes`)
+      if (performance.now() - lastRecordMs > stallMs) throw new Error(`${topic} has returned no record for ten minutes`)
     }
   } finally {
-    // A failure to close must not hide how the reading ended.
+    // A failed disconnect must not replace the error of the read.
     await Promise.allSettled([admin.disconnect(), cluster.disconnect()])
   }
 }
@@ -75,7 +75,7 @@ function* recordsIn(topic: string, { partition, messages, span: { from, to } }: 
     if (undecodable !== undefined)
       throw new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable })
     const record = sourceRecord(topic, partition, message)
-    // The first batch may begin below, and the last one end above.
+    // The first batch may begin before the span, and the last one end after it.
     if (record.offset >= from && record.offset < to && !message.isControlRecord) yield record
     if (record.offset + 1n >= to) return
   }
@@ -86,10 +86,10 @@ type Answer = {
   readonly lastStableOffset: string
   readonly messages: readonly FetchedRecord[]
 }
-/** `next` is the offset behind what was fetched. */
+/** `next` is the next offset to fetch. */
 type Fetched = Pick<Answer, 'partition' | 'messages'> & { readonly span: OffsetSpan; readonly next: bigint }
 
-/** The part of KafkaJS 2.2.4 that finds the leaders of partitions; its consumers read as members of a group only. */
+/** Private API of KafkaJS 2.2.4 that finds partition leaders: its consumers cannot read without a group. */
 type Cluster = {
   retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
   addTargetTopic(topic: string): Promise<void>
@@ -116,7 +116,7 @@ const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
 const nothing: OffsetSpan = { from: 0n, to: 0n }
 const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** The offsets that the partitions hold of each range, or of everything. */
+/** Intersects `ranges`, or everything, with the offsets that each partition holds. */
 async function heldOf(admin: Admin, topic: string, ranges: ReadOptions['ranges']): Promise<Map<number, OffsetSpan>> {
   const held = new Map<number, OffsetSpan>()
   for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {
@@ -128,10 +128,10 @@ async function heldOf(admin: Admin, topic: string, ranges: ReadOptions['ranges']
   return held
 }
 
-/** Fetches from every leader once. */
+/** Fetches once from every partition leader. */
 async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, OffsetSpan>): Promise<Fetched[]> {
   const leaders = Object.entries(cluster.findLeaderForPartitions(topic, [...unread.keys()]))
-  if (leaders.length === 0) throw new Error(`${topic} has lost its partitions`)
+  if (leaders.length === 0) throw new Error(`Kafka returns no partitions of ${topic}`)
   const answers = await Promise.all(
     leaders.map(async ([nodeId, partitions]) => {
       const broker = await cluster.findBroker({ nodeId })
@@ -147,11 +147,11 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
       const isEmpty = fetched.every(({ messages }) => messages.length === 0)
       return fetched.map(({ partition, lastStableOffset, messages }) => {
         const span = unread.get(partition) ?? nothing
-        // A broker leaves records out only for the size of an answer, and behind the last stable offset. So when it leaves out all below
-        // that, the rest of the partition was removed.
+        // A broker omits records only above the response size or the last stable offset. So when a response is empty and that offset
+        // is past the span, the rest of the span was deleted.
         const isGone = isEmpty && BigInt(lastStableOffset) >= span.to
         const last = messages.at(-1)
-        // A set of messages of an old format may end below.
+        // A message set of an old format may end before the requested offset.
         const next = isGone ? span.to : last === undefined ? span.from : higher(BigInt(last.offset), span.from) + 1n
         return { partition, messages, span, next }
       })

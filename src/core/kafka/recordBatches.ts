@@ -3,12 +3,12 @@ import { crc32c } from '@node-rs/crc32'
 import type { KafkaMessage } from 'kafkajs'
 import { decompressRecords } from './recordCompression.ts'
 
-/** A record for KafkaJS. */
+/** A record as KafkaJS's decoder returns it. */
 export type FetchedRecord = KafkaMessage & {
   readonly isControlRecord: boolean
-  /** Missing in formats before transactions. */
+  /** Missing in formats 0 and 1, which have no transactions. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on the last record of a fetch where it stands for a batch that cannot be decoded; nothing behind it was read. */
+  /** Set on a record that stands for a batch that cannot be decoded; always the last of its fetch. */
   readonly undecodable?: Undecodable
 }
 
@@ -20,9 +20,9 @@ export class Undecodable extends Error {
 export const undecodableOf = (message: KafkaMessage): Undecodable | undefined =>
   (message as Partial<FetchedRecord>).undecodable
 
-/** A batch that is larger when decompressed is undecodable. */
+/** A batch that decompresses to more is undecodable. */
 const maxBatchBytes = 256 * 1024 * 1024
-/** No batch of a partition is begun above so many decompressed bytes; the rest is fetched again. */
+/** Decoding of a partition stops before the next batch above this many decompressed bytes; the rest is fetched again. */
 const maxPartitionBytes = 4 * 1024 * 1024
 
 type KafkaJsDecoder = {
@@ -42,17 +42,17 @@ const decodeMessageSet = load('kafkajs/src/protocol/messageSet/decoder') as (
   bytes: number,
 ) => Promise<FetchedRecord[]>
 
-/** Offset, length, leader epoch and magic, with which every version of the format begins. */
+/** Offset, length, leader epoch and magic: how every version of the format begins. */
 const commonHeaderBytes = 17
 const lengthEndsAt = 12
 const currentMagic = 2
-/** The checksum covers a batch from this byte on. */
+/** The CRC covers a batch from this byte on. */
 const checkedFrom = 21
 const headerBytes = 61
 
 /**
- * Decodes the records of one partition in a fetch answer, up to the first batch that is cut off, that cannot be decoded, or
- * that the bound leaves for the next fetch. Never rejects, because the answer has records of other partitions, too.
+ * Decodes the records of one partition in a fetch response, up to the first batch that is cut off, undecodable, or beyond
+ * `maxPartitionBytes`. Never rejects, because the response has records of other partitions, too.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
@@ -67,7 +67,7 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
     const batchBytes = batchBytesIn(rest)
     const batch = rest.subarray(0, batchBytes)
-    // A fetch may cut off its last batch, but never its only one: then the length is wrong.
+    // A fetch may cut off its last batch, but never its first: if that is cut off, its length is wrong.
     if (batch.length < batchBytes && decoded.length > 0) break
     try {
       if (batch.length < batchBytes) throw new Error('it is cut off')
@@ -83,7 +83,7 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
   return decoded.flat()
 }
 
-/** The length in a batch's header; that of a header when even the header is cut off. */
+/** The length in a batch's header; the length of a header when the header itself is cut off. */
 const batchBytesIn = (bytes: Buffer): number =>
   Math.max(headerBytes, bytes.length < lengthEndsAt ? 0 : lengthEndsAt + bytes.readInt32BE(8))
 
@@ -112,8 +112,8 @@ async function decodeBatch(batch: Buffer) {
   const records: FetchedRecord[] = []
   while (records.length < count) records.push(decodeRecord(new Decoder(decoder.readVarIntBytes()), batchContext))
   if (count > 0 && decoder.offset !== bytes.length) throw new Error(`its ${count} records do not fill it`)
-  // Compaction may have removed the last record; for each idempotent producer it keeps even an empty batch. KafkaJS would fetch the missing
-  // offset for ever, but moves past a control record.
+  // Compaction may have removed the last record, or emptied the batch of an idempotent producer. KafkaJS would fetch the missing offset
+  // for ever; a control record makes it move on.
   const { lastOffset: offset } = batchContext
   if (records.at(-1)?.offset !== offset) records.push({ ...placeholder, offset, isControlRecord: true, batchContext })
   return { records, recordBytes: bytes.length }
@@ -121,7 +121,7 @@ async function decodeBatch(batch: Buffer) {
 
 const placeholder = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 }
 
-/** Formats 0 and 1, which brokers before Kafka 4 may still hold. */
+/** Decodes message sets (formats 0 and 1), which brokers before Kafka 4 may still hold. */
 async function decodeOldFormat(bytes: Buffer): Promise<FetchedRecord[]> {
   try {
     return await decodeMessageSet(new Decoder(bytes), bytes.length)
@@ -130,7 +130,7 @@ async function decodeOldFormat(bytes: Buffer): Promise<FetchedRecord[]> {
   }
 }
 
-/** KafkaJS drops records below the requested offset. */
+/** The offset of undecodable records, because KafkaJS drops records below the requested offset. */
 const highestOffset = String(2n ** 63n - 1n)
 
 export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
@@ -148,7 +148,7 @@ function offsetsOf(batch: Buffer): string {
   return magic === currentMagic ? `at offsets ${first} to ${lastOffsetOf(batch)}` : `at offset ${first}`
 }
 
-/** `firstOffset`: of the first record in this partition. */
+/** `firstOffset`: offset of the transaction's first record in this partition. */
 export type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
 
 const notTransactional = { producerId: '', inTransaction: false }
@@ -156,8 +156,8 @@ const notTransactional = { producerId: '', inTransaction: false }
 const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
- * Turns the records of aborted transactions into control records, which KafkaJS does not hand out. A transaction has all records of its
- * producer from its first offset to its abort marker. A fetch may begin inside several transactions.
+ * Turns the records of aborted transactions into control records, which KafkaJS does not deliver. A transaction has all records of its
+ * producer from `firstOffset` to the abort marker. A fetch may begin inside several transactions.
  */
 export function withoutAborted(
   records: readonly FetchedRecord[],

@@ -8,7 +8,7 @@ type Decompress = (compressed: Buffer, maxBytes: number) => Promise<Buffer>
 const gunzipped = promisify(gunzip)
 const zstdDecompressed = promisify(zstdDecompress)
 
-/** `codec` is the number in the attributes of a batch. Rejects an unknown codec, damaged bytes, and a result above `maxBytes`. */
+/** Decompresses a batch; `codec` is the number in its attributes. Rejects unknown codecs, damaged bytes, and results above `maxBytes`. */
 export async function decompressRecords(codec: number, compressed: Buffer, maxBytes: number): Promise<Buffer> {
   const known = codecs[codec]
   if (known === undefined) throw new Error(`compression codec ${codec} is unknown`)
@@ -21,7 +21,7 @@ export async function decompressRecords(codec: number, compressed: Buffer, maxBy
 
 const tooLarge = (maxBytes: number): Error => new Error(`decompresses to more than ${maxBytes} bytes`)
 
-/** Snappy as the Java client writes it: a header, then blocks of raw snappy, each behind its length in four bytes. */
+/** Begins snappy as the Java client writes it: a header, then blocks of raw snappy, each after its length in four bytes. */
 const framedSnappyMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const framedSnappyHeaderBytes = 16
 
@@ -29,7 +29,7 @@ async function decompressSnappy(compressed: Buffer, maxBytes: number): Promise<B
   const isFramed = compressed.subarray(0, framedSnappyMagic.length).equals(framedSnappyMagic)
   const blocks = isFramed ? framedSnappyBlocks(compressed) : [compressed]
   if (blocks.reduce((sum, block) => sum + snappyLength(block), 0) > maxBytes) throw tooLarge(maxBytes)
-  // Without options, the result is a Buffer that is not copied and stays outside of V8's heap.
+  // Without options, `uncompress` returns a Buffer outside of V8's heap, without a copy.
   const parts = await Promise.all(blocks.map((block) => uncompress(block)))
   return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts as Buffer[])
 }
@@ -45,7 +45,7 @@ function framedSnappyBlocks(compressed: Buffer): Buffer[] {
   return blocks
 }
 
-/** The length that raw snappy begins with, a varint of at most five bytes. */
+/** The uncompressed length at the start of raw snappy, a varint of at most five bytes. */
 function snappyLength(block: Buffer): number {
   for (let at = 0, length = 0; at < 5; at++) {
     const byte = block.readUInt8(at)
@@ -57,13 +57,13 @@ function snappyLength(block: Buffer): number {
 
 const lz4BlockMaxBytes: Readonly<Record<number, number>> = { 4: 65_536, 5: 262_144, 6: 1_048_576, 7: 4_194_304 }
 
-/** lz4-napi has no bound of its own. The frame names the block size, so the number of blocks gives an upper bound. */
+/** lz4-napi does not bound its result, so the frame's blocks are measured first. */
 async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buffer> {
   if (lz4MaxBytes(compressed) > maxBytes) throw tooLarge(maxBytes)
   return await decompressFrame(compressed)
 }
 
-/** By the LZ4 frame format: magic, flags, block size, then blocks behind their lengths until an empty one. */
+/** An upper bound for the decompressed bytes. LZ4 frame: magic, flags, block size, then blocks after their lengths, until an empty one. */
 function lz4MaxBytes(frame: Buffer): number {
   const flags = frame.readUInt8(4)
   const hasBlockChecksums = (flags & 0x10) !== 0

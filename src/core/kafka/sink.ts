@@ -1,7 +1,7 @@
 import { type Kafka, Partitioners, type Producer } from 'kafkajs'
 import type { RecordHeaders } from './sourceRecord.ts'
 
-/** A record to append. The partition is chosen by the key, as the Java client does. */
+/** A record to append. Its key selects the partition, as in the Java client. */
 export type NewRecord = {
   readonly topic: string
   readonly key: Buffer | string | null
@@ -11,22 +11,22 @@ export type NewRecord = {
 
 export type KafkaSink = ReturnType<typeof kafkaSink>
 
-/** How long a broker waits for the replicas. Below the timeout of the client's request. */
+/** How long a broker waits for in-sync replicas; shorter than the client's request timeout. */
 const timeoutMs = 8_000
 
-/** A producer that partitions by key as the Java client does. */
+/** A producer that partitions by key, as the Java client does. */
 export const createProducer = (kafka: Kafka): Producer =>
   kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, allowAutoTopicCreation: false })
 
-/** Kafka as a place to append records. */
+/** Appends records to Kafka. */
 export function kafkaSink(kafka: Kafka) {
   const producer = createProducer(kafka)
   return {
-    /** Resolves once all in-sync replicas have the records. A broker waits for them for eight seconds; the client tries six times. */
+    /** Resolves once all in-sync replicas have the records (acks=all). Rejects after six attempts, eight seconds each. */
     append: async (records: readonly NewRecord[]): Promise<void> => {
       await producer.connect()
-      // One record at a time: in a send to several brokers, KafkaJS drops the records of a broker that fails, and resolves, if a broker
-      // that has already answered becomes their leader.
+      // One record at a time: when a send spans several brokers and one of them fails, KafkaJS drops that broker's records, yet
+      // resolves, if a broker that has already answered becomes the new leader.
       for (const { topic, key, value, headers = {} } of records)
         await producer.send({ topic, acks: -1, timeout: timeoutMs, messages: [{ key, value, headers }] })
     },

@@ -14,21 +14,21 @@ import { partitionName, type TopicPartition } from './sourceRecord.ts'
 const leadersMs = 10_000
 const leaderCheckMs = 100
 
-/** The first offset of a partition, and the offset after its last record. */
+/** The first offset of a partition, and its log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
 
-/** By the names of settings in Kafka. */
+/** Kafka's names of settings → values. */
 type TopicSettings = Readonly<Record<string, string | number>>
 export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
 
 export type KafkaSource = ReturnType<typeof kafkaSource>
 
-/** Kafka as the product reads it. All questions share one connection, which the first one opens. */
+/** Reads Kafka. All admin requests share one connection, which the first request opens. */
 export function kafkaSource(kafka: Kafka) {
   let current: { readonly admin: Admin; questions: number } | undefined
   /**
-   * A failure ends the connection: for five minutes KafkaJS asks former leaders, also when they are gone, and it asks for every topic of
-   * earlier questions, also when one is missing.
+   * Replaces the connection after any failure, because KafkaJS keeps stale metadata: for five minutes it asks former leaders, even if
+   * gone, and every request includes the topics of earlier ones, even if missing.
    */
   const ask = async <Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
     current ??= { admin: kafka.admin(), questions: 0 }
@@ -42,7 +42,7 @@ export function kafkaSource(kafka: Kafka) {
       throw error
     } finally {
       connection.questions--
-      // Others may still wait for their answers.
+      // Other requests on the replaced connection may still be pending.
       if (current !== connection && connection.questions === 0) connection.admin.disconnect().catch(() => undefined)
     }
   }
@@ -64,7 +64,7 @@ export function kafkaSource(kafka: Kafka) {
   }
 }
 
-/** Creates the topics that do not exist. Safe to call from several processes at once. */
+/** Creates the topics that do not exist. Safe for several processes at once. */
 async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): Promise<void> {
   const existing = new Set(await admin.listTopics())
   const missing = topics.filter(({ topic }) => !existing.has(topic))
@@ -78,8 +78,8 @@ async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): P
 }
 
 /**
- * Creates topics and waits until every partition has a leader, for ten seconds at most. `waitForLeaders` of KafkaJS fails where the
- * broker does not know the topics yet, as is usual for a moment.
+ * Creates topics, then waits up to ten seconds until every partition has a leader. `waitForLeaders` of KafkaJS fails while the broker
+ * does not know the topics yet, which is usual for a moment.
  */
 export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
   if (topics.length === 0) return
@@ -87,7 +87,7 @@ export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promis
   const endsAtMs = performance.now() + leadersMs
   for (;;)
     try {
-      // Rejects for a partition without a leader, too.
+      // Also rejects while a partition has no leader.
       await admin.fetchTopicMetadata({ topics: topics.map(({ topic }) => topic) })
       return
     } catch (error) {
@@ -123,19 +123,19 @@ async function offsetRanges(
   return ranges
 }
 
-/** What a group has committed for the topics. */
+/** The committed offsets of a group, of partitions that have one. */
 async function committedOffsets(admin: Admin, groupId: string, topics: string[]): Promise<PartitionCommit[]> {
   const found = await admin.fetchOffsets({ groupId, topics })
   return found.flatMap(({ topic, partitions }) =>
     partitions.flatMap(({ partition, offset, metadata }) => {
       const position = toOffset(offset)
-      // Kafka answers with -1 where nothing is committed.
+      // Kafka returns -1 where nothing is committed.
       return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
     }),
   )
 }
 
-/** The partitions of each member of a group. */
+/** The assigned partitions of each member of a group. */
 async function groupMembers(admin: Admin, groupId: string): Promise<TopicPartition[][]> {
   const { groups } = await admin.describeGroups([groupId])
   const { decode } = kafkajs.AssignerProtocol.MemberAssignment

@@ -4,10 +4,10 @@ import { clampToInstants } from '../model/instant.ts'
 
 export type TopicPartition = { readonly topic: string; readonly partition: number }
 
-/** `<topic>/<partition>`: the key of maps by partition, also in Redis. */
+/** `<topic>/<partition>`: the key of maps by partition, and of fields in Redis. */
 export const partitionName = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
 
-/** The headers of a record; one name may have several values. */
+/** Record headers; a name may have several values. */
 export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>
 
 export type SourceRecord = TopicPartition & {
@@ -22,7 +22,7 @@ export const sourceRecord = (topic: string, partition: number, message: KafkaMes
   topic,
   partition,
   offset: toOffset(message.offset),
-  // On a topic without log-append time the producer sets the time, to any number.
+  // Without log-append time, the producer sets the timestamp, to any number.
   appendedAtMs: clampToInstants(Number(message.timestamp)),
   key: message.key,
   value: message.value,
@@ -30,8 +30,8 @@ export const sourceRecord = (topic: string, partition: number, message: KafkaMes
 })
 
 /**
- * Headers that KafkaJS can write again: it fails on a null value, which becomes an empty one, and among the values of a header named
- * like a member of every object (`toString`) it returns that function.
+ * Headers that KafkaJS can produce again: it rejects null values, which become empty, and it adds a function to the values of a header
+ * named like a member of every object, such as `toString`.
  */
 const writableHeaders = (headers: RecordHeaders): RecordHeaders =>
   Object.fromEntries(

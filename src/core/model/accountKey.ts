@@ -28,29 +28,29 @@ export const accountKeySchema = z.object({
 })
 export type AccountKey = z.output<typeof accountKeySchema>
 
-/** What the newest record of a key says: its state, or that it was deleted (null). A null value has `deletedRevision`. */
+/** A key as of its newest record; `key` is null once deleted. A record with a null value counts as `deletedRevision`. */
 export type AccountKeyState = { readonly revision: Revision; readonly key: AccountKey | null }
 
-/** The value of a record. Equal states have equal values: members stand in one order, and none is missing. */
+/** The record value (JSON) of a state. Members have a fixed order and none is left out, so equal states have equal bytes. */
 export function accountKeyValue({ revision, key }: AccountKeyState): string {
   const members = Object.keys(accountKeySchema.shape) as (keyof AccountKey)[]
   return JSON.stringify({ revision, key: key && Object.fromEntries(members.map((name) => [name, key[name] ?? null])) })
 }
 
-/** What is appended for a state. A null value that the product wrote is written again as such: no record may have its revision. */
+/** The record value to append for a state: null for `deletedRevision`, which is above the revisions that records may carry. */
 export const recordValueOf = (state: AccountKeyState): string | null =>
   state.revision === deletedRevision ? null : accountKeyValue(state)
 
-/** The state after the key is deleted: a record that compaction keeps. */
+/** The state that deletes a key with this revision. Its record value is not null, so compaction keeps the record. */
 export const deletedAfter = (revision: Revision): AccountKeyState => {
   return { revision: Math.min(revision + 1, maxRevision) as Revision, key: null }
 }
 
-/** A new plaintext key from 32 random bytes. */
+/** The plaintext account key made of 32 random bytes. */
 export const plaintextFrom = (randomBytes: Uint8Array): string =>
   accountKeyPrefix + Buffer.from(randomBytes).toString('base64url')
 
 export const digestOf = (plaintext: string): Digest => hash('sha256', plaintext, 'hex') as Digest
 
-/** The part of a plaintext key that is shown to people: the prefix and four characters. */
+/** The part of a plaintext key that pages may show: the prefix and four characters. */
 export const startOf = (plaintext: string): string => plaintext.slice(0, accountKeyPrefix.length + 4)

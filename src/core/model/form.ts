@@ -5,7 +5,7 @@ import { identifier, instant, optionalArray, optionalBoolean, optionalObject, op
 export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz'] as const
 export type Scene = (typeof scenes)[number]
 
-/** A form as a record carries it: the specification's Form. */
+/** A form in a record: the specification's Form. */
 export const formSchema = z.object({
   id: identifier.meta({ description: 'The form identifier.', examples: ['66f2a1c4e8b0'] }),
   title: z.string().meta({ examples: ['Product Knowledge Quiz'] }),
@@ -34,13 +34,13 @@ export const formSchema = z.object({
 })
 export type Form = z.output<typeof formSchema>
 
-/** What is served of a form in the forms list, in the specification's order. */
+/** Members of a form in `GET /forms`, in the specification's order. */
 export const servedFormSummary = [
   ...['id', 'title', 'scene', 'language', 'publicToken', 'shareUrl', 'localization', 'isActive'],
   ...['createdAt', 'updatedAt'],
 ] satisfies Served
 
-/** What is served of a form alone; `fields` and `report` stand last. */
+/** Members of a form in `GET /forms/{id}`; `fields` and `report` come last. */
 export const servedForm = [
   ...servedFormSummary,
   ...['description', 'layout', 'systemText', 'fields', 'report'],

@@ -23,7 +23,7 @@ export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
 
 export const maxRevision = 2 ** 53 - 2
 
-/** Above every revision: a record that arrives later cannot bring a deleted entity back. */
+/** The revision of a deletion by null value. Higher than any other, so no later record brings the entity back. */
 export const deletedRevision = (2 ** 53 - 1) as Revision
 
 export const isIdentifier = (text: string): boolean => identifierPattern.test(text)
@@ -42,11 +42,11 @@ export const toOffset = (text: string): Offset => BigInt(text) as Offset
 /** A random token of 96 bits, as 16 characters of base64url. */
 export const randomToken = (): string => randomBytes(12).toString('base64url')
 
-/** The entities of which a team has lists. */
+/** The entity types that the API lists. */
 export const entityTypes = ['forms', 'submissions'] as const
 export type EntityType = (typeof entityTypes)[number]
 
-/** A list of a team. */
+/** All forms, or all submissions, of one team. */
 export type List = { readonly type: EntityType; readonly teamId: TeamId }
 
 /** The name of a list: `<entity type>/<team>`. */

@@ -3,33 +3,33 @@ import type { Branded } from './ids.ts'
 /** A time as UTC text with milliseconds, `2026-11-21T10:00:00.000Z`; its text sorts by time. */
 export type Instant = Branded<string, 'Instant'>
 
-/** One inclusive end of a time window. A window that begins after, or ends before, every instant (`beyond-all`) is empty. */
+/** An inclusive bound of a time window; `beyond-all` starts after, or ends before, every `Instant`, so the window is empty. */
 export type WindowBound = Instant | 'beyond-all'
 
-/** The rule of `parseInstant`, for error messages. */
+/** What `parseInstant` accepts, for error messages. */
 export const instantRule = 'an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
 
-/** The rule of `parseWindowBound`, for error messages. */
+/** What `parseWindowBound` accepts, for error messages. */
 export const windowBoundRule =
   'an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
 
-/** Years 0000 to 9999 in UTC: beyond them ISO text does not sort by time. */
+/** Years 0000 to 9999 in UTC: ISO text of other years does not sort by time. */
 const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
 const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** Clamps a time to what an `Instant` can represent. */
+/** Clamps epoch milliseconds to the range of `Instant`. */
 export const clampToInstants = (epochMs: number): number => Math.min(Math.max(epochMs, earliestMs), latestMs)
 
 let last = { epochMs: 0, instant: new Date(0).toISOString() as Instant }
 
-/** Keeps the last result, because records of one batch share their append time. */
+/** Formats epoch milliseconds within the range of `Instant`. Caches the last result: records of one batch share their append time. */
 export function toInstant(epochMs: number): Instant {
   if (epochMs !== last.epochMs) last = { epochMs, instant: new Date(epochMs).toISOString() as Instant }
   return last.instant
 }
 
 /**
- * Reads an ISO 8601 date-time that names its offset (or `Z`), as records carry it. Digits finer than milliseconds are cut.
+ * Parses an ISO 8601 date-time with an offset or `Z`, as in records; truncates to milliseconds.
  * Undefined for anything else: no offset, impossible dates, leap seconds, years outside 0000 to 9999 in UTC.
  */
 export function parseInstant(text: string): Instant | undefined {
@@ -38,14 +38,14 @@ export function parseInstant(text: string): Instant | undefined {
   return read?.hasOffset && clampToInstants(read.epochMs) === read.epochMs ? toInstant(read.epochMs) : undefined
 }
 
-/** Most records have instants in this form already. Days 29 to 31 need the calendar. */
+/** Fast path: most records carry this form. Days 29 to 31 are left to `readDateTime`, which knows the lengths of months. */
 const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 const isInstant = (text: string): text is Instant => instantPattern.test(text)
 
 /**
- * Reads a bound of a window, as a request carries it. A bare date is the whole day; without an offset it is UTC; an offset's
- * `+` that a query string turned into a space is read as `+`. Digits finer than milliseconds move the bound inwards, so that
- * the window stays exact for stored milliseconds. Undefined when it is no date.
+ * Parses `since` or `until` of a request. A date without a time is the whole day; a time without an offset is UTC; a space before
+ * an offset is a `+` that the query string decoded. Digits below milliseconds move the bound inwards, which keeps the window exact
+ * for stored milliseconds. Undefined when the text is no date.
  */
 export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound | undefined {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return parseInstant(`${text}T${edge === 'from' ? '00:00' : '23:59:59.999'}Z`)

@@ -25,16 +25,16 @@ import {
   submissionSchema,
 } from './submission.ts'
 
-/** The team and entity that a record is about. A record with a null value has nothing else. */
+/** A parsed record key. */
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
 type Live<Entity> = { readonly revision: Revision; readonly entity: Entity }
 
-/** The change in one record: the entity's whole new state, or null when it is deleted for good. */
+/** A parsed record: the entity's whole new state, or null for its deletion, which no later record undoes. */
 export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
 
 export type RenderedForm = Form & Rendered
-/** What a submission is found by in lists, and what is served of it. */
+/** A submission's search keys and its rendered documents. */
 export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt'> & { status: ReportStatus } & Rendered
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -56,8 +56,8 @@ export const readSubmissionRecord = reader<RenderedSubmission>(
 )
 
 /**
- * Makes the reader of one topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON.
- * It never throws: a record that breaks the contract is refused with the path of its first problem.
+ * Makes the parser of one topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON.
+ * The parser never throws: it refuses a record that breaks the contract, with the path of the first problem.
  */
 function reader<Entity extends { id: string }>(member: string, read: (value: Buffer) => Result<Live<Entity>>) {
   return (recordKey: Buffer | null, value: Buffer | null): Result<Change<Entity>> => {
@@ -71,7 +71,7 @@ function reader<Entity extends { id: string }>(member: string, read: (value: Buf
   }
 }
 
-/** A deletion is `{"revision": …, "key": null}`, which compaction keeps, or a null value, which Kafka keeps for `delete.retention.ms`. */
+/** Parses an account-key record. Compaction keeps deletion `{"revision": …, "key": null}`, but drops null after `delete.retention.ms`. */
 export function readAccountKeyRecord(
   recordKey: Buffer | null,
   value: Buffer | null,
@@ -101,7 +101,7 @@ export function readKey(key: Buffer | null): Result<RecordKey> {
   return accepted({ teamId: teamId as TeamId, entityId: entityId as EntityId })
 }
 
-/** `text` is the value decoded. */
+/** Parses and validates a record value; `text` is the value decoded. */
 function readValue<Entity>(
   member: string,
   schema: z.ZodType<Entity>,
@@ -139,13 +139,13 @@ const slots = {
 }
 
 /**
- * Reads a submission from the bytes of its record without parsing them, many times as fast as `readNormalised` and with the
- * same result. Checks whatever the schema demands beyond JSON types. Undefined for a record that has to be parsed, valid or not.
+ * Fast path: reads a submission from the bytes of a record value without parsing JSON; same result as `readNormalised`.
+ * Undefined for a value that must be parsed, valid or not. The scanner checks JSON types; other rules of the schema are checked here.
  */
 function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | undefined {
   const { scanner } = submissions
   if (!isUtf8(value) || !scanner.read(value)) return undefined
-  // With an escape in it, a string is no identifier, status or instant.
+  // Escapes need no decoding: no identifier, status or instant contains a backslash.
   const stringAt = (slot: number): string => scanner.textOf(slot).slice(1, -1)
   const [id, formId, status] = [stringAt(slots.id), stringAt(slots.formId), stringAt(slots.status)]
   const revision = Number(scanner.textOf(slots.revision))
@@ -162,8 +162,8 @@ function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | 
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
 
 /**
- * Validates a value by the schema, and scans it for rendering. A member that Elasticsearch would reject for one of the two documents is
- * refused: then neither is indexed. Undocumented members are not indexed. A member is as deep in its list document as in its record.
+ * Validates a record value by the schema and renders it. Refuses a member that Elasticsearch would reject in either document, so that
+ * both are indexed or neither. Drops undocumented members. A member is nested as deep in the list document as in the record.
  */
 function readNormalised<Entity, Read>(
   member: string,
@@ -181,7 +181,7 @@ function readNormalised<Entity, Read>(
   return refused(path.join('.'), `${depth}, nor hold a number of more than ${maxNumberCharacters} characters`)
 }
 
-/** Undefined where `read` throws. */
+/** The result of `read`; undefined when it throws. */
 function attempt<Read>(read: () => Read): Read | undefined {
   try {
     return read()

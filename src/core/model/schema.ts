@@ -3,8 +3,8 @@ import { identifierPattern, identifierRule, isIdentifier } from './ids.ts'
 import { instantRule, parseInstant } from './instant.ts'
 
 /**
- * Building blocks of the record schemas. Documented fields may be missing or null, but never have another JSON type; `meta` adds the
- * JSON Schema that zod cannot derive.
+ * Building blocks of the record schemas. An optional field may be missing or null, but not of another JSON type; `meta` adds JSON
+ * Schema that zod cannot derive.
  */
 
 export const identifier = z
@@ -12,7 +12,7 @@ export const identifier = z
   .refine(isIdentifier, `must be ${identifierRule}`)
   .meta({ pattern: identifierPattern.source })
 
-/** ISO 8601 with an offset; becomes UTC with milliseconds. */
+/** An ISO 8601 date-time with an offset, converted to UTC with milliseconds. */
 export const instant = z
   .string()
   .transform((text, context) => {
@@ -27,18 +27,18 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const optionalString = z.string().nullish()
-/** Any JSON number: also one beyond the range of a double, which is served as written. */
+/** Any JSON number, even beyond the range of a double: numbers are served as written. */
 export const optionalNumber = z
   .custom<number>((value) => typeof value === 'number', 'expected a number')
   .meta({ type: 'number' })
   .nullish()
-/** A JSON number that is read as an integer, as JSON Schema has it: also `17.0` and `1e3`. */
+/** An integer as JSON Schema defines it, so `17.0` and `1e3` too. */
 export const optionalInteger = z
   .custom<number>(Number.isInteger, 'expected an integer')
   .meta({ type: 'integer' })
   .nullish()
 export const optionalBoolean = z.boolean().nullish()
-/** An object or array whose content the specification leaves open: only its own type is validated. */
+/** An object or array whose content the specification leaves open, so its content is not validated. */
 export const optionalObject = z
   .custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object')
   .meta({ type: 'object' })

@@ -74,7 +74,7 @@ const reportResult = z.object({
     .nullish(),
 })
 
-/** A submission as a record carries it: the union of the specification's submission summary and single submission. */
+/** A submission in a record: the union of the specification's submission summary and single submission. */
 export const submissionSchema = z.object({
   id: identifier.meta({ description: 'The submission identifier.', examples: ['66f2b7d90a31'] }),
   formId: identifier.meta({ description: 'The form that the submission belongs to.', examples: ['66f2a1c4e8b0'] }),
@@ -100,7 +100,7 @@ export type Submission = z.output<typeof submissionSchema>
 const utmAndReferrer = ['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'referrer']
 const common = ['id', 'serialNumber', 'formId', 'shareToken', 'reportUrl', 'submittedAt', 'updatedAt']
 
-/** What is served of a submission in the records list, in the specification's order. */
+/** Members of a submission in the list `/records`, in the specification's order. */
 export const servedSubmissionSummary: Served = [
   ...common,
   ['examinee', ['id', 'examineeId', 'email', 'name', 'customData']],
@@ -109,7 +109,7 @@ export const servedSubmissionSummary: Served = [
   ['result', ['status', 'score', 'maxScore', 'level', 'outcomeCode', 'outcomeName']],
 ]
 
-/** What is served of a submission alone, with its full report. */
+/** Members of a submission requested by id, with its full report. */
 export const servedSubmission: Served = [
   ...common,
   ['examinee', ['id', 'email', 'name']],

@@ -1,21 +1,21 @@
 import { hash } from 'node:crypto'
 import type { TeamId } from './ids.ts'
 
-// How titles, and what is typed to find them, become what is compared: folded text, words, index terms, sought words.
+// Analysis of titles and of search text: folding, tokenizing, index terms, query words.
 
-/** Titles are served whole and searched in their first characters. */
+/** Only this many characters of a title are searchable. */
 const maxSearchedCharacters = 2_000
 
 const markedLetter = /([\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
 const katakana = /[\u30a1-\u30f6]/g
 const hiraganaDistance = 0x60
 /**
- * Invisible, or left out by readers: controls of direction and joining, variation selectors, keycaps, skin tones, the Arabic stretch,
- * the dot below of Indic letters. A zero-width space or non-joiner stands where others write a space.
+ * Removed by folding, as invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, the
+ * Arabic tatweel, the Indic nukta. A zero-width space or non-joiner is kept: it separates words.
  */
 const dropped = /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
 
-/** What Unicode does not decompose, but readers type otherwise. */
+/** Letters that people also type in a plainer form, and that NFKD does not decompose. */
 const plainForms = new Map(
   [
     'ß:ss æ:ae œ:oe ø:o ł:l đ:d ð:d þ:th ħ:h ŋ:n ŧ:t ı:i ς:σ ґ:г ♯:#',
@@ -25,13 +25,13 @@ const plainForms = new Map(
   ].flatMap((forms) => forms.split(' ').map((form) => form.split(':') as [string, string])),
 )
 const formed = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
-/** Apostrophes that Unicode counts as letters, and an accent that it takes apart into a space and a mark. */
+/** Folded to `'`: apostrophes that Unicode classifies as letters, and accents that NFKD splits into a space and a mark. */
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**
- * Folds compatibility forms, case, marks where readers leave them out, katakana to hiragana, digits of all scripts to 0 to 9; keeps
- * punctuation. Idempotent. Cut once more at the end: one character may become eighteen, and Elasticsearch refuses a keyword of more
- * than 32,766 bytes.
+ * Folds compatibility forms, case, diacritics that people leave out, katakana to hiragana, digits of all scripts to 0 to 9; keeps
+ * punctuation. Idempotent. Truncates again after folding: one character may become eighteen, and Elasticsearch refuses a keyword of
+ * more than 32,766 bytes.
  */
 export const foldCharacters = (title: string): string =>
   title
@@ -51,14 +51,14 @@ export const foldCharacters = (title: string): string =>
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
 /**
- * Stands before every searched term of a team, so that the cost of a wildcard and the expansions of a fuzzy word follow the team, not
- * the cluster. Two teams with one salt pay for both; each finds its own forms only.
+ * The prefix of every indexed term of a team. It confines wildcard and fuzzy queries to the terms of that team, whatever the size of
+ * the cluster. Teams whose salts collide share that cost, but not results.
  */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
 export const titleSaltLength = 8
 
-/** The digits of a script follow one another in Unicode, from its zero on. */
+/** The value of a decimal digit: Unicode orders the digits of each script from its zero. */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0
   let value = 0
@@ -69,20 +69,20 @@ function digitValue(digit: string): string {
 const kinds = ['cjk', 'hangul', 'number', 'letters', 'emoji'] as const
 
 /**
- * The smallest part of a title that is compared: letters, digits, or Hangul in a row; one character of a script that is written
- * without spaces and read character by character (`cjk`: Han and kana); one emoji.
+ * A token of a title: a run of letters, digits or Hangul; a single character of a script without spaces (`cjk`: Han, kana,
+ * bopomofo); an emoji.
  */
 export type TitleWord = {
   readonly kind: (typeof kinds)[number]
   readonly text: string
-  /** What stands before it: nothing, punctuation, or a space among whatever else. */
+  /** What separates this word from the one before: nothing, punctuation, or anything that includes a space. */
   readonly gap: 'none' | 'mark' | 'space'
-  /** Punctuation right before it shows where it begins: .net, (emea). */
+  /** Punctuation right before the word marks its beginning: .net, (emea). */
   readonly isMarked: boolean
 }
 
 const cjk = '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Bopomofo}ー]'
-/** `+` and `#` behind a word belong to it: C++, C#, A+, 18+. */
+/** A trailing `+` or `#` is part of a word: C++, C#, A+, 18+. */
 const symbols = '(?:[+#]+(?![\\p{L}\\p{N}]))?'
 const word = new RegExp(
   [
@@ -95,7 +95,7 @@ const word = new RegExp(
   'gu',
 )
 
-/** The words of a title, or of what was typed to find one: both are taken apart alike. */
+/** Tokenizes a title or a search text; both alike. */
 export function titleWords(title: string): TitleWord[] {
   const folded = foldCharacters(title)
   let end = 0
@@ -108,7 +108,7 @@ export function titleWords(title: string): TitleWord[] {
   })
 }
 
-/** A title as it is searched for pieces: its words between single spaces, characters that are read one by one without. */
+/** The folded title for substring search: words separated by one space, adjacent CJK characters by none. */
 export function foldTitle(title: string): string {
   let folded = ''
   let before: TitleWord | undefined
@@ -122,17 +122,17 @@ export function foldTitle(title: string): string {
   return folded
 }
 
-/** Whether a word and the one before it, when no space is between them, are also written as one: e-mail, don't, covid-19. */
+/** Whether two words without a space between them may also be written as one: e-mail, don't, covid-19. */
 const isJoinable = (before: TitleWord, after: TitleWord): boolean =>
   isSpelt(before) && isSpelt(after) && !(before.kind === 'number' && after.kind === 'number')
 
-/** Whether words can be written as one, punctuation or nothing between them left out. */
+/** Whether words without spaces between them may all be written as one. */
 export const areJoinable = (words: readonly TitleWord[]): boolean =>
   words.slice(1).every((word, at) => isJoinable(words[at] ?? word, word))
 
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
-/** Where a row of words falls into parts, told by each neighbouring pair. */
+/** Splits items between each adjacent pair for which `isEnd` is true. */
 export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) => boolean): [T, ...T[]][] {
   const parts: [T, ...T[]][] = []
   for (const item of items) {
@@ -143,7 +143,7 @@ export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) 
   return parts
 }
 
-/** Kana in a row spell a word, which can be misspelt; whatever is between such words is a part of its own. */
+/** Splits words into runs of kana, which may be misspelt like a word, and the words between such runs. */
 export const kanaParts = (words: readonly TitleWord[]): [TitleWord, ...TitleWord[]][] =>
   splitWhere(words, (before, after) => after.gap !== 'none' || isKana(before) !== isKana(after))
 
@@ -152,26 +152,26 @@ export const isKana = ({ text }: Pick<TitleWord, 'text'>): boolean =>
 
 export const textOf = (words: readonly TitleWord[]): string => words.map(({ text }) => text).join('')
 
-/** In code points, as Elasticsearch counts mistakes. */
+/** Length in code points, the unit of edit distance in Elasticsearch. */
 export const lengthOf = (text: string): number => [...text].length
 
 const isAlphabetic = (text: string): boolean =>
   /^[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Armenian}\p{sc=Georgian}\p{sc=Hebrew}\p{sc=Arabic}]+$/u.test(text)
 
-/** Longer words are compared in pieces: Elasticsearch's whitespace tokenizer cuts terms of more than 255 UTF-16 units. */
+/** Longer words are indexed in pieces: Elasticsearch's whitespace tokenizer splits terms above 255 UTF-16 units. */
 export const pieceLength = 50
-/** What is written as one has at least as many letters: "goat" is not "go at". */
+/** Words are joined to a term of at least this length: "goat" does not find "go at". */
 export const minJoinedLength = 5
 const maxJoinedLength = 40
-/** A half-typed word with a mistake has at least one letter more. */
+/** Only a longer text may be the beginning of a word with a typo in it. */
 export const minStartLength = 5
 
-/** What a title can be found by, besides pieces of it; a few times as long as the title at most. */
+/** The index terms of a title, besides its folded text; in all a few times as long as the title at most. */
 export function titleTerms(title: string): Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>> {
   const words = titleWords(title)
   const spelt = splitWhere(words, (before, after) => after.gap === 'space' || !isJoinable(before, after))
   return {
-    /** Its words; those that punctuation joins also as one, from each of them on; of Han and kana every pair of neighbours. */
+    /** Words; words joined by punctuation also as one, from each of them on; pairs of adjacent CJK characters; runs of kana. */
     words: unique([
       ...words.filter(({ kind }) => kind !== 'cjk').flatMap(({ text }) => overlappingPieces(text)),
       ...spelt.filter(({ length }) => length > 1).flatMap((run) => overlappingPieces(textOf(run))),
@@ -181,14 +181,14 @@ export function titleTerms(title: string): Readonly<Record<'words' | 'joined' | 
         .filter(([first]) => isKana(first))
         .flatMap((run) => overlappingPieces(textOf(run))),
     ]),
-    /** Two and three neighbouring words as if no space were between them; of Hangul every pair of neighbours. */
+    /** Two and three adjacent words without the spaces between them; pairs of adjacent Hangul syllables. */
     joined: unique([...joinedWords(spelt), ...words.flatMap(hangulPairs)]),
-    /** The beginnings of long words, for those who misspell half of one. */
+    /** Beginnings of words, for fuzzy search by a half-typed word. */
     starts: unique(words.flatMap(startsOf)),
   }
 }
 
-/** Every character that is read alone with the one behind it; also with a word before or behind it, whatever is between. */
+/** Pairs of adjacent CJK characters; of a CJK character and the word before or after it, whatever separates them. */
 const neighbours = (words: readonly TitleWord[]): string[] =>
   words.flatMap((word, at) => {
     const next = words[at + 1]
@@ -198,7 +198,7 @@ const neighbours = (words: readonly TitleWord[]): string[] =>
     return [word.text, ...(next !== undefined && isSpelt(next) ? [pair(word, next)] : [])]
   })
 
-/** The term of two neighbours of which at least one is read character by character. */
+/** The term of two adjacent words of which at least one is a CJK character. */
 export const pair = (before: TitleWord, after: TitleWord): string =>
   cut(before.text, pieceLength) + cut(after.text, pieceLength)
 
@@ -220,10 +220,10 @@ const startLengths = [5, 6, 7, 8, 9, 10, 11, 12]
 const startsOf = ({ text }: TitleWord): string[] =>
   isAlphabetic(text) ? startLengths.filter((length) => length < lengthOf(text)).map((length) => cut(text, length)) : []
 
-/** Pieces that overlap by half, so that whatever is not longer than half a piece stands whole in one of them. */
+/** Pieces that overlap by half, so that any text of up to half a piece is contained in one. */
 const overlappingPieces = (text: string): string[] => piecesOf(text, pieceLength, 2)
 
-/** Pieces that begin every so many letters, and are `lengths` times as long. */
+/** Splits into pieces that begin every `length` letters and are `lengths * length` letters long. */
 export function piecesOf(text: string, length: number, lengths = 1): string[] {
   const letters = [...text]
   const count = Math.max(1, Math.ceil(letters.length / length) - lengths + 1)
@@ -235,40 +235,40 @@ const cut = (text: string, length: number): string => [...text].slice(0, length)
 const unique = (terms: readonly string[]): string[] => [...new Set(terms)]
 
 /**
- * What was typed without a space in it: a word; several that punctuation or a change from letters to digits holds together; characters
- * that are read one by one, with what stands next to them; an emoji.
+ * A part of a search text without spaces: a word; several words joined by punctuation or by a change from letters to digits; CJK
+ * characters with adjacent words; an emoji.
  */
 export type SoughtWord = readonly [TitleWord, ...TitleWord[]]
 
-/** English words that a title may lack when another word is found. */
+/** English stop words: a title may lack one if it has the other words. */
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
-/** Everything that was typed, each once. Empty when there is no word in it: punctuation alone. */
+/** The distinct parts of a search text; empty for punctuation alone. */
 export function soughtWords(typed: string): SoughtWord[] {
   const groups = splitWhere(titleWords(typed), isApart)
   return [...new Map(groups.map((group) => [textOf(group), group])).values()]
 }
 
-/** Without those that may be missing: the last one is never, it may be the beginning of a longer word. */
+/** Leaves out stop words, except the last word, which may be the beginning of a longer one. */
 export function requiredWords(sought: readonly SoughtWord[]): readonly SoughtWord[] {
   const isOptional = (word: SoughtWord): boolean => word.length === 1 && optionalWords.test(word[0].text)
   return sought.every(isOptional) ? sought : sought.filter((word, at) => at === sought.length - 1 || !isOptional(word))
 }
 
-/** A word long enough to be told from others where it stands inside another. */
+/** Whether a word is long enough to be searched for inside other words. */
 export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
   !isMarked && ((kind === 'letters' && lengthOf(text) >= 3) || (kind === 'hangul' && lengthOf(text) >= 2))
 
-/** Shorter words are spelt right, and the others as one word where they were typed as one. */
+/** Shorter words allow no mistake; joined words below this length match whole words only. */
 export const minWordLength = 4
 const longWordLength = 8
 
-/** How many letters of a word may be wrong, missing, too many, or swapped with their neighbour. Digits, `+` and `#` are right. */
+/** The edit distance allowed for a word: letters wrong, missing, added or transposed. None for words with digits, `+` or `#`. */
 export function allowedMistakes(text: string): 0 | 1 | 2 {
   const length = lengthOf(text)
   if (length < minWordLength || length > pieceLength || /[\p{N}+#]/u.test(text)) return 0
-  // In scripts with vowel signs a letter more or less is soon another word.
+  // Other scripts have vowel signs, where one letter more or less often makes another word.
   if (isAlphabetic(text) || isKana({ text })) return length < longWordLength ? 1 : 2
   return /^\p{sc=Hangul}+$/u.test(text) || length >= longWordLength ? 1 : 0
 }
