@@ -26,7 +26,8 @@ export class ChangeTimes {
   readonly #earlierRaisedByMs: number
   readonly #watermarkMs: number
   #latestMs = Number.NEGATIVE_INFINITY
-  #changedAtRaisedByMs = 0
+  /** How far at most `changedAt` of a record was raised above its append time. */
+  changedAtRaisedByMs = 0
 
   constructor(readBefore: bigint, { watermarkMs, changedAtRaisedByMs }: Omit<PartitionClaim, 'owner'>) {
     this.#readBefore = readBefore
@@ -39,17 +40,12 @@ export class ChangeTimes {
     const isReadBefore = offset < this.#readBefore
     const lowestMs = isReadBefore ? appendedAtMs + this.#earlierRaisedByMs : Math.max(appendedAtMs, this.#watermarkMs)
     this.#latestMs = Math.max(this.#latestMs, lowestMs)
-    if (!isReadBefore) this.#changedAtRaisedByMs = Math.max(this.#changedAtRaisedByMs, this.#latestMs - appendedAtMs)
+    if (!isReadBefore) this.changedAtRaisedByMs = Math.max(this.changedAtRaisedByMs, this.#latestMs - appendedAtMs)
     return this.#latestMs
   }
 
   /** Called when a watermark of the partition is decided, before it is published: no later record gets a time below it. */
   watermarkDecided(watermarkMs: number): void {
     this.#latestMs = Math.max(this.#latestMs, watermarkMs)
-  }
-
-  /** How far at most `changedAt` of a record was raised above its append time. */
-  get changedAtRaisedByMs(): number {
-    return this.#changedAtRaisedByMs
   }
 }

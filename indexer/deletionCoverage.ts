@@ -9,34 +9,30 @@ export const notCovered = 0
  * time only: Kafka may have forgotten one that is to be read later, and the indices go on serving what was deleted.
  */
 export class DeletionCoverage {
-  #coveredAtMs: number
+  coveredAtMs: number
   readonly #keptMs: () => number
   /** Once this end is read, everything that was appended before its `askedAtMs` is read. */
   #ahead: PartitionEnd | undefined
 
   /** `coveredAtMs` (epoch ms): when reading begins. `keptMs`: how long the topic keeps a deletion for certain. */
   constructor(coveredAtMs: number, keptMs: () => number) {
-    this.#coveredAtMs = coveredAtMs
+    this.coveredAtMs = coveredAtMs
     this.#keptMs = keptMs
   }
 
-  get coveredAtMs(): number {
-    return this.#coveredAtMs
-  }
-
   get mayHaveMissed(): boolean {
-    return this.#coveredAtMs === notCovered
+    return this.coveredAtMs === notCovered
   }
 
   /** Notes that every record below `position` is read. */
   note(position: bigint, end: PartitionEnd): void {
-    if (end.askedAtMs - this.#coveredAtMs > this.#keptMs()) this.#coveredAtMs = notCovered
+    if (end.askedAtMs - this.coveredAtMs > this.#keptMs()) this.coveredAtMs = notCovered
     if (this.mayHaveMissed) return
     if (this.#ahead !== undefined && position >= this.#ahead.offset) {
-      this.#coveredAtMs = this.#ahead.askedAtMs
+      this.coveredAtMs = this.#ahead.askedAtMs
       this.#ahead = undefined
     }
-    if (position >= end.offset) this.#coveredAtMs = end.askedAtMs
+    if (position >= end.offset) this.coveredAtMs = end.askedAtMs
     // Under a steady flow of records the newest end is never reached, but each end is some time.
     else this.#ahead ??= end
   }

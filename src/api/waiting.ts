@@ -122,13 +122,14 @@ export type Wait = {
 }
 
 type Waiter = Wait & { goOn(): void }
+type ReadVersions = (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
 
 /**
  * The requests of a process that wait for a change. While there are any, one ticker reads the versions of all their lists in one round trip to
  * Redis, and looks for waits whose time is over. A waiting request costs neither timer nor connection to Redis.
  */
 export class WaitingRoom {
-  readonly #readVersions: (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
+  readonly #readVersions: ReadVersions
   readonly #elapsedMs: () => number
   readonly #places = new FairQueue(maxWaiting)
   readonly #waiters = new Set<Waiter>()
@@ -138,11 +139,7 @@ export class WaitingRoom {
   isClosed = false
 
   /** `readVersions` reads the current versions of lists, in their order. `elapsedMs` never steps. */
-  constructor(
-    readVersions: (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>,
-    elapsedMs: () => number,
-    registry: Registry,
-  ) {
+  constructor(readVersions: ReadVersions, elapsedMs: () => number, registry: Registry) {
     this.#readVersions = readVersions
     this.#elapsedMs = elapsedMs
     const help = 'Requests that wait for a change (Prefer: wait)'

@@ -63,7 +63,8 @@ export class Scanner {
   #bytes: Buffer = Buffer.alloc(0)
   /** The member read last, or the shape at the start of an object; undefined after an unknown member. */
   #last: Shape | Member | undefined
-  #rejected: string[] = []
+  /** The path of names to the member whose value `read` rejected; empty if none. */
+  rejectedPath: string[] = []
 
   constructor(shape: Shape, slots: number) {
     this.#shape = shape
@@ -75,15 +76,10 @@ export class Scanner {
   read(bytes: Buffer): boolean {
     this.#bytes = bytes
     this.#starts.fill(none)
-    this.#rejected = []
+    this.rejectedPath = []
     const start = this.#skipSpaces(0)
     const end = bytes[start] === openBrace ? this.#readNested(start, this.#shape, 1) : none
     return end !== none && this.#skipSpaces(end) === bytes.length
-  }
-
-  /** The path of names to the member whose value `read` rejected; empty if none. */
-  get rejectedPath(): readonly string[] {
-    return this.#rejected
   }
 
   get bytes(): Buffer {
@@ -156,7 +152,7 @@ export class Scanner {
     const isShaped = shape !== undefined && found === 'object'
     const end = isShaped ? this.#readNested(from, shape, depth + 1) : this.#skipValue(from, depth)
     if (end === none || (found !== 'null' && !this.#isOf(member, found, from, end))) {
-      this.#rejected.unshift(member.name.toString())
+      this.rejectedPath.unshift(member.name.toString())
       return none
     }
     this.#starts[slot] = from

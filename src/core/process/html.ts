@@ -19,19 +19,11 @@ export function html(parts: TemplateStringsArray, ...values: readonly Value[]): 
   return new Html(parts.map((part, at) => part + (at < values.length ? textOf(values[at]) : '')).join(''))
 }
 
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
 function textOf(value: Value): string {
   if (value === undefined || value === null || typeof value === 'boolean') return ''
   if (value instanceof Html) return value.toString()
   if (typeof value === 'object') return value.map(textOf).join('')
-  return String(value).replace(/[&<>"']/g, (character) => entities[character] ?? character)
+  return String(value).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
 /**

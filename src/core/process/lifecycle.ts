@@ -10,7 +10,7 @@ import { type Config, type Need, readConfig } from './config.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
 import { type DefaultPorts, isListeningError, listeningProblems } from './listening.ts'
 import { createLog } from './log.ts'
-import { processMetrics } from './processMetrics.ts'
+import { processMetrics } from './metrics.ts'
 
 /** What a process that has started adds to its admin port. */
 export type Started = {

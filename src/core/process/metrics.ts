@@ -1,17 +1,14 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
+import { type Health, isHealthy } from './health.ts'
 
 type Value = number | undefined
 export type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: Value]
+type ReadSamples = () => readonly Sample[] | Promise<readonly Sample[]>
 
 /** Makes metrics in a registry. A gauge is read whenever the metrics are asked for; a value is absent while it is unknown. */
 export function metricsIn(registry: Registry) {
   const registers = [registry]
-  const labelledGauge = (
-    name: string,
-    help: string,
-    labelNames: string[],
-    read: () => readonly Sample[] | Promise<readonly Sample[]>,
-  ): Gauge =>
+  const labelledGauge = (name: string, help: string, labelNames: string[], read: ReadSamples): Gauge =>
     new Gauge({
       ...{ name, help, labelNames, registers },
       async collect() {
@@ -26,13 +23,23 @@ export function metricsIn(registry: Registry) {
     labelledGauge,
     gauge: (name: string, help: string, read: () => Value | Promise<Value>): Gauge =>
       labelledGauge(name, help, [], async () => [[{}, await read()]]),
-    counter: <Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    counter: <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) =>
       new Counter({ name, help, labelNames, registers }),
-    histogram: <Label extends string = never>(
+    histogram: <L extends string = never>(
       name: string,
       help: string,
       buckets: number[],
-      labelNames: readonly Label[] = [],
+      labelNames: readonly L[] = [],
     ) => new Histogram({ name, help, buckets, labelNames, registers }),
   }
+}
+
+/** The metrics of every process: the defaults of prom-client, and readiness. */
+export function processMetrics(registry: Registry, health: Pick<Health, 'results'>): void {
+  collectDefaultMetrics({ register: registry })
+  const { gauge, labelledGauge } = metricsIn(registry)
+  gauge('tidemark_ready', '1 while /readyz answers 200, else 0', async () => Number(isHealthy(await health.results())))
+  labelledGauge('tidemark_check_ok', '1 while a check of /readyz passes, else 0', ['check'], async () =>
+    (await health.results()).map(({ name, problem }) => [{ check: name }, Number(problem === undefined)]),
+  )
 }

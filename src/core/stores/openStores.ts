@@ -34,16 +34,13 @@ export function openKafka({ config, engines, log, release }: Pick<Service, 'conf
   return { openSource, sink: kafka.sink }
 }
 
-const durationBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const bucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Measures every request of an Elasticsearch client, and every command of a Redis client. */
 export function measureCalls(registry: Registry) {
   const { counter, histogram } = metricsIn(registry)
   const ofCalls = 'Duration of calls to an engine, failed calls included'
-  const durations = histogram('tidemark_engine_call_duration_seconds', ofCalls, durationBucketsSeconds, [
-    'engine',
-    'call',
-  ])
+  const durations = histogram('tidemark_engine_call_duration_seconds', ofCalls, bucketsSeconds, ['engine', 'call'])
   const failures = 'Failed calls to an engine, by kind of failure'
   const errorCounter = counter('tidemark_engine_call_errors_total', failures, ['engine', 'kind'])
   const ofElasticsearch = ({ diagnostic }: Client): void => {

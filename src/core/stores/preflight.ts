@@ -49,12 +49,10 @@ export async function probeLater(engine: EngineProbe, signal: AbortSignal): Prom
 }
 
 /** Rejects with the signal's reason once it aborts. */
-export const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-  })
+export async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort')
+  throw signal.reason
+}
 
 /** The host and port of a URL. */
 export function addressIn(url: string, defaultPort: number): Address {

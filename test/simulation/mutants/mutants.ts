@@ -229,7 +229,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'forgotten-deletion-not-noticed': {
     themes: ['forgotten-deletions'],
     file: 'indexer/deletionCoverage.ts',
-    from: 'if (end.askedAtMs - this.#coveredAtMs > this.#keptMs()) this.#coveredAtMs = notCovered',
+    from: 'if (end.askedAtMs - this.coveredAtMs > this.#keptMs()) this.coveredAtMs = notCovered',
     to: '',
   },
   'failing-document-is-an-outage': {

@@ -4,7 +4,7 @@ import { html } from '../../../../src/core/process/html.ts'
 test('values are escaped, markup stands as it is, lists are joined, and no value is nothing', () => {
   const inner = html`<b>${'<1> & "2" & \'3\''}</b>`
   expect(String(html`<p title="${'"'}">${inner}${[inner, [' ', 0]]}${undefined}${null}${false}</p>`)).toBe(
-    `<p title="&quot;"><b>&lt;1&gt; &amp; &quot;2&quot; &amp; &#39;3&#39;</b><b>&lt;1&gt; &amp; &quot;2&quot; &amp; &#39;3&#39;</b> 0</p>`,
+    `<p title="&#34;"><b>&#60;1&#62; &#38; &#34;2&#34; &#38; &#39;3&#39;</b><b>&#60;1&#62; &#38; &#34;2&#34; &#38; &#39;3&#39;</b> 0</p>`,
   )
 })
 
