@@ -117,7 +117,7 @@ test('an indexer that cannot be reached any more is told as such, and what it sa
 test('a rebuild that is left half way is shown, and gone once another has finished it', async () => {
   const { page, close } = await openVisit(browser, {})
   await page.goto(statusOf(second))
-  const killed = await startProgram('rebuild', { ...pipeline.names, MAX_RECORDS_PER_SECOND: '30' })
+  const killed = await startProgram('rebuild', { ...pipeline.names, MAX_RECORDS_PER_SECOND: '60' })
   await eventually(async () => (await second.metric('tidemark_rebuild_progress_ratio')) > 0.6)
   await killed.end('SIGKILL')
   const left = page.getByText('A rebuild was left half way')

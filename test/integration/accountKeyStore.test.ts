@@ -1,13 +1,7 @@
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import {
-  AccountKeyStore,
-  AccountKeysIncomplete,
-  readHolders,
-  type StoredKey,
-  stateOf,
-} from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore, readHolders, type StoredKey, stateOf } from '../../src/core/stores/accountKeyStore.ts'
 import { useRedis } from '../support/redisPair.ts'
 
 const acme = 'acme' as TeamId
@@ -73,15 +67,6 @@ describe('The ten slots of a team', () => {
 })
 
 describe('A store that Redis has lost', () => {
-  test('says so, instead of calling keys unknown or slots free', async () => {
-    await apply(k1, keyOf())
-    await redis.lose()
-    expect(await store.isComplete()).toBe(false)
-    expect(await found('rqp_acct_one')).toBe('incomplete')
-    await expect(store.list(acme)).rejects.toThrow(AccountKeysIncomplete)
-    await expect(store.reserve(acme, k1, nowMs, nowMs + 1)).rejects.toThrow(AccountKeysIncomplete)
-  })
-
   test('is whole again after a fold, which a loss in its middle undoes', async () => {
     await redis.lose()
     const undone = await store.beginReplay('a')
@@ -91,10 +76,5 @@ describe('A store that Redis has lost', () => {
     await apply(k1, keyOf())
     expect(await fold.complete()).toBe(true)
     expect(await found('rqp_acct_one')).toMatchObject({ keyId: 'k1' })
-  })
-
-  test('is not believed when another run of the server completed it', async () => {
-    await redis.client.set(redis.keys.accountKeysComplete, 'f'.repeat(40))
-    expect([await store.isComplete(), await found('rqp_acct_one')]).toEqual([false, 'incomplete'])
   })
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { Kafka, logLevel } from 'kafkajs'
-import { type Engine, type EngineUrls, startEngines } from '../../tools/engines/engines.ts'
+import type { EngineUrls } from '../../tools/engines/engines.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
 import { isRunning, treeOf } from '../support/processTree.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
@@ -151,34 +151,4 @@ test('when an engine ends by itself, it says so and stops', async () => {
   expect(code).toBe(1)
   expect(output).toContain(`redis was ended by SIGKILL; its log is ${join(folder, 'logs', 'redis.log')}`)
   expect(await untilGone(tree)).toBe(true)
-})
-
-test('an engine that was killed starts again at its port on its data', async () => {
-  const engines = await startEngines({
-    folder,
-    distributions,
-    clean: true,
-    quick: true,
-    external: externalStubs,
-    signal,
-  })
-  try {
-    const { redis, urls } = engines as typeof engines & { redis: Engine }
-    const client = new Redis(urls.REDIS_URL)
-    await client.set('kept', 'yes')
-    await client.quit()
-    await redis.stop()
-    expect(() => redis.kill('SIGCONT')).toThrow('redis is not running')
-    await redis.start()
-    redis.kill('SIGKILL')
-    expect(await redis.ended()).toBe('was ended by SIGKILL')
-    await redis.start()
-    expect(redis.url).toBe(urls.REDIS_URL)
-    const again = new Redis(urls.REDIS_URL)
-    expect(await again.get('kept')).toBe('yes')
-    await again.quit()
-    redis.kill('SIGSTOP')
-  } finally {
-    await engines.stop()
-  }
 })

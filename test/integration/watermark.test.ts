@@ -121,15 +121,6 @@ describe('The watermark', () => {
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual(published(5_000))
   })
 
-  test('and the version of a list belong to one run of Redis: another run has another version of the same state', async () => {
-    await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    const before = await readListVersions(redis, team, randomToken)
-    expect(await readListVersions(redis, team, randomToken)).toEqual(before)
-    const restarted = { ...redis, runId: () => 'another' }
-    const after = await readListVersions(restarted, team, randomToken)
-    expect([after.watermark, after.versions.forms === before.versions.forms]).toEqual([null, false])
-  })
-
   test('waits for every partition after Redis came back, perhaps with an older state: readers were told more', async () => {
     await publish({ 'forms/0': 1_000, 'submissions/0': 1_000 })
     const restarted = { ...redis, runId: () => 'another' }

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import { withoutParts } from '../../../../src/api/forms.ts'
 import { type Detail, readDetail, readDetails } from '../../../../src/api/search/details.ts'
 import { hasLarge, weighDetail } from '../../../../src/api/search/largeRows.ts'
 import type { RunQuery, SearchRequest } from '../../../../src/api/search/searchClient.ts'
@@ -11,19 +10,6 @@ import { askedList, searchAnswer } from '../../../support/askedList.ts'
 const { signal } = new AbortController()
 
 const answering = (text: string, isFound = true) => askedList(() => ({ isFound, text }))
-describe('a form', () => {
-  const form = '{"id":"a","10":1.50,"2":{"fields":1},"fields":[{"report":1}],"report":{"x":1E2}}'
-
-  test.each([
-    [true, true, form],
-    [false, true, '{"id":"a","10":1.50,"2":{"fields":1},"report":{"x":1E2}}'],
-    [true, false, '{"id":"a","10":1.50,"2":{"fields":1},"fields":[{"report":1}]}'],
-    [false, false, '{"id":"a","10":1.50,"2":{"fields":1}}'],
-  ])('with fields: %p, report: %p', (includeFields, includeReport, expected) => {
-    expect(String(withoutParts(Buffer.from(form), { includeFields, includeReport }))).toBe(expected)
-  })
-})
-
 /** What is read of details when Elasticsearch gives this answer. */
 async function read(ids: readonly string[], answer: string, asked: SearchRequest[] = []): Promise<readonly Detail[]> {
   const answered = answering(answer)
