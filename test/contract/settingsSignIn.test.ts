@@ -1,9 +1,7 @@
 import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK } from 'jose'
 import { closing } from '../support/closing.ts'
+import { startLocalServer } from '../support/localServer.ts'
 import {
   prepareSettings,
   type SettingsAnswer,
@@ -196,7 +194,7 @@ test('signing out ends the session, not only the cookie', async () => {
 describe('with public keys', () => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  let keyServer: Server
+  let keyServer: Awaited<ReturnType<typeof startLocalServer>>
   let answerKeys: () => Promise<unknown>
   let byKeys: TestSettings
 
@@ -207,7 +205,7 @@ describe('with public keys', () => {
         { ...(await exportJWK(ec.publicKey)), kid: 'ec', alg: 'ES256', use: 'sig' },
       ],
     })
-    keyServer = createServer((_request, response) => {
+    keyServer = await startLocalServer((_request, response) => {
       answerKeys().then(
         (keys) => response.end(JSON.stringify(keys)),
         () => {
@@ -215,17 +213,16 @@ describe('with public keys', () => {
           response.end()
         },
       )
-    }).listen(0, '127.0.0.1')
-    await once(keyServer, 'listening')
+    })
     byKeys = await startTestSettings({ ...names, ...jwksSettings() })
   })
   afterAll(async () => {
     await byKeys?.close()
-    keyServer.close()
+    await keyServer?.close()
   })
   const jwksSettings = (): Record<string, string> => ({
     SIGN_IN_SECRET: '',
-    SIGN_IN_JWKS_URL: `http://127.0.0.1:${(keyServer.address() as AddressInfo).port}/keys`,
+    SIGN_IN_JWKS_URL: `${keyServer.url}/keys`,
   })
 
   test('a token of any of them signs in', async () => {

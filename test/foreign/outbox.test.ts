@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { eventually } from '../support/eventually.ts'
+import { eventually, succeeds } from '../support/eventually.ts'
 import { recordsOf } from '../support/faults.ts'
 import type { Program } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -60,11 +60,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
 
   async function expectServed(id: string, expected: string | number): Promise<void> {
     for (let left = tries; left > 0; left -= 1) {
-      const found = await eventually(async () => (await served(id)) === expected).then(
-        () => true,
-        () => false,
-      )
-      if (found) return
+      if (await succeeds(eventually(async () => (await served(id)) === expected))) return
     }
     throw new Error(`${id} is ${await served(id)}, not ${expected}; Kafka Connect said:\n${await connect.log()}`)
   }

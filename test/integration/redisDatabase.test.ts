@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { connectRedis, type RedisConnection, refusesDatabase } from '../../src/core/stores/redis.ts'
 import { refusalOf } from '../support/command.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, succeeds } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
 import { signInSettings } from '../support/signIns.ts'
 
@@ -53,11 +53,7 @@ test('who may no longer choose the database waits, and neither reads nor writes 
 
   await keeper.call('ACL', 'SETUSER', user, '-select')
   await keeper.call('CLIENT', 'KILL', 'USER', user)
-  const attempt = (): Promise<boolean> =>
-    client.set(key, 'second').then(
-      () => true,
-      () => false,
-    )
+  const attempt = (): Promise<boolean> => succeeds(client.set(key, 'second'))
   const isWritten: boolean[] = []
   await eventually(async () => {
     isWritten.push(await attempt())

@@ -4,7 +4,7 @@ import type { NewRecord } from '../../src/core/kafka/sink.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { toOffset } from '../../src/core/model/ids.ts'
 import { closing } from '../support/closing.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, succeeds } from '../support/eventually.ts'
 import { type GroupReader, takeAll } from '../support/groupReader.ts'
 import { type KafkaUnderTest, realKafka, simulatedKafka } from '../support/kafkaUnderTest.ts'
 import { TopicUnderTest } from '../support/topicUnderTest.ts'
@@ -32,12 +32,7 @@ describe.each([
   test('a broker answers', async () => {
     await expect(on.source.ping()).resolves.toBeUndefined()
     // A new Kafka first makes its topic of groups.
-    await eventually(() =>
-      on.source.groupMembers(on.groupId).then(
-        () => true,
-        () => false,
-      ),
-    )
+    await eventually(() => succeeds(on.source.groupMembers(on.groupId)))
   })
 
   test('a record gets the next offset of its partition, and the broker’s time', async () => {

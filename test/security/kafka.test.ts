@@ -9,7 +9,7 @@ import { type KafkaSource, kafkaSource } from '../../src/core/kafka/source.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { refusalOf, runCommand } from '../support/command.ts'
 import { testConfig } from '../support/config.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, succeeds } from '../support/eventually.ts'
 import { startGroupReader } from '../support/groupReader.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, startProgram, untilReady } from '../support/programs.ts'
@@ -54,13 +54,7 @@ const settingsAs = (user: string, mechanism = 'scram-sha-512'): Record<string, s
 const silent = pino({ level: 'silent' })
 
 /** A broker that has just made or forgotten a topic, or found its coordinator, may say for a moment that there is none. */
-const untilDone = (attempt: () => Promise<unknown>): Promise<void> =>
-  eventually(() =>
-    attempt().then(
-      () => true,
-      () => false,
-    ),
-  )
+const untilDone = (attempt: () => Promise<unknown>): Promise<void> => eventually(() => succeeds(attempt()))
 /** KafkaJS does not always say why: a group, or a topic to be made, is only said to fail. */
 const refusal = /authoriz|Topic creation errors|Failed to find group coordinator/i
 

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
-import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
+import { startLocalServer } from './localServer.ts'
 
 export type Balancer = Awaited<ReturnType<typeof startBalancer>>
 
@@ -29,23 +28,19 @@ export async function startBalancer() {
     })
     sent.end()
   }
-  const server = createServer((asked, answer) => {
+  const { url, close } = await startLocalServer((asked, answer) => {
     const first = turn++ % Math.max(1, targets.length)
     forward(asked, answer, [...targets.slice(first), ...targets.slice(0, first)])
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     /** Takes requests to these from now on. */
     leadTo: (urls: readonly string[]): void => {
       targets = urls
     },
     close: async (): Promise<void> => {
-      server.closeAllConnections()
-      server.close()
+      await close()
       agent.destroy()
-      await once(server, 'close')
     },
   }
 }

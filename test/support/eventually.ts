@@ -19,3 +19,10 @@ export async function eventually(condition: () => boolean | Promise<boolean>): P
     await sleep(asksNobody || waitedMs < patientAfterMs ? restMs : patientRestMs)
   }
 }
+
+/** Whether what was begun ends without an error. */
+export const succeeds = (begun: Promise<unknown>): Promise<boolean> =>
+  begun.then(
+    () => true,
+    () => false,
+  )

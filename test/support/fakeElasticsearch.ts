@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { startLocalServer } from './localServer.ts'
 
 /** Answers one request; by default as an empty index would. */
 type Answering = (request: IncomingMessage, response: ServerResponse) => void
@@ -28,21 +27,15 @@ export const answer =
 /** A server that passes for Elasticsearch and answers as a test wants it, for answers that no healthy one gives. */
 export async function startFakeElasticsearch() {
   let answering = answer(200, emptySearch)
-  const server = createServer((request, response) => {
+  const { url, close } = await startLocalServer((request, response) => {
     request.resume()
     request.once('end', () => answering(request, response))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
+    close,
     answerWith: (next: Answering): void => {
       answering = next
-    },
-    close: async (): Promise<void> => {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
     },
   }
 }

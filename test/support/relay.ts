@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listenLocally } from './localServer.ts'
 
 export type Relay = Awaited<ReturnType<typeof startRelay>>
 
@@ -32,14 +33,12 @@ export async function startRelay(address = 'tcp://127.0.0.1:1') {
     lead(near, far)
     lead(far, near)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const own = await listenLocally(server)
   /** Ends all connections and accepts no more. */
   const cut = (): void => {
     isCut = true
     for (const socket of ways.keys()) socket.destroy()
   }
-  const own = (server.address() as AddressInfo).port
   return {
     port: own,
     url: address.replace(host, `127.0.0.1:${own}`),

@@ -5,7 +5,7 @@ import { kafkaSource } from '../../src/core/kafka/source.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { startSettings } from '../../src/settings/startSettings.ts'
 import { testConfig } from './config.ts'
-import { eventually } from './eventually.ts'
+import { eventually, succeeds } from './eventually.ts'
 import { send, startInProcess, type TestAnswer, type TestRequest } from './inProcess.ts'
 import { ownNames } from './names.ts'
 import { connectReal } from './redisPair.ts'
@@ -36,12 +36,7 @@ export async function prepareSettings(): Promise<Record<string, string>> {
   const kafka = new kafkajs.Kafka({ brokers: config.KAFKA_BROKERS, logLevel: kafkajs.logLevel.NOTHING })
   const source = kafkaSource(kafka)
   // A broker that has just created a topic may say for a moment that there is none.
-  await eventually(() =>
-    ensureTopics(source, config, pino({ level: 'silent' })).then(
-      () => true,
-      () => false,
-    ),
-  )
+  await eventually(() => succeeds(ensureTopics(source, config, pino({ level: 'silent' }))))
   await source.close()
   const link = await connectReal(config.INDEX_PREFIX)
   await (await new AccountKeyStore(link).beginReplay('test')).complete()

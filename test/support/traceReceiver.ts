@@ -1,7 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { startLocalServer } from './localServer.ts'
 
 type Attribute = { readonly key: string; readonly value: Readonly<Record<string, unknown>> }
 type SpanLink = { readonly traceId: string; readonly spanId: string }
@@ -25,7 +23,7 @@ export type TraceReceiver = Awaited<ReturnType<typeof startTraceReceiver>>
 /** A collector of traces that keeps what it is sent. */
 export async function startTraceReceiver() {
   const bodies: string[] = []
-  const server = createServer((request, response) => {
+  const { url, close } = await startLocalServer((request, response) => {
     text(request).then(
       (body) => {
         bodies.push(body)
@@ -35,19 +33,13 @@ export async function startTraceReceiver() {
       () => response.destroy(),
     )
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   return {
     /** What OTEL_EXPORTER_OTLP_ENDPOINT has to be. */
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
+    close,
     spans: (): readonly ReceivedSpan[] => bodies.flatMap((body) => spansIn(JSON.parse(body) as Body)),
     /** Every request body so far, as it was sent. */
     text: () => bodies.join('\n'),
-    close: async (): Promise<void> => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
   }
 }
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { changeOwner, unprivilegedUser } from '../../../tools/engines/permissions.ts'
 import { choosePort } from '../../../tools/engines/ports.ts'
 import { runSupervised, startSupervised } from '../../../tools/engines/supervisedProgram.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, succeeds } from '../../support/eventually.ts'
 import { temporaryFolder } from '../../support/temporaryFolder.ts'
 import { describeWith } from './describeWith.ts'
 
@@ -60,12 +60,7 @@ export async function startPostgresql(): Promise<Postgresql> {
     const { stdout } = await promisify(execFile)(join(programs, 'psql'), [...where, ...flags], { timeout: statementMs })
     return stdout.trim()
   }
-  await eventually(() =>
-    run('SELECT 1').then(
-      () => true,
-      () => false,
-    ),
-  )
+  await eventually(() => succeeds(run('SELECT 1')))
   return {
     port,
     run,

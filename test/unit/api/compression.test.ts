@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib'
 import Koa from 'koa'
 import { compressedStream } from '../../../src/api/compression.ts'
+import { startLocalServer } from '../../support/localServer.ts'
 
 const partBytes = 512 * 1024
 const parts = 64
@@ -30,9 +30,7 @@ test.each([
     const app = new Koa().use((ctx) => {
       ctx.body = compressedStream(Readable.from(source(), { objectMode: false }), encoding)
     })
-    const server = app.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const { port, close } = await startLocalServer(app.callback())
     const sent = request({ port, agent: false }).end()
     const [received] = (await once(sent, 'response')) as [IncomingMessage]
     let readBytes = 0
@@ -43,7 +41,7 @@ test.each([
       // A reader that does something with what it reads.
       await new Promise(setImmediate)
     }
-    server.close()
+    await close()
     expect(readBytes).toBe(parts * partBytes)
     expect(aheadBytes).toBeLessThan(maxAheadBytes)
   },

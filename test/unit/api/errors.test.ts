@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import { jest } from '@jest/globals'
 import Koa from 'koa'
@@ -9,6 +7,7 @@ import type { ApiState } from '../../../src/api/context.ts'
 import { answerClientError, errors } from '../../../src/api/errors.ts'
 import { createLog } from '../../../src/core/process/log.ts'
 import { observeRequests, requestMetrics } from '../../../src/core/process/requestLog.ts'
+import { startLocalServer } from '../../support/localServer.ts'
 
 test.each([
   ['timeout', 408, 'request_timeout'],
@@ -42,11 +41,10 @@ test('what fails when the answer was ready says nothing of that answer', async (
       ctx.set({ RateLimit: '"key";r=1;t=1', 'Content-Encoding': 'gzip', ETag: 'W/"1"', 'X-Accel-Buffering': 'no' })
       throw new TypeError('the compressor has failed')
     })
-  const server = app.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  const { url, close } = await startLocalServer(app.callback())
+  const answer = await fetch(url)
   const { error } = (await answer.json()) as { error: { code: string } }
-  server.close()
+  await close()
   expect([answer.status, error.code]).toEqual([500, 'internal_error'])
   const names = ['ratelimit', 'content-type', 'content-encoding', 'etag', 'x-accel-buffering']
   expect(names.map((name) => answer.headers.get(name))).toEqual([

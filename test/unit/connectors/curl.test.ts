@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { linkSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { startLocalServer } from '../../support/localServer.ts'
 
 const first = '1970-01-01T00:00:00.000Z'
 const [earlier, later] = ['2026-11-22T15:49:59.817Z', '2026-11-22T15:50:00.000Z']
@@ -14,14 +12,10 @@ let folder: string
 let watermark: string | undefined
 /** What the answer to each `changedSince` holds. */
 let changes: Record<string, readonly string[]>
-const server = createServer(({ url = '' }, response) => {
+const server = await startLocalServer(({ url = '' }, response) => {
   if (watermark !== undefined) response.setHeader('Replica-Watermark', watermark)
   const since = new URL(url, 'http://api').searchParams.get('changedSince') ?? ''
   response.end((changes[since] ?? []).map((id) => `{"id":"${id}"}\n`).join(''))
-})
-beforeAll(async () => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
 })
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'curl-'))
@@ -30,8 +24,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 afterAll(() => server.close())
 
 const load = (): Promise<unknown> => {
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const env = { ...process.env, TIDEMARK_URL: url, TIDEMARK_KEY: 'key' }
+  const env = { ...process.env, TIDEMARK_URL: server.url, TIDEMARK_KEY: 'key' }
   return promisify(execFile)('sh', ['connectors/snippets/curl.sh', folder], { env })
 }
 const files = (): string[] =>

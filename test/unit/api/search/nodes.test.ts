@@ -1,24 +1,12 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../../../../src/core/stores/elasticsearch.ts'
+import { closing } from '../../../support/closing.ts'
 import { testConfig } from '../../../support/config.ts'
+import { startLocalServer } from '../../../support/localServer.ts'
 
-const servers: Server[] = []
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.close()
-    server.closeAllConnections()
-  }
-})
-
-async function node(answer: RequestListener): Promise<string> {
-  const server = createServer(answer)
-  servers.push(server)
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+const close = closing()
+const node = async (answer: RequestListener): Promise<string> => close(await startLocalServer(answer)).url
 const answering =
   (status: number, body: unknown): RequestListener =>
   (_, response) => {
@@ -29,10 +17,9 @@ const answering =
 const healthy = answering(200, { took: 1 })
 const withoutMaster = answering(503, { error: { type: 'cluster_block_exception' }, status: 503 })
 async function gone(): Promise<string> {
-  const url = await node(healthy)
-  const server = servers.pop()
-  await new Promise((resolve) => server?.close(resolve))
-  return url
+  const server = await startLocalServer(healthy)
+  await server.close()
+  return server.url
 }
 
 /** The responses of six searches one after the other, each as its text or the reason why there is none. */

@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createServer, type Server } from 'node:tls'
 import { makeCertificates } from '../../../support/certificates.ts'
 import { refusalOf } from '../../../support/command.ts'
+import { listenLocally } from '../../../support/localServer.ts'
 import { killPrograms, startProgram } from '../../../support/programs.ts'
 import { temporaryFolder } from '../../../support/temporaryFolder.ts'
 
@@ -22,10 +21,7 @@ beforeAll(async () => {
   server = createServer({ cert, key }, (socket) => {
     socket.on('error', () => undefined).once('data', () => asked.resolve())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  settings = { KAFKA_BROKERS: `127.0.0.1:${port}`, KAFKA_SSL: 'true' }
+  settings = { KAFKA_BROKERS: `127.0.0.1:${await listenLocally(server)}`, KAFKA_SSL: 'true' }
 })
 afterAll(async () => {
   killPrograms()

@@ -1,7 +1,7 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { Kafka, logLevel } from 'kafkajs'
 import '../../../../src/core/kafka/client.ts'
+import { listenLocally } from '../../../support/localServer.ts'
 
 /** A broker that is frozen: its kernel accepts connections, and nobody answers. */
 async function silentBroker(): Promise<{ address: string; closed(): number; server: Server }> {
@@ -13,9 +13,7 @@ async function silentBroker(): Promise<{ address: string; closed(): number; serv
       closed++
     })
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = server.address() as AddressInfo
-  return { address: `127.0.0.1:${port}`, closed: () => closed, server }
+  return { address: `127.0.0.1:${await listenLocally(server)}`, closed: () => closed, server }
 }
 
 test('a broker that does not answer is disconnected, and the next one is asked', async () => {

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import { parseReference } from '../../../../tools/release/imagePins.ts'
 import { resolveDigest } from '../../../../tools/release/registry.ts'
+import { startLocalServer } from '../../../support/localServer.ts'
 
 type Answer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body: string }
 
@@ -12,29 +11,19 @@ const digest = `sha256:${createHash('sha256').update(manifest).digest('hex')}`
 const kafka = parseReference('apache/kafka:4.3.1')
 const never = new AbortController().signal
 
-let server: Server
-let url = ''
 let asked: IncomingMessage[] = []
 let answerTo: (request: IncomingMessage) => Answer = () => ({ status: 200, body: manifest })
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    asked.push(request)
-    const { status, headers, body } = answerTo(request)
-    response.writeHead(status, headers).end(body)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+const { url, close } = await startLocalServer((request, response) => {
+  asked.push(request)
+  const { status, headers, body } = answerTo(request)
+  response.writeHead(status, headers).end(body)
 })
 beforeEach(() => {
   asked = []
   answerTo = () => ({ status: 200, body: manifest })
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterAll(close)
 
 test('the digest is that of the manifest, for which all platforms are asked', async () => {
   expect(await resolveDigest(kafka, url, never)).toBe(digest)
