@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
-import { type Run, runCommand } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Program } from '../support/programs.ts'
+import { type Program, type Run, runCommand } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()

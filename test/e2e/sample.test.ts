@@ -1,22 +1,17 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Run, runCommand } from '../support/command.ts'
-import type { Program } from '../support/programs.ts'
+import { type Program, type Run, runCommand } from '../support/programs.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const baseUrl = 'http://127.0.0.1:3999/api/v1'
 
 const pipeline = usePipeline({ forEachTest: true })
 let api: Program
-let folder: string
+const folder = useFolder()
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sample-'))
   await pipeline.startIndexer()
   api = await pipeline.startApi()
-})
-afterEach(async () => {
-  await rm(folder, { recursive: true })
 })
 
 const keysPath = (): string => join(folder, 'keys.json')

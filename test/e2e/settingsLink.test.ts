@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Run, runCommand } from '../support/command.ts'
-import { type Program, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, type Run, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 

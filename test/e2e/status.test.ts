@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Client } from '@elastic/elasticsearch'
 import type { Browser, Page } from 'playwright-core'
 import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf } from '../support/browser.ts'
 import { formEntity } from '../support/entities.ts'
@@ -22,7 +21,6 @@ afterAll(async () => {
   await flowing
 })
 const pipeline = usePipeline()
-let elasticsearch: Client
 let browser: Browser
 let first: Program
 let second: Program
@@ -30,7 +28,6 @@ let second: Program
 let stranded: Program
 
 beforeAll(async () => {
-  elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   browser = await launchBrowser()
   first = await pipeline.startIndexer()
   await pipeline.produceHistory(history.records)
@@ -40,10 +37,7 @@ beforeAll(async () => {
   stranded = await startProgram('indexer', { ...ownNames(), ELASTICSEARCH_URL: 'http://127.0.0.1:1' })
   flowing = flow()
 })
-afterAll(async () => {
-  await browser?.close()
-  await elasticsearch?.close()
-})
+afterAll(() => browser?.close())
 
 /** A form that changes again and again. */
 async function flow(): Promise<void> {
@@ -77,7 +71,7 @@ test('one of two indexers shows what both have done, and which partitions it rea
 
   await eventually(async () => (await page.locator('.wide tbody tr').count()) === 4)
   const submissions = page.locator('.wide tbody tr', { hasText: `${pipeline.names['INDEX_PREFIX']}-submissions-v` })
-  const { count } = await elasticsearch.count({ index: `${pipeline.names['INDEX_PREFIX']}-submissions` })
+  const { count } = await pipeline.elasticsearch.count({ index: `${pipeline.names['INDEX_PREFIX']}-submissions` })
   expect(await submissions.locator('td').first().innerText()).toBe(String(count))
   expect(await page.locator('h1 .badge').innerText()).toBe('every check is ok')
 

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/programs.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { attributeOf, type ReceivedSpan, startTraceReceiver, type TraceReceiver } from '../support/traceReceiver.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -19,13 +19,12 @@ const ofClient = { traceId: 'c'.repeat(32), spanId: 'd'.repeat(16) }
 const traceparent = ({ traceId, spanId }: typeof ofProducer): string => `00-${traceId}-${spanId}-01`
 
 const pipeline = usePipeline()
-let folder: string
+const folder = useFolder()
 let receiver: TraceReceiver
 let api: Program
 let tracing: Record<string, string>
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tidemark-tracing-'))
   await cp('deploy/tracing', folder, { recursive: true, filter: (path) => !path.includes('node_modules') })
   const quietly = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
   await promisify(execFile)('npm', ['ci', ...quietly], { cwd: folder, timeout: installDeadlineMs })
@@ -39,10 +38,7 @@ beforeAll(async () => {
   api = await pipeline.startApi({ ...tracing, OTEL_SERVICE_NAME: 'tidemark-api' })
   await pipeline.createKeys([team])
 }, installDeadlineMs + 120_000)
-afterAll(async () => {
-  await receiver?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => receiver?.close())
 
 /** The span of that name and parent, once it has arrived. */
 async function childOf(parent: { traceId: string; spanId: string }, name: string): Promise<ReceivedSpan> {

@@ -1,38 +1,32 @@
-import { readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Client } from '@elastic/elasticsearch'
 import { Redis } from 'ioredis'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startSteadyWriter } from '../model/live.ts'
-import { type Run, runCommand } from '../support/command.ts'
 import { createCompactedTopics, shortRetentionMs } from '../support/compaction.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { documentTopics, untilCommitted } from '../support/faults.ts'
-import { startProgram } from '../support/programs.ts'
+import { type Run, runCommand, startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
-import { temporaryFolder } from '../support/temporaryFolder.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const running: { stop(): Promise<unknown> }[] = []
 // Before the pipeline is closed: what still writes would find its producer disconnected.
 afterEach(() => Promise.all(running.splice(0).map((each) => each.stop())))
 const pipeline = usePipeline({ forEachTest: true })
+const folder = useFolder()
 const team = 'planted' as TeamId
 const revision = 5
-let elasticsearch: Client
 let redis: Redis
 beforeEach(() => {
-  elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   redis = new Redis(process.env['REDIS_URL'] ?? '')
 })
-afterEach(async () => {
-  redis.disconnect()
-  await elasticsearch.close()
-})
+afterEach(() => redis.disconnect())
 
 /** Runs the command as an operator does. */
 const verify = (...args: string[]): Promise<Run> => runCommand('verify', args, pipeline.names)
@@ -67,18 +61,18 @@ const indexOf = (kind: DocumentKind): string => aliasOf(pipeline.names['INDEX_PR
 const idOf = (id: string) => ({ id: `${team}/${id}`, routing: team })
 
 async function read(kind: DocumentKind, id: string): Promise<Stored> {
-  const { _version, _source } = await elasticsearch.get({ index: indexOf(kind), ...idOf(id) })
+  const { _version, _source } = await pipeline.elasticsearch.get({ index: indexOf(kind), ...idOf(id) })
   return { version: _version ?? 0, source: _source as Stored['source'] }
 }
 
 /** Writes a document past the indexer. */
 async function plant(kind: DocumentKind, id: string, { version, source }: Stored): Promise<void> {
   const written = { version, version_type: 'external_gte', refresh: true } as const
-  await elasticsearch.index({ index: indexOf(kind), ...idOf(id), ...written, document: source })
+  await pipeline.elasticsearch.index({ index: indexOf(kind), ...idOf(id), ...written, document: source })
 }
 
 async function remove(kind: DocumentKind, id: string): Promise<void> {
-  await elasticsearch.delete({ index: indexOf(kind), ...idOf(id), refresh: true })
+  await pipeline.elasticsearch.delete({ index: indexOf(kind), ...idOf(id), refresh: true })
 }
 
 test('what was planted is found, by name, and nothing else', async () => {
@@ -236,7 +230,7 @@ test('what cannot be judged ends with 2 and says why', async () => {
   expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('not complete') })
   await redis.set(complete, runId)
 
-  await elasticsearch.indices.deleteAlias({ index: `${prefix}-forms-v*`, name: `${prefix}-forms` })
+  await pipeline.elasticsearch.indices.deleteAlias({ index: `${prefix}-forms-v*`, name: `${prefix}-forms` })
   expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('no complete generation') })
   expect(await verify('--team', 'a/b')).toMatchObject({
     code: 2,
@@ -246,7 +240,6 @@ test('what cannot be judged ends with 2 and says why', async () => {
 })
 
 test('an interrupted run ends with 2, and leaves no file behind', async () => {
-  const folder = await temporaryFolder('tidemark-test-')
   await pipeline.startIndexer()
   await pipeline.produce(
     'submissions',
@@ -257,5 +250,4 @@ test('an interrupted run ends with 2, and leaves no file behind', async () => {
   await eventually(() => program.log().includes('is compared with the topics'))
   expect(await readdir(folder)).toEqual([])
   expect([await program.end('SIGINT'), program.log()]).toEqual([2, expect.stringContaining('stopped')])
-  await rm(folder, { recursive: true })
 })

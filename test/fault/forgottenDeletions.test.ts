@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { runCommand } from '../support/command.ts'
 import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { documentTopics, recordsOf, setPolicy, untilCommitted, untilServes, withAdmin } from '../support/faults.ts'
-import { type Program, probe, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, probe, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 

@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expectTruth, follow } from '../model/follower.ts'
@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/faults.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
-import { temporaryFolder } from '../support/temporaryFolder.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const [records, burst] = [1_000, 50]
@@ -20,11 +20,10 @@ const timeoutMs = 240_000
 const pipeline = usePipeline()
 const over = new AbortController()
 let balancer: Balancer
-let folder: string
+const folder = useFolder()
 let clocks: Record<string, string>
 beforeAll(async () => {
   balancer = await startBalancer()
-  folder = await temporaryFolder('tidemark-clocks-')
   const NODE_OPTIONS = `--import=${import.meta.dirname}/../support/skewedClock.ts`
   clocks = { SKEW_FILE: join(folder, 'skew.json'), NODE_OPTIONS }
   await setClocks(0)
@@ -32,7 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   over.abort()
   await balancer.close()
-  await rm(folder, { recursive: true })
 })
 
 const setClocks = (ownMs = 0): Promise<void> =>

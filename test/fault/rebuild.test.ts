@@ -1,7 +1,6 @@
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Client } from '@elastic/elasticsearch'
 import { definitions, documentKinds } from '../../src/core/stores/indices.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
@@ -13,22 +12,15 @@ import { type History, randomHistory } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
-let elasticsearch: Client
 /** Goes on until it is stopped, also when a test fails. */
 const running: { stop(): Promise<unknown> }[] = []
-beforeEach(async () => {
-  elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
-})
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((each) => each.stop()))
-  await elasticsearch.close()
-})
+afterEach(() => Promise.all(running.splice(0).map((each) => each.stop())))
 
 const startRebuild = (settings = {}, root?: string): Promise<Program> =>
   startProgram('rebuild', { ...pipeline.names, ...settings }, [], root)
 const indices = async (): Promise<string[]> => {
   const prefix = `${pipeline.names['INDEX_PREFIX']}-`
-  const found = await elasticsearch.indices.get({ index: `${prefix}*` })
+  const found = await pipeline.elasticsearch.indices.get({ index: `${prefix}*` })
   return Object.keys(found)
     .map((name) => name.slice(prefix.length))
     .sort()
@@ -40,7 +32,7 @@ const indicesOf = async (generation: number): Promise<string[]> => {
 }
 
 const shardsOf = async (generation: number): Promise<Set<unknown>> => {
-  const found = await elasticsearch.indices.getSettings({
+  const found = await pipeline.elasticsearch.indices.getSettings({
     index: `${pipeline.names['INDEX_PREFIX']}-*-${generation}`,
     flat_settings: true,
   })
@@ -157,7 +149,11 @@ test('a rebuild that cannot carry over says why, can be ended, and has changed n
   const index = await indexName(pipeline.names['INDEX_PREFIX'] ?? '', 'submissions', 2)
   // As the mappings of an older release, to which somebody wants to go back.
   const mappings = { dynamic: 'strict', properties: { teamId: { type: 'keyword' } } } as const
-  await elasticsearch.indices.create({ index, mappings, aliases: { [`${index}-write`]: { is_write_index: true } } })
+  await pipeline.elasticsearch.indices.create({
+    index,
+    mappings,
+    aliases: { [`${index}-write`]: { is_write_index: true } },
+  })
   const rebuild = await startRebuild()
   await eventually(() => rebuild.log().includes('waiting: 400 strict_dynamic_mapping_exception'))
   expect(await rebuild.end('SIGTERM')).toBe(1)

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseAllDocuments } from 'yaml'
 import { type Need, readConfig } from '../../src/core/process/config.ts'
 import { findOnPath } from '../../tools/engines/permissions.ts'
 import { expectKnown } from '../support/promql.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { describeWith } from './support/describeWith.ts'
 import { describePrometheus, promtool } from './support/prometheus.ts'
 import { usePython } from './support/python.ts'
@@ -96,9 +96,8 @@ const restricted = {
 describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the chart', () => {
   const python = usePython('kubernetes')
   const rendered = new Map<string, Manifest[]>()
-  let folder = ''
+  const folder = useFolder()
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'tidemark-helm-'))
     for (const values of valueSets) {
       const manifests = await template('--values', values)
       rendered.set(values, manifests)
@@ -106,7 +105,6 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
       await writeFile(join(folder, basename(values)), json)
     }
   })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
 
   test.each(valueSets)('%s: the linter finds nothing', async (values) => {
     expect(await helm('lint', '--strict', chart, '--values', values)).toContain('0 chart(s) failed')

@@ -1,4 +1,3 @@
-import { Client } from '@elastic/elasticsearch'
 import { createTopics } from '../../src/core/kafka/source.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -8,17 +7,14 @@ import type { Program } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
-let elasticsearch: Client
 let indexer: Program
 let api: Program
 beforeAll(async () => {
-  elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   indexer = await pipeline.startIndexer()
   await pipeline.createKeys(['acme'])
   api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
 })
-afterAll(() => elasticsearch.close())
 
 const formRecord = (id: string, revision = 1, title = 'A form', more: Record<string, unknown> = {}) => ({
   key: `acme/${id}`,
@@ -37,11 +33,11 @@ const readySays = async (): Promise<string> => await (await fetch(`${indexer.adm
 test('a closed index pauses too: good records are never set aside for what is wrong with the index', async () => {
   const index = await indexName(pipeline.names['INDEX_PREFIX'] ?? '', 'forms')
   const before = await records()
-  await elasticsearch.indices.close({ index })
+  await pipeline.elasticsearch.indices.close({ index })
   await pipeline.produce('forms', [formRecord('c')])
   await eventually(async () => (await readySays()).includes('closed'))
   expect(await records()).toBe(before)
-  await elasticsearch.indices.open({ index })
+  await pipeline.elasticsearch.indices.open({ index })
   await eventually(async () => (await records()) === before + 1)
   expect(await records('dead-letter')).toBe(0)
 })
@@ -122,7 +118,7 @@ test('what Elasticsearch would refuse never leaves half of an entity, and stops 
   expect(await records('dead-letter')).toBe(letters + 3)
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const exists = async (kind: string, id: string): Promise<boolean> =>
-    await elasticsearch.exists({ index: `${prefix}-${kind}`, id: `acme/${id}`, routing: 'acme' })
+    await pipeline.elasticsearch.exists({ index: `${prefix}-${kind}`, id: `acme/${id}`, routing: 'acme' })
   for (const id of ['deepest', 'digits-fit', 'twice', 'unfolded', 'surrogate'])
     expect([id, await exists('forms', id), await exists('form-details', id)]).toEqual([id, true, true])
   for (const id of ['deep', 'digits'])
@@ -138,7 +134,7 @@ test('indices that someone deleted are built anew from Kafka; until they are who
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   // Another question than below: what is kept would be served for a while.
   const served = (await pipeline.get(api, 'acme', '/api/v1/forms?limit=2')).body as { totalDocs: number }
-  await elasticsearch.indices.delete({
+  await pipeline.elasticsearch.indices.delete({
     index: [await indexName(prefix, 'forms'), await indexName(prefix, 'submissions')],
   })
   const seen = new Set<string>()

@@ -1,4 +1,3 @@
-import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { formEntity } from '../support/entities.ts'
@@ -9,13 +8,10 @@ import { type Program, startProgram } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
-let elasticsearch: Client
 beforeAll(async () => {
-  elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   // Two at once prepare the same topics and indices.
   await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
 })
-afterAll(() => elasticsearch.close())
 
 test('missing topics are created compacted, with append times of the broker and seven days for deletions', async () => {
   const names = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS']
@@ -41,7 +37,7 @@ test('missing topics are created compacted, with append times of the broker and 
 
 test('indices are created strict, reached by alias, refreshed by nobody else', async () => {
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  const indices = await elasticsearch.indices.get({ index: `${prefix}-*` })
+  const indices = await pipeline.elasticsearch.indices.get({ index: `${prefix}-*` })
   const names = await Promise.all(documentKinds.map((kind) => indexName(prefix, kind)))
   expect(Object.keys(indices).sort()).toEqual(names.sort())
   for (const [name, { aliases, mappings, settings }] of Object.entries(indices)) {
@@ -57,7 +53,7 @@ describe('with templates of the cluster that match our indices', () => {
   const templated = usePipeline({ forEachTest: true })
   const addTemplate = async (template: object): Promise<string> => {
     const prefix = templated.names['INDEX_PREFIX'] ?? ''
-    await elasticsearch.indices.putIndexTemplate({ name: prefix, index_patterns: [`${prefix}-*`], template })
+    await pipeline.elasticsearch.indices.putIndexTemplate({ name: prefix, index_patterns: [`${prefix}-*`], template })
     return prefix
   }
   const titles = async (api: Program): Promise<unknown> => {
@@ -71,7 +67,10 @@ describe('with templates of the cluster that match our indices', () => {
     await templated.produce('forms', [{ key: 'acme/a', value: JSON.stringify({ revision: 1, form }) }])
   }
   afterEach(() =>
-    elasticsearch.indices.deleteIndexTemplate({ name: templated.names['INDEX_PREFIX'] ?? '' }, { ignore: [404] }),
+    pipeline.elasticsearch.indices.deleteIndexTemplate(
+      { name: templated.names['INDEX_PREFIX'] ?? '' },
+      { ignore: [404] },
+    ),
   )
 
   test('documents are stored as they are sent, through no pipeline', async () => {
@@ -93,7 +92,7 @@ describe('with templates of the cluster that match our indices', () => {
       }
       return checks.preparation.problem?.includes('_source={"excludes":["summary"]}') === true
     })
-    await elasticsearch.indices.deleteIndexTemplate({ name: prefix })
+    await pipeline.elasticsearch.indices.deleteIndexTemplate({ name: prefix })
     expect(await titles(await templated.startApi())).toEqual(['A form'])
   })
 })

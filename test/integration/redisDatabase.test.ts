@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { connectRedis, type RedisConnection, refusesDatabase } from '../../src/core/stores/redis.ts'
-import { refusalOf } from '../support/command.ts'
 import { eventually, succeeds } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
+import { refusalOf } from '../support/programs.ts'
 import { signInSettings } from '../support/signIns.ts'
 
 const serverUrl = process.env['REDIS_URL'] ?? ''

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Client } from '@elastic/elasticsearch'
 import kafkajs, { type Message } from 'kafkajs'
 import type { CommandName } from '../../bin/commands.ts'
 import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
@@ -13,7 +14,7 @@ type Settings = Readonly<Record<string, string>>
 
 export type Pipeline = Awaited<ReturnType<typeof openPipeline>>
 
-const closeTimeoutMs = 10_000
+const bounded = { requestTimeout: 10_000, maxRetries: 0 }
 const atOnce = 100
 
 /** The whole path under names of its own: Kafka in, HTTP out. */
@@ -27,7 +28,8 @@ export async function openPipeline() {
   })
   const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
   await producer.connect()
-  const [elasticsearchUrl = ''] = (process.env['ELASTICSEARCH_URL'] ?? '').split(',')
+  const [node = ''] = (process.env['ELASTICSEARCH_URL'] ?? '').split(',')
+  const elasticsearch = new Client({ node })
   let appendedAtMs = 0
   const nameOf = (topic: string): string => names[`TOPIC_${topic.toUpperCase().replace('-', '_')}`] ?? topic
   const keyOf = (team: string): string => `rqp_acct_${sha256(names['INDEX_PREFIX'] + team)}`
@@ -55,6 +57,7 @@ export async function openPipeline() {
   return {
     names,
     kafka,
+    elasticsearch,
     /** The key of a team that `createKeys` was called with. */
     keyOf,
     startIndexer: starting('indexer'),
@@ -106,16 +109,11 @@ export async function openPipeline() {
     /** Deletes its indices, for Elasticsearch becomes slower with each. */
     close: async (): Promise<void> => {
       await producer.disconnect()
-      await deleteIndices(elasticsearchUrl, names['INDEX_PREFIX'] ?? '')
+      const indices = Object.keys(await elasticsearch.indices.get({ index: `${names['INDEX_PREFIX']}-*` }, bounded))
+      if (indices.length > 0) await elasticsearch.indices.delete({ index: indices }, bounded)
+      await elasticsearch.close()
     },
   }
-}
-
-async function deleteIndices(url: string, prefix: string): Promise<void> {
-  const signal = AbortSignal.timeout(closeTimeoutMs)
-  const found = await fetch(`${url}/${prefix}-*`, { signal })
-  const indices = Object.keys((await found.json()) as object)
-  if (indices.length > 0) await (await fetch(`${url}/${indices.join()}`, { method: 'DELETE', signal })).arrayBuffer()
 }
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')

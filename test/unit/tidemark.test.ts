@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { commands } from '../../bin/commands.ts'
-import { temporaryFolder } from '../support/temporaryFolder.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
+
+const folder = useFolder()
 
 type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string }
 
@@ -79,7 +81,6 @@ test.each([
 })
 
 test('an image that lacks the tools does not list them; a file names engines that the environment does not', async () => {
-  const folder = await temporaryFolder('tidemark-image-')
   for (const part of ['bin', 'src', 'mappings', 'package.json']) cpSync(part, join(folder, part), { recursive: true })
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
   const program = join(folder, 'bin/tidemark')
@@ -92,7 +93,6 @@ test('an image that lacks the tools does not list them; a file names engines tha
     stdout: '',
     stderr: expect.stringMatching(/^REDIS_URL [^\n]+\n$/),
   })
-  rmSync(folder, { recursive: true })
 })
 
 test('npm runs the same program', () => {

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findOnPath } from '../../../tools/engines/permissions.ts'
 import { runSupervised } from '../../../tools/engines/supervisedProgram.ts'
+import { useFolder } from '../../support/temporaryFolder.ts'
 import { describeWith } from './describeWith.ts'
 
 /** UTF-8, as LibreOffice names it. */
@@ -32,11 +32,7 @@ export type Spreadsheet = {
 const asShown = `csv:Text - txt - csv (StarCalc):44,${quote},${utf8},1,,0,true,true`
 
 export function useSpreadsheet(): Spreadsheet {
-  let folder = ''
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'tidemark-spreadsheet-'))
-  })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
+  const folder = useFolder()
   /** The content of the file that LibreOffice stores. */
   const convert = async (csv: string, separators: string, format: string, extension: string): Promise<string> => {
     await writeFile(join(folder, 'given.csv'), csv)

@@ -1,14 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { beginsLikeOurs, variableNames } from '../../../src/core/process/config.ts'
 import { documentedMetrics } from '../../support/metrics.ts'
+import { useFolder } from '../../support/temporaryFolder.ts'
 
 type Values = { readonly [key: string]: unknown }
 type Schema = { readonly properties?: Readonly<Record<string, Schema>>; readonly $ref?: string }
 
+const folder = useFolder()
 const chart = 'deploy/helm/tidemark'
 const textOf = (file: string): string => readFileSync(file, 'utf8')
 const inChart = (file: string): string => textOf(join(chart, file))
@@ -83,10 +84,8 @@ test('values and their schema name each other', () => {
 
 test('the entry point for files reads each into the variable that it is named after, and becomes the program', () => {
   expect(textOf('Dockerfile')).toMatch(/PATH=\/app\/bin:\$PATH[\s\S]*\nCOPY bin bin\n/)
-  const folder = mkdtempSync(join(tmpdir(), 'tidemark-chart-'))
   writeFileSync(join(folder, 'REDIS_URL'), 'redis://a:b%20c$d@redis\n')
   const script = inChart('files/entrypoint.sh').replace('/app/bin/tidemark', 'printenv')
   const env = { ...process.env, SECRETS_FOLDER: folder }
   expect(String(execFileSync('sh', ['-c', script, 'tidemark', 'REDIS_URL'], { env }))).toBe('redis://a:b%20c$d@redis\n')
-  rmSync(folder, { recursive: true })
 })

@@ -1,20 +1,18 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createServer, type Server } from 'node:tls'
 import { makeCertificates } from '../../../support/certificates.ts'
-import { refusalOf } from '../../../support/command.ts'
 import { listenLocally } from '../../../support/localServer.ts'
-import { killPrograms, startProgram } from '../../../support/programs.ts'
-import { temporaryFolder } from '../../../support/temporaryFolder.ts'
+import { killPrograms, refusalOf, startProgram } from '../../../support/programs.ts'
+import { useFolder } from '../../../support/temporaryFolder.ts'
 
-let folder: string
+const folder = useFolder()
 let server: Server
 /** Resolves once somebody has asked something by TLS. */
 const asked = Promise.withResolvers<void>()
 let settings: Record<string, string>
 let caFile: string
 beforeAll(async () => {
-  folder = await temporaryFolder('tidemark-test-')
   const { ca, certificate: cert, key } = await makeCertificates()
   caFile = join(folder, 'ca.pem')
   await writeFile(caFile, ca)
@@ -23,10 +21,9 @@ beforeAll(async () => {
   })
   settings = { KAFKA_BROKERS: `127.0.0.1:${await listenLocally(server)}`, KAFKA_SSL: 'true' }
 })
-afterAll(async () => {
+afterAll(() => {
   killPrograms()
   server.close()
-  await rm(folder, { recursive: true })
 })
 
 test('with KAFKA_SSL alone, a broker is trusted for whom an authority of the machine vouches', async () => {

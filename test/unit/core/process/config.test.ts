@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   beginsLikeOurs,
@@ -10,15 +9,12 @@ import {
   variableNames,
 } from '../../../../src/core/process/config.ts'
 import { makeCertificates } from '../../../support/certificates.ts'
+import { useFolder } from '../../../support/temporaryFolder.ts'
 
 const allEngines: Engine[] = ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL']
 const engines = { ELASTICSEARCH_URL: 'http://es:9200', KAFKA_BROKERS: 'kafka:9092', REDIS_URL: 'redis://redis:6379' }
 
-let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'config-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
+const folder = useFolder()
 const file = (name: string, text = ''): string => {
   const path = join(folder, name)
   if (text !== '') writeFileSync(path, text)

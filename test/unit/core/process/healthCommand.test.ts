@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { runCommand } from '../../../support/command.ts'
+import { runCommand } from '../../../support/programs.ts'
 
 const servers: Server[] = []
 /** Where `listener` listens, and how often it was asked. */

@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { minVersion, satisfies } from 'semver'
+import { useFolder } from '../../../support/temporaryFolder.ts'
 
 type Package = { readonly version?: string; readonly engines?: { readonly node?: string } }
 
@@ -28,11 +28,7 @@ test.each(oldest)('every dependency accepts Node %s, so npm warns of none', (ver
 const check = './src/core/process/requiredNode.cjs'
 
 describe('a Node', () => {
-  let folder = ''
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'tidemark-node-'))
-  })
-  afterAll(() => rmSync(folder, { recursive: true }))
+  const folder = useFolder()
 
   test.each(['18.20.0', '20.20.2', '22.18.0', '22.19.0', '22.21.1', '23.11.0', '24.0.0', '25.2.0'])(
     '%s may run Tidemark if the project says so, else the command ends with 78 and says why',
