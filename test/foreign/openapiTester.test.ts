@@ -106,8 +106,8 @@ describePython('Schemathesis', () => {
       'Redis',
       async () => {
         const api = await startApi({ REDIS_URL: 'redis://127.0.0.1:1' }, false)
-        // The key is judged before route and method, and no key can be judged: 503 comes before 405.
-        await judge(api, config, [...phases, '--exclude-checks', 'unsupported_method'])
+        // The key is judged before all else, and no key can be judged: whatever is sent is 503, which few requests show.
+        await judge(api, config, ['--phases', 'examples', '--exclude-checks', 'unsupported_method'])
         expect(answering(api, 503)).toEqual([undefined])
       },
       deadlineMs,

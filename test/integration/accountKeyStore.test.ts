@@ -1,8 +1,7 @@
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
-import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
-import { AccountKeyStore, readHolders, type StoredKey, stateOf } from '../../src/core/stores/accountKeyStore.ts'
-import { useRedis } from '../support/redisPair.ts'
+import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import { AccountKeyStore, readHolders } from '../../src/core/stores/accountKeyStore.ts'
+import { keyState, useRedis } from '../support/redisPair.ts'
 
 const acme = 'acme' as TeamId
 const k1 = 'k1' as EntityId
@@ -14,37 +13,25 @@ beforeEach(async () => {
   await (await store.beginReplay('first')).complete()
 })
 
-const keyOf = (changes: Partial<StoredKey> = {}): AccountKeyState =>
-  stateOf({
-    id: k1,
-    name: 'Dashboard',
-    digest: digestOf('rqp_acct_one'),
-    state: 'active',
-    createdAt: '2026-01-01T00:00:00.000Z' as Instant,
-    createdBy: 'owner',
-    revision: 1 as Revision,
-    ...changes,
-  })
 const apply = async (id: string, state: AccountKeyState, team = acme): Promise<string> =>
   (await store.apply(team, id as EntityId, state)).kind
-const revision = (number: number): { revision: Revision } => ({ revision: number as Revision })
 const found = async (plaintext: string) => {
   const lookup = await store.lookup(digestOf(plaintext))
   return lookup === 'incomplete' ? lookup : lookup.found
 }
 
 test('changes of a key are compared exactly, up to the highest revisions', async () => {
-  await apply(k1, keyOf(revision(2 ** 53 - 3)))
-  expect(await apply(k1, keyOf({ ...revision(2 ** 53 - 2), state: 'revoked' }))).toBe('applied')
-  expect(await apply(k1, keyOf(revision(2 ** 53 - 3)))).toBe('stale')
+  await apply(k1, keyState({ revision: 2 ** 53 - 3 }))
+  expect(await apply(k1, keyState({ revision: 2 ** 53 - 2, state: 'revoked' }))).toBe('applied')
+  expect(await apply(k1, keyState({ revision: 2 ** 53 - 3 }))).toBe('stale')
 })
 
 test('the holders of several keys are found at once: not of an unknown key, nor of one that several claim', async () => {
   const held = (...plaintexts: string[]) => readHolders(redis, plaintexts.map(digestOf))
-  await apply(k1, keyOf())
-  await apply('k2', keyOf({ id: 'k2' as EntityId, digest: digestOf('two'), state: 'revoked' }))
+  await apply(k1, keyState())
+  await apply('k2', keyState({ id: 'k2', digest: digestOf('two'), state: 'revoked' }))
   for (const team of [acme, 'other' as TeamId])
-    await apply('k3', keyOf({ id: 'k3' as EntityId, digest: digestOf('contested') }), team)
+    await apply('k3', keyState({ id: 'k3', digest: digestOf('contested') }), team)
   expect(await held('rqp_acct_one', 'unknown', 'two', 'contested')).toEqual([
     { teamId: 'acme', keyId: 'k1', state: 'active', expiresAtMs: null },
     null,
@@ -73,7 +60,7 @@ describe('A store that Redis has lost', () => {
     await redis.lose()
     expect(await undone.complete()).toBe(false)
     const fold = await store.beginReplay('b')
-    await apply(k1, keyOf())
+    await apply(k1, keyState())
     expect(await fold.complete()).toBe(true)
     expect(await found('rqp_acct_one')).toMatchObject({ keyId: 'k1' })
   })

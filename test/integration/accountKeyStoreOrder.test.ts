@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
 import { AccountKeyStore, type AppendPosition, appendPositionOf } from '../../src/core/stores/accountKeyStore.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
-import { connectReal } from '../support/redisPair.ts'
+import { connectReal, keyState } from '../support/redisPair.ts'
 
 const partitions = 3
 const teams = ['acme', 'b.team'] as TeamId[]
@@ -28,11 +27,6 @@ type Appended = {
   readonly position: AppendPosition
   readonly partition: number
 }
-
-const stateOf = (id: EntityId, digest: Digest, state: 'active' | 'revoked', revision: number): AccountKeyState => ({
-  revision: revision as Revision,
-  key: { id, name: 'n', digest, state, createdAt: '2026-01-01T00:00:00.000Z' as Instant, createdBy: 'owner' },
-})
 
 /** What producers may append: any key and state, late and doubled, back to an earlier digest. */
 const histories = fc
@@ -55,7 +49,7 @@ const histories = fc
       const deleted = { revision: revision as Revision, key: null }
       return {
         ...{ teamId, keyId, position, partition },
-        state: isDeletion ? deleted : stateOf(keyId, digest, state, revision),
+        state: isDeletion ? deleted : keyState({ id: keyId, digest, state, revision }),
       }
     }),
   )

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { digestOf } from '../../src/core/model/accountKey.ts'
+import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, type Revision, type TeamId, teamList } from '../../src/core/model/ids.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
-import { AccountKeyStore, type StoredKey, stateOf } from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
@@ -17,6 +16,7 @@ import { usedTokens } from '../../src/settings/signIn.ts'
 import { eventually } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
+import { keyState } from '../support/redisPair.ts'
 import { startRelay } from '../support/relay.ts'
 import { readUsers, type SecuredRedis, startSecuredRedis } from '../support/securedRedis.ts'
 import { signInSettings } from '../support/signIns.ts'
@@ -49,15 +49,8 @@ afterAll(async () => {
 })
 
 const deleted = { revision: 3 as Revision, key: null }
-const keyWith = (revision: number, plaintext: string): StoredKey => ({
-  id: keyId,
-  name: 'a key',
-  digest: digestOf(plaintext),
-  state: 'active',
-  createdAt: '2026-01-01T00:00:00.000Z' as Instant,
-  createdBy: 'owner',
-  revision: revision as Revision,
-})
+const keyWith = (revision: number, plaintext: string, id: string = keyId): AccountKeyState =>
+  keyState({ id, revision, digest: digestOf(plaintext) })
 
 /** Everything that each process asks of Redis; what is undone before the next turn is undone by another hand. */
 const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> = {
@@ -70,9 +63,9 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
   'tidemark-indexer': async (link) => {
     const view = new AccountKeyStore(link)
     const fold = await view.beginReplay(randomUUID())
-    await view.apply(team, keyId, stateOf(keyWith(1, 'first')))
-    await view.apply(team, keyId, stateOf(keyWith(2, 'second')))
-    await view.apply(team, 'key-3' as EntityId, stateOf({ ...keyWith(1, 'second'), id: 'key-3' }))
+    await view.apply(team, keyId, keyWith(1, 'first'))
+    await view.apply(team, keyId, keyWith(2, 'second'))
+    await view.apply(team, 'key-3' as EntityId, keyWith(1, 'second', 'key-3'))
     await view.contested(1)
     await view.apply(team, 'key-3' as EntityId, deleted)
     await view.apply(team, keyId, deleted)
@@ -109,10 +102,10 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.reserve(team, keyId, Date.now() - 2, Date.now() - 1)
     await view.reserve(team, keyId, Date.now(), Date.now() + 1_000)
     await view.reserve(team, 'key-2' as EntityId, Date.now() + 2_000, Date.now() + 3_000)
-    await view.apply(team, keyId, stateOf(keyWith(1, 'first')))
-    await view.apply(team, keyId, stateOf(keyWith(2, 'second')))
+    await view.apply(team, keyId, keyWith(1, 'first'))
+    await view.apply(team, keyId, keyWith(2, 'second'))
     await view.list(team)
-    await view.apply(team, 'key-3' as EntityId, stateOf({ ...keyWith(1, 'second'), id: 'key-3' }))
+    await view.apply(team, 'key-3' as EntityId, keyWith(1, 'second', 'key-3'))
     await view.apply(team, 'key-3' as EntityId, deleted)
     await view.apply(team, keyId, deleted)
     await view.find(team, keyId)

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals'
 import { Registry } from 'prom-client'
 import { type Answer, AnswerCache } from '../../../src/api/answerCache.ts'
 
@@ -69,11 +70,7 @@ test('a failure is the answer to all who wait for it, and is not kept', async ()
 test('what fails because its client has disconnected is made again for the others, once', async () => {
   const cache = cacheOf(mebibyte)
   const aborted = Promise.withResolvers<Answer>()
-  let made = 0
-  const make = async (): Promise<Answer> => {
-    made++
-    return answer(10)
-  }
+  const make = jest.fn(async () => answer(10))
   const gone = cache.make(
     'a',
     () => aborted.promise,
@@ -83,16 +80,12 @@ test('what fails because its client has disconnected is made again for the other
   aborted.reject(new Error('aborted'))
   await expect(gone).rejects.toThrow('aborted')
   expect((await Promise.all(others)).map(({ body }) => body.length)).toEqual([10, 10, 10])
-  expect(made).toBe(1)
+  expect(make).toHaveBeenCalledTimes(1)
 })
 
 test('without bytes nothing is kept, and nothing is shared', async () => {
   const cache = cacheOf(0)
-  let made = 0
-  const make = async (): Promise<Answer> => {
-    made++
-    return answer(10)
-  }
+  const make = jest.fn(async () => answer(10))
   await Promise.all([cache.make('a', make, stays), cache.make('a', make, stays)])
-  expect([made, cache.get('a'), await keptBytes()]).toEqual([2, undefined, 0])
+  expect([make.mock.calls.length, cache.get('a'), await keptBytes()]).toEqual([2, undefined, 0])
 })

@@ -30,17 +30,3 @@ test('the header comes with the first rows, and a part of rows is asked for when
   await lines.return()
   expect(log).toEqual(['part 1', 'part 2', 'closed'])
 })
-
-test('without rows there is the header alone', async () => {
-  async function* nothing(): AsyncGenerator<Buffer[]> {}
-  const sent: string[] = []
-  for await (const part of csvLines(async () => table, nothing())) sent.push(String(part))
-  expect(sent).toEqual(['"id"\r\n'])
-})
-
-test('what fails before the first rows fails before anything is sent', async () => {
-  const failure = new Error('no rows')
-  const failing = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(failure) }) }
-  await expect(csvLines(async () => table, failing).next()).rejects.toBe(failure)
-  await expect(csvLines(() => Promise.reject(failure), threeParts().rows).next()).rejects.toBe(failure)
-})
