@@ -103,7 +103,7 @@ export async function stopServing(server: ResettingServer, drainMs = 0): Promise
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
   server.endKeepAlive()
   // A client may be sending a request on an idle connection: it would have to guess whether that was served.
-  await sleep(Math.min(drainMs, maxLingerMs))
+  if (drainMs > 0) await sleep(Math.min(drainMs, maxLingerMs))
   // A kept-alive connection stays open after its answer, and server.close() waits for it.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
   await new Promise<void>((resolve) => server.close(() => resolve()))
