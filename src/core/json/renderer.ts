@@ -1,9 +1,15 @@
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape } from './scanner.ts'
 
-/** The summary that lists serve and the detail that a request by id gets: one-line JSON in UTF-8. */
-export type Rendered = { readonly summary: Buffer; readonly detail: Buffer }
+/**
+ * The summary that lists serve and the detail that a request by id gets, as one-line JSON in UTF-8. `digest` tells both apart from another
+ * content of the same revision: 96 bits are enough against chance, and nobody gains by a collision.
+ */
+export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
+
+const digestCharacters = 16
 
 /**
  * Renders the record value that `scanner` read last, `{"revision": …, "<member>": {…}}`, by copying the bytes of its served members.
@@ -58,16 +64,19 @@ export class RecordRenderer {
     const jsonOf = ([name, text]: [string, string]) =>
       [this.slotOf(this.#member, name), Buffer.from(JSON.stringify(text))] as const
     const bySlot = replaced && new Map(Object.entries(replaced).map(jsonOf))
-    return { summary: this.#copy(this.#summary, bySlot), detail: this.#copy(this.#detail, bySlot) }
+    this.#at = 0
+    const [summary, detail] = [this.#copy(this.#summary, bySlot), this.#copy(this.#detail, bySlot)]
+    const digest = hash('sha1', this.#to.subarray(0, this.#at), 'base64url').slice(0, digestCharacters)
+    return { summary, detail, digest }
   }
 
   #copy(steps: readonly Step[], replaced: ReadonlyMap<number, Buffer> | undefined): Buffer {
-    this.#at = 0
+    const from = this.#at
     this.#end = none
     this.#copyMembers(steps, replaced)
     this.#put(closing)
-    const text = Buffer.allocUnsafe(this.#at)
-    this.#to.copy(text, 0, 0, this.#at)
+    const text = Buffer.allocUnsafe(this.#at - from)
+    this.#to.copy(text, 0, from, this.#at)
     return text
   }
 

@@ -155,8 +155,8 @@ function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | 
   const [submittedAt, updatedAt] = [parseInstant(submitted), parseInstant(updated)]
   if (submittedAt === undefined || updatedAt === undefined) return undefined
   const isAsServed = submittedAt === submitted && updatedAt === updated
-  const { summary, detail } = submissions.render(isAsServed ? undefined : { submittedAt, updatedAt })
-  return accepted({ revision, entity: { id, formId, submittedAt, status, summary, detail } })
+  const rendered = submissions.render(isAsServed ? undefined : { submittedAt, updatedAt })
+  return accepted({ revision, entity: { id, formId, submittedAt, status, ...rendered } })
 }
 
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
