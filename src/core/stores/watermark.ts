@@ -161,9 +161,9 @@ export async function claimPartitions(
   return { watermarkMs: highest === null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
 }
 
-/** The claim that counts for a partition (topic/partition); undefined when Redis knows none, as after a loss of its data. */
-export const readClaimant = async ({ client, keys }: RedisConnection, partition: string): Promise<string | undefined> =>
-  (await client.hget(keys.partitionOwners, partition)) ?? undefined
+/** The claims that count for partitions (by topic/partition); null where Redis knows none, as after a loss of its data. */
+export const readClaimants = ({ client, keys }: RedisConnection, partitions: string[]): Promise<(string | null)[]> =>
+  client.hmget(keys.partitionOwners, ...partitions)
 
 /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
 export async function readHighestWatermark({ client, keys }: RedisConnection): Promise<number | undefined> {
