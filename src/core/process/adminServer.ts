@@ -9,18 +9,18 @@ export type AdminAnswer = {
   readonly body: string
 }
 
-/** Answers one path, by the query of the request alone. */
+/** The handler of a path; it sees only the query of the request. */
 export type AdminPage = (query: URLSearchParams) => Promise<AdminAnswer>
 
 /** Pages by path. */
 export type AdminPages = ReadonlyMap<string, AdminPage>
 
-/** `allowedHosts` are accepted as `Host`, besides `localhost`, `host` and every IP address. */
+/** `allowedHosts`: names accepted in `Host`, besides `localhost`, `host` and every IP address. */
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
 /**
- * Serves `pages`, which may grow between requests. Rejects when it cannot listen on the address. The admin port has no
- * authentication; the check of `Host` keeps a page in an operator's browser from reading it by DNS rebinding.
+ * Serves `pages`, to which the caller may add later. Rejects when the address cannot be listened on. The admin port has no
+ * authentication; the check of `Host` prevents DNS rebinding by a page in an operator's browser.
  */
 export async function serveAdmin(
   { host, port, allowedHosts }: AdminAddress,

@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 
-/** Longer URLs are rejected. Below the header limit of Node's server, so that a long URL can be told from long headers. */
+/** Longer URLs are rejected. Below the header limit of Node's server, which distinguishes a long URL from long headers. */
 export const maxUrlBytes = 8 * 1024
 
-/** Why the bytes on a connection never become a request, with the status of the answer. */
+/** Reasons why bytes on a connection are no HTTP request → status of the answer. */
 export const statusOf = {
   timeout: 408,
   'long-url': 414,
@@ -18,17 +18,17 @@ export type ClientError = keyof typeof statusOf
 type Headers = Readonly<Record<string, string>>
 type Refusal = { readonly status: number; readonly headers: Headers; readonly body: string }
 
-/** The answer to a client error, after which the connection is closed. */
+/** Makes the answer to a client error; the connection is then closed. */
 export type Refuse = (reason: ClientError) => Refusal
 
-/** A refusal with the headers of its body and of a closing connection. */
+/** Adds `Content-Length` and `Connection: close` to an answer. */
 export const refusal = (status: number, headers: Headers, body: string): Refusal => ({
   status,
   headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' },
   body,
 })
 
-/** A refusal as the text of an HTTP response. */
+/** Serialises a refusal as an HTTP/1.1 response. */
 export function render({ status, headers, body }: Refusal): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
@@ -37,7 +37,7 @@ export function render({ status, headers, body }: Refusal): string {
 /** The error of Node's HTTP parser. */
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
-/** The client error behind an error of Node's HTTP parser; undefined when the connection is gone. */
+/** Maps an error of Node's HTTP parser; undefined when the client closed the connection. */
 export function reasonOf(error: ParseError): ClientError | undefined {
   const { code } = error
   if (code === 'ECONNRESET') return undefined
@@ -47,13 +47,13 @@ export function reasonOf(error: ParseError): ClientError | undefined {
   return code === 'HPE_INVALID_METHOD' && isRequestLine(error) ? 'method' : 'no-http'
 }
 
-/** Whether the packet begins with a request line that is longer than a URL may be. */
+/** Whether the packet begins with a request line longer than `maxUrlBytes`. */
 function isUrlTooLong({ rawPacket }: ParseError): boolean {
   const firstLine = rawPacket?.subarray(0, maxUrlBytes).toString('latin1') ?? ''
   return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
 }
 
-/** Whether the parser stopped in a well-formed request line, whose method it does not know. */
+/** Whether the parser stopped in a well-formed request line, so that only its method is unknown. */
 function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
   if (rawPacket === undefined) return false
   const from = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import type { Problem } from '../model/schema.ts'
 import * as values from './configValues.ts'
 
-/** The variables of an environment, such as `process.env`. */
+/** Environment variables, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The engines that a process may need, by the variable with their address. */
+/** Engines, named by the variable with their address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** What a process needs: engines, and how team owners sign in. */
+/** What a process needs configured: an engine, or the sign-in of team owners. */
 export type Need = Engine | 'sign-in'
 
 const defaultTopics = {
@@ -91,7 +91,7 @@ export function readConfig(
   return parsed.success && problems.length === 0 ? { ok: true, config: parsed.data } : { ok: false, problems }
 }
 
-/** A variable that is empty counts as one that is not set. */
+/** An empty variable counts as not set. */
 const withoutEmpty = (environment: Environment): Environment =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
 
@@ -101,18 +101,18 @@ const together = [
   ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
   ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
 ]
-/** Alternatives: of two that are set, one would be ignored. */
+/** Alternatives: if both were set, one would be ignored. */
 const apart = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
 ] as const
-/** Certificate authorities, and the links that must be encrypted where one is set. */
+/** Variables of certificate authorities, and the URLs that must then use TLS. */
 const encrypted = [
   ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
   ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
 ] as const
 
-/** Problems of variables that are valid alone and do not fit together. */
+/** Problems of variables that are valid alone but not together. */
 function combinationProblems(environment: Environment): Problem[] {
   const problems: Problem[] = []
   const isSet = (name: string): boolean => environment[name] !== undefined
@@ -134,7 +134,7 @@ function combinationProblems(environment: Environment): Problem[] {
   const users = usersIn(values.itemsOf(environment['ELASTICSEARCH_URL']))
   for (const other of ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_API_KEY'])
     tell('ELASTICSEARCH_URL', `must not name a user together with ${other}`, users.length > 0 && isSet(other))
-  // The client would send the first one to every node.
+  // The client would send the credentials of the first URL to every node.
   tell('ELASTICSEARCH_URL', 'must not name several users', new Set(users).size > 1)
   return [...problems, ...topicProblems(environment)]
 }
@@ -156,7 +156,7 @@ const usersIn = (urls: readonly string[]): string[] =>
     return username === '' ? [] : [`${username}:${password}`]
   })
 
-/** What the settings area needs to check an owner's link. */
+/** Missing variables without which the settings area cannot verify a sign-in link. */
 function missingForSignIn(environment: Environment): Problem[] {
   const problems: Problem[] = []
   if (environment['SIGN_IN_ISSUER'] === undefined) problems.push({ path: 'SIGN_IN_ISSUER', rule: 'is not set' })
@@ -166,8 +166,8 @@ function missingForSignIn(environment: Environment): Problem[] {
 }
 
 /**
- * How our names begin, but for `PORT` and `HOST`, with which many names of others begin. A beginning that ends in an underscore is ours
- * alone; the others are compared without underscores, so that `MAX_INFLIGHT_BYTES` begins like `MAX_IN_FLIGHT_BYTES`.
+ * Prefixes of our variables, except `PORT` and `HOST`, which are common in names of other software. A prefix without a trailing
+ * underscore is compared without underscores, so that `MAX_INFLIGHT_BYTES` begins like `MAX_IN_FLIGHT_BYTES`.
  */
 const beginnings = [
   ...['ADMIN_', 'ELASTICSEARCH_', 'KAFKA_', 'REDIS_', 'INDEX_', 'TOPIC_', 'SIGN_IN_', 'SETTINGS_URL', 'BASE_URL'],
@@ -176,9 +176,8 @@ const beginnings = [
 ]
 
 /**
- * Names that other software sets: Kubernetes for each service of the namespace (a service `redis` gives `REDIS_PORT=tcp://…`,
- * `REDIS_PORT_6379_TCP_ADDR`, `REDIS_SERVICE_HOST`), the engines' own programs on a machine where one is installed, and
- * `deploy/images.env`.
+ * Names that other software sets: Kubernetes for each service of the namespace (for a service `redis`: `REDIS_PORT=tcp://…`,
+ * `REDIS_PORT_6379_TCP_ADDR`, `REDIS_SERVICE_HOST`), engines installed on the same machine, and `deploy/images.env`.
  */
 const ofOthers = [
   /_SERVICE_(HOST|PORT(_\w+)?)$/,
@@ -186,7 +185,7 @@ const ofOthers = [
   /^(ELASTICSEARCH|KAFKA|REDIS)_(\w+_)?(HOME|IMAGE|OPTS|VERSION)$/,
 ]
 
-/** A name that begins like one of ours and is none is misspelt: the default would apply silently. */
+/** Refuses unknown names with a prefix of ours: for a misspelt variable, the default would apply silently. */
 const unknownNameProblems = (environment: Environment): Problem[] =>
   Object.keys(environment)
     .filter(

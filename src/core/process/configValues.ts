@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
 
-/** The items of a list, which commas separate. */
+/** Splits a comma-separated list; without blanks and empty items. */
 export const itemsOf = (value: string | undefined): string[] =>
   (value ?? '')
     .split(',')
@@ -12,7 +12,7 @@ export const itemsOf = (value: string | undefined): string[] =>
 
 const controlCharacter = /\p{Cc}/u
 
-/** A variable of one value. Empty counts as not set. A line break usually comes from a file with a secret. */
+/** A variable with one value; empty counts as not set. Refuses line breaks, which usually come from a file with a secret. */
 export const setting = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value, context) => {
     if (typeof value === 'string' && controlCharacter.test(value))
@@ -25,10 +25,10 @@ export const text = (fallback: string) => setting(z.string().default(fallback))
 const trueOrFalse = z.enum(['true', 'false']).transform((value) => value === 'true')
 export const flag = setting(trueOrFalse.optional())
 
-/** A text that `holds` accepts; further rules apply only then. */
+/** Text that `holds` accepts; if not, later rules are not checked. */
 const checked = (holds: (value: string) => boolean, error: string) => z.string().refine(holds, { error, abort: true })
 const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
-/** An API key is sent in a header. */
+/** An API key goes into an HTTP header. */
 export const apiKey = matching(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces')
 export const indexPrefix = matching(
   /^[a-z0-9][a-z0-9_-]{0,99}$/,
@@ -53,14 +53,14 @@ export const port = integer(0, maxPort)
 const list = <Item extends z.ZodType<unknown, string>>(item: Item) =>
   z.string().optional().transform(itemsOf).pipe(z.array(item))
 
-/** A host name whose last label is a number would be read as an IP address. */
+/** The last label must not be a number: the name would be parsed as an IP address. */
 const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
 const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.test(value)
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
 export const hostNames = list(matching(hostNamePattern, 'must be host names without ports, separated by commas'))
 
 const hostAndPortPattern = /^(?:\[(?<address>[^\s\]]+)\]|(?<name>[^\s/:@[\]]+)):(?<digits>\d+)$/
-/** The host and the port of `host:port`; an IPv6 address is in brackets, as in a URL. Undefined for everything else. */
+/** Parses `host:port`, with IPv6 addresses in brackets; undefined for anything else. */
 export function hostAndPort(value: string): { readonly host: string; readonly port: number } | undefined {
   const { address, name = address, digits = '' } = hostAndPortPattern.exec(value)?.groups ?? {}
   if (name === undefined || !isInteger(digits, 1, maxPort) || (address !== undefined && !isIPv6(address)))
@@ -71,18 +71,18 @@ export function hostAndPort(value: string): { readonly host: string; readonly po
 const addressRule = `must be host:port, separated by commas, ports from 1 to ${maxPort}`
 const address = checked((item) => hostAndPort(item) !== undefined, addressRule)
 export const sentinels = list(address)
-/** KafkaJS would take what follows the first colon of an IPv6 address for the port. */
+/** KafkaJS splits at the first colon, so it cannot connect to an IPv6 address. */
 export const brokers = list(address.regex(/^[^[]/, 'must name hosts: an IPv6 address is not understood here'))
 
-/** Clients get this URL in headers, and everybody reads it in the description of the API. */
+/** The public URL of the API, which appears in headers and in the OpenAPI description. */
 export const baseUrl = checked(
   (value) => /^https?:\/\/[^?#\s@]*\/api\/v1$/.test(value) && URL.canParse(value),
   'must be an http:// or https:// URL that ends in /api/v1, without a user',
 )
-  // Headers hold ASCII alone; letters beyond it are encoded as a browser does.
+  // Encodes other letters as a browser does, because headers hold ASCII only.
   .transform((value) => new URL(value).href)
 
-/** The URL of an engine: with a port that exists, and a user and a password that can be decoded. */
+/** The URL of an engine; its port is not 0, and its user and password can be percent-decoded. */
 const engineUrl = (protocol: RegExp, rule: string) => checked((value) => isEngineUrl(value, protocol), rule)
 
 function isEngineUrl(value: string, protocol: RegExp): boolean {
@@ -95,7 +95,7 @@ function isEngineUrl(value: string, protocol: RegExp): boolean {
   }
 }
 
-/** The client would send neither without the other. */
+/** The client sends a user and a password only together. */
 const namesWholeUser = (value: string): boolean => {
   const { username = '', password = '' } = URL.parse(value) ?? {}
   return (username === '') === (password === '')
@@ -107,18 +107,18 @@ export const elasticsearchUrls = list(
   ),
 )
 
-/** The path of the URL, or its parameter `db`. Redis would refuse anything but a number, and its client would use the first database. */
+/** Whether the path or the parameter `db` is a database number or empty: for other text, the client would use the first database. */
 const namesDatabase = (value: string): boolean => {
   const { pathname = '', searchParams } = URL.parse(value) ?? {}
   return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')
 }
 export const redisUrl = engineUrl(/^rediss?:$/, 'must be a redis:// or rediss:// URL')
   .refine(namesDatabase, 'must end in the number of a database, such as /2, or name none')
-  // A Redis user who may not choose a database has the first one without choosing it.
+  // Drops `/0`: the client would send SELECT, which a Redis user may lack, though database 0 is selected anyway.
   .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-/** Sign-ins must not be read or changed in transit. */
+/** Whether a URL uses https, or http on loopback: sign-ins must not be read or changed in transit. */
 const isSecureUrl = (value: string): boolean => {
   const url = URL.parse(value)
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
@@ -131,7 +131,7 @@ export const secureOrigin = checked(isSecureOrigin, `${secureUrlRule}, without a
   (url) => new URL(url).origin,
 )
 
-/** The certificates in a file of PEM. Without a certificate, TLS would trust nobody, and only the connections would fail. */
+/** Reads certificates from a PEM file. Refuses a file without one: TLS would trust nobody, and connections fail without this reason. */
 export const authorities = optionalText.transform((path, context) => {
   if (path === undefined) return undefined
   try {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { summaryOf } from './log.ts'
 
-/** Returns the problem that keeps a part from working now; undefined when there is none. A rejection counts as a problem. */
+/** Resolves with the present problem of a part, or undefined when healthy. A rejection counts as a problem. */
 export type Check = (signal: AbortSignal) => Promise<string | undefined>
 
 /** Checks by name. */
@@ -11,7 +11,7 @@ export type Checks = Readonly<Record<string, Check>>
 export type CheckResult = { readonly name: string; readonly problem: string | undefined }
 
 const deadlineMs = 2_000
-/** A result is cached for this time. */
+/** How long a result is cached. */
 const freshMs = 1_000
 
 /** Runs checks on request. A check that takes longer than two seconds counts as a problem. */
@@ -27,7 +27,7 @@ export class Health {
     for (const [name, check] of Object.entries(checks)) this.#results.push(resultsOf(name, check, this.#clock))
   }
 
-  /** The result of every check, at most a second old, in the order in which they were added. */
+  /** The result of every check, at most a second old, in the order of `add`. */
   results(): Promise<readonly CheckResult[]> {
     return Promise.all(this.#results.map((result) => result()))
   }
@@ -43,7 +43,7 @@ function resultsOf(name: string, check: Check, clock: () => number): () => Promi
   }
   return async () => {
     if (known !== undefined && clock() - known.atMs < freshMs) return known.result
-    // A check may ignore its signal: while it runs, it is not started again.
+    // A check that ignores its signal may still run: then await it instead of starting another.
     running ??= run().finally(() => {
       running = undefined
     })
@@ -52,7 +52,7 @@ function resultsOf(name: string, check: Check, clock: () => number): () => Promi
   }
 }
 
-/** Whether no check has a problem. */
+/** Whether all checks passed. */
 export const isHealthy = (results: readonly CheckResult[]): boolean =>
   results.every(({ problem }) => problem === undefined)
 

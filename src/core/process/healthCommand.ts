@@ -5,11 +5,11 @@ import { Command } from 'commander'
 /**
  * The health check of a container. Exits with 0 when the admin port answers with a success status, else with 1.
  *
- * Docker does not restart an unhealthy container. So this command kills a process that accepts connections and never answers:
- * then the container ends and is restarted.
+ * Docker does not restart an unhealthy container, but one that ends. So this command kills a process that accepts connections and
+ * never answers.
  */
 export const command = new Command().argument('<path>', '/livez or /readyz').action(async (path: string) => {
-  // A process without an admin port cannot be asked.
+  // Without an admin port there is nothing to request.
   if (process.env['ADMIN_PORT'] === '0') return
   const answer = await ask(`http://${adminHost()}:${process.env['ADMIN_PORT']}${path}`)
   if (answer === 'silence') await killService()
@@ -22,8 +22,8 @@ const attempts = 3
 const attemptMs = 5_000
 
 /**
- * Asks several times: a container that was paused does not answer for a moment after it resumes. A process that is starting or ending refuses
- * the connection, which counts as a no.
+ * Retries after a timeout: a paused container does not answer for a moment after it resumes. A refused connection is 'no': the
+ * process is starting or ending.
  */
 async function ask(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
@@ -50,7 +50,7 @@ async function killService(): Promise<void> {
   }
 }
 
-/** Where the process listens for its operators. Whoever connects to all addresses, `0.0.0.0` or `::`, connects to loopback. */
+/** The host of the admin port, as in a URL. Connecting to `0.0.0.0` or `::` reaches loopback. */
 function adminHost(): string {
   const host = process.env['ADMIN_HOST'] || '127.0.0.1'
   return isIPv6(host) ? `[${host}]` : host

@@ -11,10 +11,10 @@ export class Html {
   }
 }
 
-/** What markup may hold: other markup as it is, text escaped, all items of a list, and nothing where there is no value. */
+/** Values in markup: `Html` is inserted as it is, text escaped, lists item by item, null and undefined as nothing. */
 type Value = Html | string | number | boolean | null | undefined | readonly Value[]
 
-/** Tagged template for markup; escapes every value that is not markup itself, so that it can stand in an element or in a quoted attribute. */
+/** Tagged template for markup: escapes every value that is not `Html`, for use in elements and quoted attributes. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(parts.map((part, at) => part + (at < values.length ? textOf(values[at]) : '')).join(''))
 }
@@ -27,8 +27,8 @@ function textOf(value: Value): string {
 }
 
 /**
- * The policy of pages: they load from and send to their own origin only, and no page may frame them. `more` is what a page needs besides
- * styles, scripts and images.
+ * The `Content-Security-Policy` of pages: own origin only, no framing. `more`: directives of a page besides styles, scripts and
+ * images.
  */
 export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): string =>
   Object.entries({
@@ -52,13 +52,13 @@ type HtmlDocument = {
   readonly title: string
   readonly assets: AssetPaths
   readonly head: Html | ''
-  /** At the start of the bar on top. */
+  /** The link at the start of the top bar. */
   readonly brand: { readonly name: string; readonly href: string }
   readonly barEnd: Html
   readonly main: Html
 }
 
-/** A whole document in the frame that all pages for people share. */
+/** An HTML document in the layout that all pages share. */
 export const htmlDocument = ({ language, title, assets, head, brand, barEnd, main }: HtmlDocument): Html =>
   html`<!doctype html>
 <html lang="${language}">

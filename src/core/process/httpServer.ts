@@ -7,22 +7,22 @@ import { type Refuse, reasonOf, render } from './clientErrors.ts'
 
 const stopDeadlineMs = 6_000
 const maxLingerMs = 1_000
-/** A client that neither sends nor reads for so long during a request is disconnected. */
+/** A client that neither sends nor reads for this long during a request is disconnected. */
 export const stallMs = 60_000
-/** Longer than load balancers keep their idle connections, so that none is closed under a request. */
+/** Longer than the keep-alive of usual load balancers, so that a request never meets a connection being closed. */
 const keepAliveMs = 65_000
 /** Connections above this number are closed at once. */
 const maxConnections = 20_000
-/** A header that only says what a client prefers counts as not sent when it is longer: parsers of libraries may take quadratic time. */
+/** Longer `Accept-*` and `Prefer` headers are ignored: library parsers may take quadratic time. */
 const maxPreferenceBytes = 1_024
 const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
-/** A name has 253 characters at most, a port five. */
+/** A host name of 253 characters, a colon and a port of five fit. */
 const maxHostBytes = 260
 
-/** Where a server listens. Port 0 means any free port, no host means all interfaces. */
+/** Where a server listens. Port 0: any free port. No host: all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
-/** Serves `listener`. Rejects when it cannot listen on the address. `refuse` answers client errors, which never become requests. */
+/** Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. */
 export async function serve(
   listener: RequestListener,
   address: ListenAddress,
@@ -35,7 +35,7 @@ export async function serve(
     response.once('close', () => {
       if (last.get(socket)?.response === response) last.delete(socket)
     })
-    // Node drops what a client sent after a request with `Upgrade`; closing the connection tells the client.
+    // Node drops bytes after a request with `Upgrade`: close the connection, so that the client knows.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     dropLongPreferences(request)
     if (namesOneHost(request)) return listener(request, response)
@@ -54,7 +54,7 @@ export async function serve(
     socket.on('error', () => undefined).once('finish', () => socket.destroy())
     hangUp(socket, last.get(socket), () => render(refuse('method')))
   })
-  // An unknown `Expect` is ignored.
+  // Ignore an unknown `Expect` instead of answering 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.listen(address)
   await once(server, 'listening')
@@ -63,11 +63,11 @@ export async function serve(
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
-/** Ends a connection with an answer, after the answers to earlier requests. */
+/** Ends a connection with an error answer, after the answers to earlier requests on it. */
 function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
   if (last === undefined) endWith(socket, renderAnswer)
   else if (last.request.complete) last.response.once('close', () => endWith(socket, renderAnswer))
-  // The body of the last request is malformed, and its answer has begun: a second answer would be taken for its end.
+  // The body of the last request is malformed, and its answer has begun: the client would take a second answer for the rest of it.
   else if (last.response.headersSent) socket.destroy()
   else endWith(socket, renderAnswer)
 }
@@ -96,8 +96,8 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 /**
- * Ends every connection with its next answer; of a process that drains, idle ones a second later. Then stops accepting connections, lets
- * running requests finish, and cuts off those that take longer than six seconds in all.
+ * Sends `Connection: close` with every answer from now on. When draining, lingers for up to a second, for requests already sent on
+ * idle connections. Then stops accepting connections, lets requests finish, and cuts them off six seconds after the call.
  */
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
@@ -112,15 +112,15 @@ export async function stopServing(server: ResettingServer, drainMs = 0): Promise
 }
 
 /**
- * Closes the connection of an unfinished answer. In HTTP/1.0 the end of the connection may end an answer, so a client would take
- * the part for the whole: there the connection is reset (TCP RST).
+ * Closes the connection of an unfinished answer; in HTTP/1.0 by TCP RST, because an orderly close may mark the end of the body,
+ * and the client would take the part for the whole.
  */
 export function cutOff({ req }: ServerResponse): void {
   if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
   else req.socket.destroy()
 }
 
-/** Node's HTTP server, but answers are cut off where Node would close their connections: at a timeout, and when it stops. */
+/** Node's HTTP server, except that unfinished answers are ended by `cutOff` at a timeout and when the server stops. */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
   #keepsAlive = true
@@ -136,7 +136,7 @@ export class ResettingServer extends Server {
     this.on('request', listener)
   }
 
-  /** From now on an answer says `Connection: close`, unless it has begun. */
+  /** From now on, answers that have not begun carry `Connection: close`. */
   endKeepAlive(): void {
     this.#keepsAlive = false
     for (const response of this.#unfinished) response.shouldKeepAlive = false

@@ -5,11 +5,11 @@ type Catalogue = {
   /** A BCP 47 tag. */
   readonly language: string
   readonly languageName: string
-  /** What the switch is called. */
+  /** The accessible name of the switch. */
   readonly languageSwitch: string
 }
 
-/** The catalogue of the first language in order of preference that there is, else the first one. Any Chinese is answered in simplified Chinese, also `zh-TW`. */
+/** The catalogue of the first tag whose primary language is available (so `zh-TW` gets simplified Chinese), else the first one. */
 export function preferredOf<Texts extends Catalogue>(
   catalogues: readonly [Texts, ...Texts[]],
   tags: readonly (string | undefined)[],
@@ -19,7 +19,7 @@ export function preferredOf<Texts extends Catalogue>(
   return known.find((each) => each !== undefined) ?? catalogues[0]
 }
 
-/** Names the language of a page, and links to `path` in the others. */
+/** Navigation that names the language of a page and links to `path` in the others. */
 export const languageSwitch = (catalogues: readonly Catalogue[], say: Catalogue, path: string): Html =>
   html`<nav class="hstack" aria-label="${say.languageSwitch}">${catalogues.map(({ language, languageName }) =>
     language === say.language

@@ -14,23 +14,23 @@ import { processMetrics } from './metrics.ts'
 
 /** What a process that has started adds to its admin port. */
 export type Started = {
-  /** Checks of what it cannot work without; `/readyz` runs them. */
+  /** Readiness checks, which `/readyz` runs. */
   readonly checks: Checks
-  /** Pages beside those that every process has. */
+  /** Admin pages besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
-/** What a process is built from. */
+/** What the start of a process gets. */
 export type Service = {
   readonly config: Config
   readonly engines: Engines
   readonly log: Logger
   readonly metrics: Registry
-  /** Aborted when the process is asked to stop. */
+  /** Aborts when the process stops. */
   readonly signal: AbortSignal
-  /** Registers what is closed when the process ends; last in, first out, also when the start fails half way. */
+  /** Registers a resource to close when the process ends, even if the start fails half way; last in, first out. */
   release(what: string, releaser: () => Promise<unknown>): void
-  /** Ends the process with exit code 1, after everything is released. */
+  /** Releases everything, then exits with 1. */
   fail(error: unknown): void
 }
 
@@ -39,8 +39,8 @@ const stopDeadlineMs = 9_000
 const configExitCode = 78
 
 /**
- * Reads this process's configuration and checks it against the engines. When a setting is wrong, or an engine rejects it, writes
- * every problem to stderr and exits with 78. An engine that is unreachable is no problem.
+ * Reads and validates the configuration of this process, and tries it on the engines. When a setting is invalid or an engine rejects
+ * it, writes every problem to stderr and exits with 78. An unreachable engine is no problem.
  */
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
 
@@ -75,8 +75,8 @@ type ServiceOptions = DefaultPorts & {
 export const serviceCommand = (options: ServiceOptions): Command => new Command().action(() => runService(options))
 
 /**
- * Runs one process from its environment until SIGTERM or SIGINT: every configuration problem at once and exit 78, JSON logs on
- * stderr, an admin port with `/livez`, `/readyz` and `/metrics`, releasers, exit 0 within ten seconds of the signal.
+ * Runs a process until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases its resources and exits with 0. Exits with 78 for
+ * configuration problems, with 1 for other failures. Logs JSON to stderr; serves the admin port.
  */
 async function runService(options: ServiceOptions): Promise<void> {
   let stop = (): void => process.exit(0)
@@ -92,12 +92,12 @@ async function runService(options: ServiceOptions): Promise<void> {
     await start(options, { config, unreachable }, lifetime, log)
     log.info('started')
   } catch (error) {
-    // Another process was faster than the check at the start.
+    // Another process may have taken the port since the check at the start.
     lifetime.fail(error, isListeningError(error) ? configExitCode : 1)
   }
 }
 
-/** Opens the admin port, then starts the process; `/readyz` says no until it has started, and once it is stopping. */
+/** Opens the admin port, then starts the process; `/readyz` answers 503 until it has started, and once it is stopping. */
 async function start(
   options: ServiceOptions,
   { config, unreachable }: { readonly config: Config; readonly unreachable: readonly EngineProbe[] },
@@ -125,7 +125,7 @@ async function start(
       server.closeAllConnections()
     })
   }
-  // An engine that was unreachable may still reject a setting. An engine that has accepted all is not checked again: its client reconnects.
+  // An engine that was unreachable may still reject a setting. Others need no second check: their clients reconnect.
   for (const engine of unreachable)
     probeLater(engine, signal).then(
       (rejected) => {
@@ -141,7 +141,7 @@ async function start(
   isStarted = true
 }
 
-/** Ends the process once: releases what was registered, last in first out, within a deadline. */
+/** Ends the process once: runs the releasers, last in first out, within a deadline, then exits. */
 class Lifetime {
   readonly #log: Logger
   readonly #stop = new AbortController()
@@ -167,13 +167,13 @@ class Lifetime {
     return this.#isDraining || this.signal.aborted
   }
 
-  /** Says that the process is stopping, and ends it `drainMs` later; at once when called again. */
+  /** Makes `/readyz` answer 503, and ends the process `drainMs` later; a second call ends it at once. */
   readonly drain = (drainMs: number): void => {
     setTimeout(this.end, this.#isDraining ? 0 : drainMs)
     this.#isDraining = true
   }
 
-  /** A later call changes the exit code alone, if it names one. */
+  /** A repeated call only changes the exit code, if given. */
   readonly end = (exitCode = this.#exitCode): void => {
     this.#exitCode = exitCode
     if (this.signal.aborted) return
@@ -198,7 +198,7 @@ const jsonHeaders = { 'Content-Type': 'application/json' }
 /** The pages of every process. */
 const pagesOf = (health: Health, metrics: Registry): AdminPages =>
   new Map([
-    // Answering is enough: a process ends by itself after a fatal error.
+    // Always live: after a fatal error the process exits by itself.
     ['/livez', async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })],
     [
       '/readyz',

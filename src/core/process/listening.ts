@@ -4,10 +4,10 @@ import type { Problem } from '../model/schema.ts'
 import type { Config } from './config.ts'
 import type { ListenAddress } from './httpServer.ts'
 
-/** The ports of a process unless the environment names others. Without `port`, the process has an admin port alone. */
+/** The default ports of a process; without `port`, it has an admin port only. */
 export type DefaultPorts = { readonly port?: number; readonly adminPort: number }
 
-/** Problems of the ports and addresses that the configuration names. */
+/** Problems of the configured ports and addresses. */
 export async function listeningProblems(config: Config, { port, adminPort }: DefaultPorts): Promise<Problem[]> {
   const own = port === undefined ? undefined : (config.PORT ?? port)
   const admin = config.ADMIN_PORT ?? adminPort
@@ -19,11 +19,11 @@ export async function listeningProblems(config: Config, { port, adminPort }: Def
   return problems.filter((problem) => problem !== undefined)
 }
 
-/** Whether an error says that a port or an address cannot be listened on. */
+/** Whether an error is that of a failed `listen`. */
 export const isListeningError = (error: unknown): boolean =>
   error instanceof Error && (error as NodeJS.ErrnoException).syscall === 'listen'
 
-/** Tries an address by listening for a moment. A client that connects meanwhile is refused. */
+/** Tries to listen on an address, for a moment, and disconnects clients meanwhile. */
 async function problemAt(address: ListenAddress, [port, host]: [string, string]): Promise<Problem | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {

@@ -1,18 +1,18 @@
 import { errors } from '@elastic/transport'
 import { type DestinationStream, type Logger, pino } from 'pino'
 
-/** A log of JSON lines. Errors are logged by `describeError`, without anything that was sent or stored. */
+/** A logger of JSON lines. `describeError` strips errors of data that was sent or stored. */
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
 type Described = Readonly<Record<string, unknown>>
 
-/** Bounds chains of causes, which may be circular. */
+/** Limits chains of causes, which may be circular. */
 const maxDepth = 4
-/** Errors whose messages quote the text that could not be parsed. */
+/** Names of errors whose messages quote the text that could not be parsed. */
 const quoting = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
 
-/** An error in one line, without anything that was sent, read or stored. */
+/** A one-line summary of an error, without data that was sent, read or stored. */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   if (error instanceof errors.ResponseError)
@@ -20,7 +20,7 @@ export function summaryOf(error: unknown): string {
   return quoting.has(error.name) ? `${error.name}, whose text may quote what was read` : error.message
 }
 
-/** An Elasticsearch error: status, error types, and the mapped field. The rest of its reason may quote a document. */
+/** A summary of an Elasticsearch error: status, error types, mapped field. The reason is left out, as it may quote a document. */
 export function refusalOf(status: number, error: unknown): string {
   const { type, reason, caused_by: cause } = (error ?? {}) as Refusal
   const [, field] = /^(?:\[\d+:\d+\] )?failed to parse field \[([\w.]+)\]/.exec(String(reason)) ?? []
@@ -37,8 +37,8 @@ const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
 /**
- * The parts of an error that are safe to log. Clients attach requests to their errors: Redis the arguments of a command, which may
- * be a password; Elasticsearch the bodies of requests and responses, also in its messages.
+ * The parts of an error that are safe to log. Clients attach requests to their errors: the Redis client the arguments of a command,
+ * which may be a password; the Elasticsearch client the bodies of requests and responses, even in messages.
  */
 function describeError(error: unknown, depth = 0): Described {
   if (!(error instanceof Error)) return { type: typeof error }
@@ -54,17 +54,17 @@ function describeError(error: unknown, depth = 0): Described {
   }
 }
 
-/** The stack without its first lines, which repeat the message. */
+/** The stack frames alone: the lines before them repeat the message. */
 const framesOf = ({ stack }: Error): string =>
   (stack ?? '')
     .split('\n')
     .filter((line) => /^\s+at /.test(line))
     .join('\n')
 
-/** Text that is safe to print on a terminal: every control character becomes U+FFFD. */
+/** Makes text safe for a terminal: replaces control characters by U+FFFD. */
 export const printable = (text: string): string => text.replace(/\p{C}/gu, '\ufffd')
 
-/** A line of JSON that is safe to print on a terminal: every control character is escaped. */
+/** A line of JSON that is safe for a terminal: control characters are escaped. */
 export const jsonLine = (value: unknown): string => {
   const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
   return `${JSON.stringify(value).replace(/\p{C}/gu, (found) => found.split('').map(escaped).join(''))}\n`

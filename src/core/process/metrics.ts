@@ -5,7 +5,7 @@ type Value = number | undefined
 export type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: Value]
 type ReadSamples = () => readonly Sample[] | Promise<readonly Sample[]>
 
-/** Makes metrics in a registry. A gauge is read whenever the metrics are asked for; a value is absent while it is unknown. */
+/** Makes metrics in a registry. Gauges are read at each scrape; an undefined value yields no sample. */
 export function metricsIn(registry: Registry) {
   const registers = [registry]
   const labelledGauge = (name: string, help: string, labelNames: string[], read: ReadSamples): Gauge =>
@@ -14,7 +14,7 @@ export function metricsIn(registry: Registry) {
       async collect() {
         const samples = await read()
         this.reset()
-        // Without labels it is 0 after a reset.
+        // `reset` sets a gauge without labels to 0: remove that sample.
         this.remove({})
         for (const [labels, value] of samples) if (value !== undefined) this.set(labels, value)
       },

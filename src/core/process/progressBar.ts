@@ -2,10 +2,10 @@ import cliProgress from 'cli-progress'
 
 export type ProgressBar = ReturnType<typeof startProgressBar>
 
-/** Without a terminal, progress is a line each time. */
+/** How often progress is written where there is no terminal. */
 const lineEveryMs = 10_000
 
-/** Shows how far `total` is done and how long the rest will take: a bar on a terminal, elsewhere a line every ten seconds. */
+/** Shows progress towards `total` with the time left: a bar on a terminal, elsewhere a line every ten seconds. */
 export function startProgressBar(label: string, total: number, stream: NodeJS.WriteStream) {
   const format = `${label} {bar} {value} of {total}{eta_formatted}`
   const output = { stream, hideCursor: true, noTTYOutput: true, notTTYSchedule: lineEveryMs }
@@ -14,19 +14,19 @@ export function startProgressBar(label: string, total: number, stream: NodeJS.Wr
   return {
     /** Shows that `value` of the total is done. */
     reach: (value: number): void => bar.update(Math.min(value, total)),
-    /** Restores the terminal; to be called however the work ends. */
+    /** Restores the terminal; call it even if the work fails. */
     end: (): void => bar.stop(),
   }
 }
 
-/** Empty while the time is unknown: then cli-progress passes a word instead of a number. */
+/** Formats the time left; empty while unknown, when cli-progress passes a word instead of a number. */
 const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleOf: number): string =>
   typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
 
-/** Steps and progress of a command, for whoever watches it. */
+/** Reports steps and progress of a command on a terminal. */
 export type TerminalReport = ReturnType<typeof reportTo>
 
-/** Writes each step as a line, and progress as one bar at a time. `end` restores the terminal; to be called however the work ends. */
+/** Writes each step as a line, and progress as one bar at a time. `end` restores the terminal; call it even if the work fails. */
 export function reportTo(stream: NodeJS.WriteStream) {
   let bar: { readonly what: string; readonly total: number; readonly shown: ProgressBar } | undefined
   const end = (): void => {

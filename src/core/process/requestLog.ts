@@ -4,17 +4,17 @@ import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import { metricsIn } from './metrics.ts'
 
-/** The label of requests that matched no route; paths would make the number of labels unbounded. */
+/** The `route` label of requests without a matching route; their paths would make cardinality unbounded. */
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** The metrics of requests; `reasons` are all reasons for rejecting one. */
+/** HTTP metrics; `reasons` are all values of the label `reason` of rejected requests. */
 export function requestMetrics<Reason extends string>(registry: Registry, reasons: Iterable<Reason>) {
   const registers = [registry]
   const { counter, histogram } = metricsIn(registry)
   const refusals = 'Requests that were refused or could not be served, by reason'
   const rejected = counter('tidemark_http_rejected_total', refusals, ['reason'])
-  // Without a sample of 0, rate() and increase() would miss the first count.
+  // Start at 0: without that sample, rate() and increase() miss the first increment.
   for (const reason of reasons) rejected.inc({ reason }, 0)
   return {
     duration: histogram(
@@ -24,25 +24,25 @@ export function requestMetrics<Reason extends string>(registry: Registry, reason
       ['route', 'method', 'status'],
     ),
     inFlight: new Gauge({ name: 'tidemark_http_requests_in_flight', help: 'Requests in progress', registers }),
-    /** Counts a request that was rejected, or could not be answered for now. */
+    /** Counts a request that was rejected or could not be served. */
     rejected: (reason: Reason): void => rejected.inc({ reason }),
   }
 }
 
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
-/** The pattern of the route that matches the path, whatever the method; undefined when there is none, or routing did not begin. */
+/** The pattern of the route that matches the path, for any method; undefined when none does, or before routing. */
 export function routeOf({ matched }: Matched): string | undefined {
   const path = matched?.[0]?.path
   return path === undefined ? undefined : String(path)
 }
 
-/** `waitedMs` reads for how long a request was held because it prefers to wait, which its duration leaves out. */
+/** `waitedMs`: how long a request was held because of `Prefer: wait`; not part of its duration. */
 type ObservedState = { requestId: string; readonly waitedMs?: () => number }
 
 /**
- * Gives every request an `X-Request-Id`. When its answer was sent or aborted, measures it and logs one line, without URL, headers,
- * parameters or body: those may contain keys, sign-in tokens, sessions and personal data.
+ * Middleware that gives every request an `X-Request-Id`, and measures and logs it when its answer was sent or aborted. The log line
+ * has no URL, headers, parameters or body: those may contain keys, sign-in tokens, sessions and personal data.
  */
 export const observeRequests =
   <State extends ObservedState>(

@@ -1,6 +1,6 @@
 /**
- * Ends a command with exit code 78 when its Node is too old, which would only complain about a file extension. `bin/tidemark`
- * preloads it. Any Node runs this file, so it is neither TypeScript nor an ES module.
+ * Exits with 78 and a clear message when Node is too old, which would otherwise fail with an unknown file extension. `bin/tidemark`
+ * preloads this file. CommonJS, so that any Node can run it.
  */
 
 /** EX_CONFIG of sysexits.h. */

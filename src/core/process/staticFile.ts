@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { ParameterizedContext } from 'koa'
 import type { AssetPaths } from './html.ts'
 
-/** A public file in memory. The ETag among its headers is weak, because the compressed file has other bytes. */
+/** A public file in memory. Its ETag is weak, because it also stands for the gzipped bytes. */
 export type StaticFile = {
   readonly type: string
   readonly bytes: Buffer
@@ -34,7 +34,7 @@ export function staticFile(
 /** A short hash of content, for ETags and paths. */
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 
-/** The style of an area: Oat (https://oat.ink), what all areas share, and the area's own. */
+/** The stylesheet of an area: Oat (https://oat.ink), then the shared base.css, then the area's `own` files. */
 export const readStyle = (...own: URL[]): string =>
   [
     createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css'),
@@ -49,7 +49,7 @@ export const readIcon = (): string => readFileSync(new URL('assets/icon.svg', im
 export type PageAssets = { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, StaticFile> }
 
 /**
- * The files that every page of an area loads, each under a path with a digest of its content: it may be cached for ever, because a changed
+ * The files that every page of an area loads. Each path contains a digest of its file, so the file may be cached for ever: a changed
  * file has another path.
  */
 export function pageAssets(folder: string, styleText: string, scriptText: string): PageAssets {
@@ -63,15 +63,15 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
 }
 
 /**
- * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` in the request changes
- * nothing: every `fetch` with `If-None-Match` adds it, and it is meant for caches on the way.
+ * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` of the request is ignored:
+ * `fetch` adds it to every request with `If-None-Match`, and it addresses intermediate caches.
  */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 
 type AnswerContext = Pick<ParameterizedContext, 'get' | 'set' | 'status' | 'type' | 'body' | 'acceptsEncodings'>
 
-/** Answers with a file, compressed if the client accepts gzip, or with 304 if it has the file. */
+/** Answers with a file, gzipped if the client accepts that, or with 304 if `If-None-Match` matches. */
 export function respondWithFile(ctx: AnswerContext, file: StaticFile): void {
   ctx.set(file.headers)
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {

@@ -3,39 +3,39 @@ import { type Branded, type Digest, type EntityId, type Revision, randomToken, t
 import { type Freshness, type FreshnessReply, freshnessIn, freshnessLua, freshnessValues } from './listVersions.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
+/** The key behind a digest. `expiresAtMs` (epoch ms) is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
 
-/** The newest state of a live key in its records. */
+/** A live key with its revision. */
 export type StoredKey = AccountKey & { readonly revision: Revision }
 
 export const stateOf = ({ revision, ...key }: StoredKey): AccountKeyState => ({ revision, key })
 
-/** Where a record was appended, as text that sorts in the order of its partition. */
+/** Partition and offset of a record, as text that sorts by offset within a partition. */
 export type AppendPosition = Branded<string, 'AppendPosition'>
 
-/** The requests with a key in its current window, and when that ends. */
+/** A key's requests in its current rate-limit window, and the milliseconds until the window ends. */
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
 
-/** The holder of a key, with how fresh the lists of its team are. `window` has no requests unless this one was counted. */
+/** The result of a look-up; `requests` of `window` is 0 unless this request was counted. */
 export type Lookup =
   | { readonly found: KeyHolder; readonly freshness: Freshness; readonly window: RequestWindow }
   | { readonly found: null }
   | 'incomplete'
 
 /**
- * What became of a state. Only `applied` changes the store; `stale`: the same or a newer state is stored; `conflict`: its revision is stored
- * with another content. `newest` is what is stored if this record was appended after it: compaction would keep this record.
+ * The outcome of applying a state. `stale`: the same or a newer state is stored; `conflict`: another state of the same revision is.
+ * `newest`: the stored state, if this record was appended after that state's record, which compaction would then delete.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
   readonly newest: AccountKeyState | undefined
 }
 
-/** `held`: the id has a key already; `surplus`: it has one, and the team holds all its slots without it. */
+/** `held`: a key has this id already; `surplus`: so, but the other keys of the team take all slots. */
 type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
-/** A digest that several live keys claim, with those keys (`<teamId>/<keyId>`). */
+/** A digest shared by several live keys (`<teamId>/<keyId>`). */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
 
 /** Redis has lost account keys, and the indexer has not replayed them yet. */
@@ -46,7 +46,7 @@ export class AccountKeysIncomplete extends Error {
   }
 }
 
-/** A replay that takes longer starts again. */
+/** A replay that takes longer does not count, and starts again. */
 const replayLifeMs = 3_600_000
 const lastUseLifeSeconds = 90 * 86_400
 
@@ -57,9 +57,9 @@ export const appendPositionOf = ({ partition, offset }: { partition: number; off
   `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
 
 /*
- * A field of `teamKeys` is `<position> <value>`: where the newest record was appended, if that is known, and its value, as
- * `accountKeyValue` writes it. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Values are never encoded anew: Lua does not keep
- * all digits of a revision. A hash under `accountKey` has a field `<teamId>/<keyId>` with the holder for each live key that claims a digest.
+ * A field of `teamKeys` is `<position> <value>` of the key's newest record: position empty if unknown, value by `accountKeyValue`. A
+ * reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Scripts never re-encode values, because Lua loses digits of revisions. The
+ * hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key with that digest.
  */
 
 const decode = `
@@ -71,8 +71,8 @@ local function decode(field)
 end`
 
 /**
- * A deletion beats all, then the higher revision. Of two records with one revision, which two writers made at once, the one that revokes the
- * key is the newer. `newest` is also answered of a deletion whose own record may never have been appended.
+ * A deletion wins, then the higher revision. Of two states with one revision, from concurrent writers, the revoked one wins. `newest` is
+ * also returned of a deletion without a position, whose record may never have been appended.
  */
 const applyScript = script(`${decode}
 local teamKeys, digests, contested = unpack(KEYS)
@@ -106,7 +106,7 @@ if old.key and not (new.key and new.key.digest == old.key.digest) then claim(old
 if new.key then claim(new.key.digest, holder) end
 return {'applied'}`)
 
-/** A reserved slot is below every record, and given up when its time is over. */
+/** Any record of the key replaces a reserved slot; an expired one is deleted. */
 const reserveScript = script(`${decode}
 local teamKeys = KEYS[1]
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -133,8 +133,8 @@ redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
 /**
- * Counts the request of a valid key in a window that its first request opens; with a window of 0 ms, it counts none. The request that opens
- * a window is also stored as the last use of its key.
+ * Counts the request if the key is valid and the window longer than 0 ms. The first request of a window starts the window, and is
+ * stored as the last use of the key.
  */
 const lookupScript = script(`${freshnessLua}
 local complete, holders = redis.call('GET', ARGV[1]), redis.call('HVALS', ARGV[2])
@@ -162,8 +162,8 @@ type LookupReply = readonly [
 ]
 
 /**
- * The account keys in Redis, by which requests are authenticated. Kafka is their durable copy. Every write goes through a script that
- * compares revisions, so records may be applied twice, late, and by several writers.
+ * The account keys in Redis, which authenticate requests; Kafka is their durable copy. Scripts compare revisions, so records may be
+ * applied twice, late, and by several writers.
  */
 export class AccountKeyStore {
   readonly #redis: RedisConnection
@@ -179,8 +179,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Looks a key up by its digest, counts a request of a key that is valid at `nowMs` in its window of `windowMs`, and reads the freshness of
-   * its team's lists, if the store is complete. A digest that several live keys claim, revoked ones included, opens none of them.
+   * Looks a key up by its digest, counts a request if the key is valid at `nowMs` (epoch ms) in its window of `windowMs`, and reads the
+   * freshness of its team's lists. A digest shared by several live keys, even revoked ones, finds none.
    */
   async lookup(digest: Digest, nowMs = 0, windowMs = 0): Promise<Lookup> {
     const redis = this.#redis
@@ -195,7 +195,7 @@ export class AccountKeyStore {
     return { found, freshness: freshnessIn(read, redis.runId()), window: { requests, leftMs } }
   }
 
-  /** Applies a state; `when complete`: to a complete store only. `position`: where its record was appended, if there is one yet. */
+  /** Applies a state; `when complete`: to a complete store only. `position`: of the state's record, once appended. */
   async apply(
     teamId: TeamId,
     keyId: EntityId,
@@ -212,7 +212,7 @@ export class AccountKeyStore {
     return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
   }
 
-  /** Takes one of the team's slots until `untilMs`; the key's record makes it a lasting one. An id keeps the slot that it has. */
+  /** Reserves a slot of the team until `untilMs` (epoch ms), for a key whose record follows. Throws `AccountKeysIncomplete`. */
   async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved> {
     const { keys, runId } = this.#redis
     const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
@@ -221,7 +221,7 @@ export class AccountKeyStore {
     return reply
   }
 
-  /** The team's live keys, without slots that are only reserved. */
+  /** The team's live keys. Throws `AccountKeysIncomplete`, as `find` does. */
   async list(teamId: TeamId): Promise<StoredKey[]> {
     const { client, keys } = await this.#complete()
     const fields = Object.values(await client.hgetall(keys.teamKeys(teamId)))
@@ -231,13 +231,13 @@ export class AccountKeyStore {
     })
   }
 
-  /** The newest state of a key; undefined for one that is unknown or only reserved. */
+  /** The newest state of a key; undefined if the key is unknown or its slot only reserved. */
   async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
     const { client, keys } = await this.#complete()
     return readField((await client.hget(keys.teamKeys(teamId), keyId)) ?? '')
   }
 
-  /** Digests that several live keys claim; at most `max`, of so many keys each. */
+  /** Digests shared by several live keys: at most `max` digests, with at most `max` keys each. */
   async contested(max: number): Promise<ContestedDigest[]> {
     const { client, keys } = this.#redis
     const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
@@ -245,7 +245,7 @@ export class AccountKeyStore {
     return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
   }
 
-  /** Starts a replay of all records under a token of its own. `complete` ends it; false when Redis lost keys meanwhile. */
+  /** Starts a replay of all records; `token` is unique to it. `complete` ends it; false when Redis lost keys meanwhile. */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
     const startedOn = runId()
@@ -258,14 +258,14 @@ export class AccountKeyStore {
     return { complete }
   }
 
-  /** The connection to a Redis that has every key. */
+  /** The connection; throws `AccountKeysIncomplete` unless the store is complete. */
   async #complete(): Promise<RedisConnection> {
     if (await this.isComplete()) return this.#redis
     throw new AccountKeysIncomplete()
   }
 }
 
-/** What a look-up by its digest finds of a live key. */
+/** The holder that a look-up of a live key returns. */
 export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): KeyHolder => ({
   teamId,
   keyId,
@@ -273,7 +273,7 @@ export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: 
   expiresAtMs: expiresAt == null ? null : Date.parse(expiresAt),
 })
 
-/** The state in a field of `teamKeys`; undefined for a slot that is only reserved. */
+/** Parses a field of `teamKeys`; undefined for a reserved slot. */
 export function readField(field: string): AccountKeyState | undefined {
   const value = field.slice(field.indexOf(' ') + 1)
   const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)
@@ -281,8 +281,8 @@ export function readField(field: string): AccountKeyState | undefined {
 }
 
 /**
- * The holders of keys in the order of `digests`, in one round trip; null for a key without one, as a digest that several live keys claim.
- * Undefined while the store is not complete, which is read before and after the holders: meanwhile Redis may lose all of them, or a replay end.
+ * The holders of keys in the order of `digests`, in one round trip; null for a digest that no key has, or several live keys share.
+ * Undefined unless the store is complete before and after: in between, Redis may lose all keys, or a replay end.
  */
 export async function readHolders(
   { client, keys, runId }: RedisConnection,

@@ -5,10 +5,10 @@ import type { RedisConnection } from './redis.ts'
 
 const namesAtOnce = 500
 
-/** Everything that the account-key store holds, deleted keys included, without slots that are only reserved. */
+/** All keys in the account-key store, deleted ones included, without reserved slots. */
 export type AccountKeySurvey = Awaited<ReturnType<typeof surveyAccountKeys>>
 
-/** Reads the whole account-key store, page by page, without changing anything. What is written meanwhile may be in it or not. */
+/** Reads the whole account-key store in pages. Concurrent writes may be included or not. */
 export async function surveyAccountKeys({ client, keys: names }: RedisConnection) {
   const keys: { readonly teamId: TeamId; readonly keyId: EntityId; readonly state: AccountKeyState }[] = []
   for await (const [teamId, hash] of hashesWith(client, names.teamKeysPrefix))
@@ -16,7 +16,7 @@ export async function surveyAccountKeys({ client, keys: names }: RedisConnection
       const state = readField(field)
       if (state !== undefined) keys.push({ teamId: teamId as TeamId, keyId: keyId as EntityId, state })
     }
-  // Which live keys claim each digest. A look-up finds a single one.
+  // Digest → the live keys that share it; a look-up succeeds for one key only.
   const claims = new Map<Digest, readonly KeyHolder[]>()
   for await (const [digest, hash] of hashesWith(client, names.accountKeyPrefix))
     claims.set(
@@ -26,7 +26,7 @@ export async function surveyAccountKeys({ client, keys: names }: RedisConnection
   return { keys, claims }
 }
 
-/** The hashes whose names begin with `prefix`, by the rest of their names. A prefix has none of the characters that a pattern knows. */
+/** The hashes whose names begin with `prefix`, as rest of the name → fields. `prefix` contains no glob characters. */
 async function* hashesWith(
   client: RedisConnection['client'],
   prefix: string,

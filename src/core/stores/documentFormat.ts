@@ -1,22 +1,22 @@
 import type { EntityId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 
-/** Surrounds the summary in a list document, and occurs nowhere else in it, so that readers need not parse it. White space of JSON. */
+/** JSON white space around the summary, found nowhere else in a list document: readers cut the summary out without parsing. */
 export const summaryDelimiter = '\t'
 
-/** The summary and the detail of an entity, of which one or both may be large. */
+/** The parts of an entity, each of which may be large. */
 export type EntityPart = 'summary' | 'detail'
 
-/** A larger part is told by its list document, with its team and its bytes, so that readers know what they ask for before they ask. */
+/** The list document names the size of a larger part, so that readers know how much they are about to fetch. */
 export const largeBytes = 16 * 1024
 
 /**
- * Text that sorts as created time, then id. With a numeric field in the index sort Elasticsearch does not terminate early, and page 1 of a
- * large team costs five times as much.
+ * The sort key of lists: creation time, then id, as text. With a numeric field in the index sort, Elasticsearch does not terminate
+ * early, and page 1 of a large team costs five times as much.
  */
 export const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 
-/** The id in a `position`. Neither an instant nor an id contains a `|`. */
+/** The id in a `position`; an instant contains no `|`. */
 export const idInPosition = (text: string): EntityId => text.slice(text.indexOf('|') + 1) as EntityId
 
 /** How the source of a tombstone begins. */

@@ -12,26 +12,26 @@ import type { Config } from '../process/config.ts'
 import { printable } from '../process/log.ts'
 import { addressIn, type EngineProbe } from './preflight.ts'
 
-/** Leaves bytes as they are: parsing would reorder keys and lose digits of documents that are served byte for byte. */
+/** Passes bytes through: parsing would reorder keys and lose digits of documents that are served byte for byte. */
 export class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string | Uint8Array): T {
     return typeof json === 'string' ? super.deserialize<T>(json) : (json as T)
   }
 }
 
-/** The text of a response of the bytes client. */
+/** Decodes a response body of the bytes client. */
 export const textOf = (body: Uint8Array): string => Buffer.from(body).toString()
 
-/** A JSON body that either of the clients below returned, parsed. */
+/** Parses a response body of either client below, unless its client did. */
 export const parsedBody = <T>(body: Uint8Array | object): T =>
   body instanceof Uint8Array ? (JSON.parse(textOf(body)) as T) : (body as T)
 
 type Options = ConnectionRequestOptions | ConnectionRequestOptionsAsStream
 
 /**
- * Mends two faults of `UndiciConnection`. It marks a node as gone whose response its caller no longer wanted; only one that the node broke
- * off may do that. And when a request has had its time, it dispatches an `abort` event on the caller's signal, which is not aborted: the
- * event ends all else that listens to that signal, such as other requests, waits and timers of the process.
+ * Works around two bugs of `UndiciConnection`. It marks a node as dead when the caller aborts a request; only a connection error may do
+ * that. And when a request times out, it dispatches `abort` on the caller's signal, which is not aborted, and so ends everything else
+ * that listens to that signal: other requests, waits, timers of the process.
  */
 class AbortableConnection extends UndiciConnection {
   override async request(params: ConnectionRequestParams, options: Options): Promise<never> {
@@ -56,13 +56,13 @@ class AbortableConnection extends UndiciConnection {
   }
 }
 
-/** Leaves responses as bytes. Errors become text, which the client parses. */
+/** Returns successful responses as bytes, and errors as text, which the client parses. */
 class BytesConnection extends AbortableConnection {
   protected override async read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
     type Answer = { readonly statusCode: number; readonly body: { bytes(): Promise<Uint8Array> } }
     const answer = (await super.read(params, { ...options, asStream: true })) as Answer
     try {
-      // The client would turn a Buffer into text, but not this.
+      // Not a Buffer, which the client would decode to text.
       const bytes = await answer.body.bytes()
       return { ...answer, body: answer.statusCode < 400 ? bytes : Buffer.from(bytes).toString() }
     } catch (error) {
@@ -71,12 +71,12 @@ class BytesConnection extends AbortableConnection {
   }
 }
 
-/** A client that parses responses. It never tries again: its callers decide whether, when and how often. */
+/** A client that parses responses and never retries: retries are up to its callers. */
 export const connectElasticsearch = (config: Config): Client => new Client(options(config))
 
 /**
- * A client for reading, whose responses are raw bytes of JSON. A request goes to the next node where one is gone, or answers 502, 503
- * or 504, as a node without a master does; each node is asked once.
+ * A client for reading that returns raw bytes of JSON. Retries on the next node, each node once, when a node is unreachable or answers
+ * 502, 503 or 504, as a node without a master does.
  */
 export const connectElasticsearchBytes = (config: Config): Client =>
   new Client({
@@ -86,7 +86,7 @@ export const connectElasticsearchBytes = (config: Config): Client =>
     Connection: BytesConnection,
   })
 
-/** The client has no deadline of its own: a request that nobody answers would wait for ever. */
+/** Set because the client has no default timeout: an unanswered request would wait for ever. */
 export const defaultRequestTimeoutMs = 30_000
 
 function options(config: Config): ConstructorParameters<typeof Client>[0] {
@@ -104,15 +104,15 @@ function options(config: Config): ConstructorParameters<typeof Client>[0] {
 }
 
 const httpsPort = 443
-/** The release whose client this is. */
+/** The major version of the client. */
 const major = 9
 const needed = `Elasticsearch ${major} is needed`
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
-/** Every status of a refusal, which is an answer here. */
+/** Statuses 400 to 599, which are results here, not errors. */
 const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
-/** How the start of a process checks Elasticsearch. */
+/** Checks TLS certificates, credentials and version of Elasticsearch when a process starts. */
 export const elasticsearchProbe = (config: Config): EngineProbe => ({
   engine: 'ELASTICSEARCH_URL',
   caSetting: 'ELASTICSEARCH_CA_FILE',
@@ -123,7 +123,7 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
     const ask = async (params: TransportRequestParams): Promise<{ statusCode: number; body: unknown }> =>
       await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals })
     try {
-      // Needs no privilege. Without security the endpoint is missing, and the answer is an error other than 401.
+      // Needs no privilege. Where security is disabled, the endpoint is missing and the status an error other than 401.
       const who = await ask({ method: 'GET', path: '/_security/_authenticate' })
       return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(ask)
     } catch (error) {
@@ -135,19 +135,19 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** Why a server is none that this release works with; undefined when it is, or does not say. */
+/** The problem of a server with another major version; undefined when the version fits or is not told. */
 async function versionProblem(
   ask: (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>,
 ): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
-  // Needs `cluster:monitor/main`, which our roles do not have.
+  // May be refused: it needs `cluster:monitor/main`, which our roles do not have.
   const about = await ask({ method: 'GET', path: '/' })
   const { version } = (about.body ?? {}) as { version?: { number?: unknown } }
   if (about.statusCode === 200 && typeof version?.number === 'string') {
     const number = printable(version.number)
     return number.startsWith(`${major}.`) ? undefined : { path, rule: `names version ${number}; ${needed}` }
   }
-  // Any body in the media type of this release is refused by those before it, whoever asks for what.
+  // Earlier versions refuse a body of this version's media type, for any path and user.
   const { statusCode, body } = await ask({ method: 'POST', path: '/', body: {} })
   const { error } = (body ?? {}) as { error?: { type?: unknown } }
   const isOlder = statusCode === 406 || (statusCode === 400 && error?.type === 'media_type_header_exception')

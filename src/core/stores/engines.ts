@@ -7,14 +7,14 @@ import { connectElasticsearch, connectElasticsearchBytes, elasticsearchProbe } f
 import type { EngineProbe } from './preflight.ts'
 import { connectRedis, redisProbe } from './redis.ts'
 
-/** How a process connects to the engines that its configuration names. Nothing waits for an engine: the clients connect later, too. */
+/** Makes the clients of the configured engines. No call waits for an engine: clients connect lazily and reconnect. */
 export const configuredEngines = {
   /** A client that parses responses. */
   elasticsearch: connectElasticsearch,
   /** A client whose responses are raw bytes of JSON. */
   elasticsearchBytes: connectElasticsearchBytes,
   redis: connectRedis,
-  /** A source of its own connection for each caller of `openSource`; the sink connects when it is first used. */
+  /** Each `openSource` has its own connection; the sink connects at first use. */
   kafka: (config: Config, log: Logger) => {
     const kafka = connectKafka(config, log)
     return { openSource: (): KafkaSource => kafkaSource(kafka), sink: kafkaSink(kafka) }
@@ -23,7 +23,7 @@ export const configuredEngines = {
 
 export type Engines = Readonly<typeof configuredEngines>
 
-/** How the start of a process checks the engines that it needs. */
+/** The checks of the engines that a process needs, for its start. */
 export const probesOf = (config: Config, needs: readonly Need[]): EngineProbe[] =>
   [elasticsearchProbe, kafkaProbe, redisProbe]
     .map((probe) => probe(config))

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { Branded, EntityType } from '../model/ids.ts'
 
-/** Each entity has two indices: the list index with search keys and the summary, the detail index with the whole answer. */
+/** One index per kind of document: list documents (search keys and summary), detail documents (the answer to a request by id). */
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
-/** The kinds of an entity's documents, that of its list document first. */
+/** The kinds of an entity type's list and detail documents. */
 export const kindsOf: Readonly<Record<EntityType, readonly [list: DocumentKind, detail: DocumentKind]>> = {
   forms: ['forms', 'form-details'],
   submissions: ['submissions', 'submission-details'],
@@ -13,17 +13,17 @@ export const kindsOf: Readonly<Record<EntityType, readonly [list: DocumentKind, 
 
 export const entityTypeOf = (kind: DocumentKind): EntityType => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
 
-/** Whether documents of this kind are the list documents of their entities, not the detail documents. */
+/** Whether documents of this kind are list documents, not detail documents. */
 export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind)][0] === kind
 
-/** A name that stands for one physical index. */
+/** An alias of one physical index. */
 type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 
-/** The index of each kind of document. */
+/** The physical index of each kind of document, in one generation. */
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
-/** `<number>-<fingerprint>`: identifies the four indices of a generation, also from earlier indices of the same names. */
+/** `<number>-<fingerprint>` of a generation. The fingerprint distinguishes its indices from earlier ones of the same names. */
 export type GenerationTag = Branded<string, 'GenerationTag'>
 
 export type IndexDefinition = {
@@ -32,12 +32,12 @@ export type IndexDefinition = {
   readonly mappings: Readonly<Record<string, unknown>>
 }
 
-/** The alias that readers use; it points to the generation that serves. */
+/** The alias for readers: it points to the generation that serves. */
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
- * The alias that writers of a generation use. A write to a missing index would create one without our mapping; a write that
- * requires an alias (`require_alias`) fails instead, also after the generation was retired and its alias removed.
+ * The alias for writers of a generation. A write to a missing index would create an index without our mapping; with `require_alias` it
+ * fails, also after the generation was retired and its alias removed.
  */
 export const writeAliasOf = (index: PhysicalIndex): Alias => `${index}-write` as Alias
 
@@ -45,7 +45,7 @@ export const writeAliasOf = (index: PhysicalIndex): Alias => `${index}-write` as
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
-/** Parses the name of a physical index; undefined for an index of another prefix, which has no character of a pattern. */
+/** Parses the name of a physical index; undefined for other names. `prefix` contains no regex characters. */
 export function readPhysicalName(prefix: string, name: string) {
   const pattern = new RegExp(`^${prefix}-(${documentKinds.join('|')})-v(\\d+)-(\\d+)$`)
   const [, kind, version, generation] = pattern.exec(name) ?? []
@@ -56,7 +56,7 @@ export function readPhysicalName(prefix: string, name: string) {
 const read = (kind: DocumentKind): string =>
   readFileSync(new URL(`../../../mappings/${kind}.json`, import.meta.url), 'utf8')
 
-/** What is in `mappings/<kind>.json`. */
+/** Kind → parsed `mappings/<kind>.json`. */
 export const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.parse(read(kind))])) as Readonly<
   Record<DocumentKind, IndexDefinition>
 >

@@ -3,8 +3,8 @@ import { type Instant, toInstant } from '../model/instant.ts'
 import type { RedisConnection } from './redis.ts'
 
 /**
- * When each key of a team was last used, or up to a minute before, as `lookupScript` of `accountKeyStore.ts` writes it; without keys that
- * were not used. Redis may lose it: it is only shown to people.
+ * Key id → last use (epoch ms), at most a minute too early, of the keys of a team that were used; written by `lookupScript` of
+ * `accountKeyStore.ts`. For display only, because Redis may lose it.
  */
 export async function readLastUse(
   { client, keys }: RedisConnection,

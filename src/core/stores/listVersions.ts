@@ -3,23 +3,23 @@ import { type Instant, toInstant } from '../model/instant.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
-/** Changes with every change that readers of a list, or of one of its entities, could see. The API makes ETags of it. */
+/** Changes with every visible change of a list or of an entity in it. ETags of the API are made from it. */
 export type ListVersion = Branded<string, 'ListVersion'>
 
-/** The versions of a team's lists, and the watermark, as the API answers with them. */
+/** The watermark, and the versions of a team's lists. */
 export type Freshness = {
-  /** Everything appended to Kafka before this instant is searchable; null while no such promise can be made. */
+  /** Everything appended to Kafka before this instant is searchable; null while no watermark is published. */
   readonly watermark: Instant | null
-  /** Null while it is not known which generation of indices serves. */
+  /** Null while the serving generation is unknown. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
-  /** Whether Elasticsearch shows just what the version stands for: no write is pending. */
+  /** Whether Elasticsearch shows exactly this version of the list, because no write is pending. */
   readonly settled: Readonly<Record<EntityType, boolean>>
 }
 
-/** Bounds one MSET: Redis serves no other client while it runs a command. */
+/** Bounds an MSET, because Redis blocks while it runs a command. */
 const maxTokensPerCommand = 1_000
 
-/** The names that `freshnessOf` reads, or that begin what it reads, and a token for a list that has none. */
+/** Arguments of `freshnessOf`: names and name prefixes to read, and a change token for lists without one. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.watermark,
   keys.watermarkHold,
@@ -29,8 +29,8 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
 ]
 
 /**
- * `freshnessValues` begin at ARGV[first]. All of it is read at one moment, so that no token is older than the watermark. A list without a token
- * is given one, if it is known which generation serves.
+ * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Reads atomically, so that no change token is older than the
+ * watermark. Gives `newToken` to a list without one, if the serving generation is known.
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)
@@ -48,7 +48,7 @@ local function freshnessOf(team, first)
   return read
 end`
 
-/** What `freshnessOf` returns: of the watermark, then for each list its token and how many keys say that it is not settled. */
+/** What `freshnessOf` returns. `…Unsettled`: how many of watermark hold and pending writes exist; 0 means settled. */
 export type FreshnessReply = readonly [
   published: string | null,
   run: string | null,
@@ -62,11 +62,11 @@ export type FreshnessReply = readonly [
 const readListsScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`)
 
 /**
- * Reads the versions of a team's lists and the watermark, for an answer that is fetched after this. The indexer publishes the watermark
- * after the change tokens: who is told "not modified" holds everything that the watermark promises.
+ * Reads the watermark and the versions of a team's lists; call it before fetching the answer. The indexer replaces change tokens before
+ * it publishes the watermark, so a client that gets 304 holds everything that the watermark promises.
  *
- * A version names the run of Redis. A Redis that restarted may have lost its last second, a new token included, so versions of an earlier
- * run never match.
+ * A version includes the run id of Redis, because a restarted Redis may have lost its last second, a new token included: versions of an
+ * earlier run never match.
  */
 export async function readListVersions(
   redis: RedisConnection,
@@ -77,7 +77,7 @@ export async function readListVersions(
   return freshnessIn(read as FreshnessReply, redis.runId())
 }
 
-/** The current versions of lists, in their order, in one round trip; null for one that is unknown. */
+/** The versions of lists, in their order, in one round trip; null if unknown. */
 export async function readVersionsOf(
   { client, keys, runId }: RedisConnection,
   lists: readonly TeamList[],
@@ -89,7 +89,7 @@ export async function readVersionsOf(
   return tokens.map((token) => versionOf(runId(), generation, token))
 }
 
-/** The freshness that was read from the run `runId` of Redis. */
+/** Converts the reply of `freshnessOf`; `runId`: the run of Redis that replied. */
 export const freshnessIn = (
   [published, run, generation, forms, formsUnsettled, submissions, submissionsUnsettled]: FreshnessReply,
   runId: string | undefined,
@@ -107,7 +107,7 @@ const versionOf = (runId: string | undefined, generation: string | null, token: 
     ? null
     : (`${runId} ${generation} ${token}` as ListVersion)
 
-/** Gives each list a new version. Tokens are random: a Redis that lost its last second would count to one number twice. */
+/** Gives each list a new change token. Tokens are random, because a counter could repeat after Redis lost its last second. */
 export async function replaceChangeTokens(
   { client, keys }: RedisConnection,
   lists: readonly TeamList[],

@@ -7,7 +7,7 @@ import { metricsIn } from '../process/metrics.ts'
 import { AccountKeyStore } from './accountKeyStore.ts'
 import type { OnCommand, RedisConnection } from './redis.ts'
 
-/** Opens Redis, and takes over the Elasticsearch client of a process that has one: both are measured, and closed at the end. */
+/** Opens Redis, and registers the process's Elasticsearch client, if any: measures calls to both and closes both at the end. */
 export function openStores(
   { config, engines, log, metrics, release }: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>,
   elasticsearch?: Client,
@@ -22,7 +22,7 @@ export function openStores(
   return { redis, accountKeys: new AccountKeyStore(redis) }
 }
 
-/** Opens Kafka. Sources and the sink are closed when the process ends. */
+/** Opens Kafka; the end of the process closes sources and sink. */
 export function openKafka({ config, engines, log, release }: Pick<Service, 'config' | 'engines' | 'log' | 'release'>) {
   const kafka = engines.kafka(config, log)
   release('kafka sink', () => kafka.sink.disconnect())
@@ -36,7 +36,7 @@ export function openKafka({ config, engines, log, release }: Pick<Service, 'conf
 
 const bucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Measures every request of an Elasticsearch client, and every command of a Redis client. */
+/** Registers metrics of Elasticsearch requests and Redis commands. */
 export function measureCalls(registry: Registry) {
   const { counter, histogram } = metricsIn(registry)
   const ofCalls = 'Duration of calls to an engine, failed calls included'
@@ -59,7 +59,7 @@ export function measureCalls(registry: Registry) {
   return { ofElasticsearch, ofRedis }
 }
 
-/** The Elasticsearch API in a path: `search` in `/a,b/_search`. Names of indices never begin with `_`. */
+/** The name of the Elasticsearch API in a path: `search` in `/a,b/_search`. Index names never begin with `_`. */
 const callOf = (path: string): string => /\/_([a-z_]+)/.exec(path)?.[1] ?? 'index'
 
 function elasticsearchKind(error: Error): string {

@@ -1,26 +1,26 @@
 import type { TeamList } from '../model/ids.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** Tells that records of one partition may change what readers see of a list before the list has a new version. */
+/** Says that writes of one partition may become visible in a list before the list has a new version. */
 export type PendingMark = {
   readonly list: TeamList
   /** The `partitionName` of the records. */
   readonly partition: string
-  /** The claim of the indexer that writes them. */
+  /** The claim of the indexer that writes the records. */
   readonly owner: string
 }
 
-/** Bounds one script: Redis serves no other client while it runs one. */
+/** Bounds a script, because Redis blocks while it runs one. */
 const maxMarksPerScript = 1_000
 /**
- * The next owner of a partition reads what its last owner left uncommitted, and settles that one's marks with its own. This bounds the life
- * of all other marks: of records in a topic that was deleted and created again. A mark that is needed for longer must be set again.
+ * Marks are usually settled: the next owner of a partition rereads uncommitted records, replaces the former owner's marks and settles
+ * them. This expiry is for marks that nobody settles, as after a topic was deleted. A mark needed for longer must be renewed.
  */
 export const pendingMarkLifeMs = 3_600_000
 
 /**
- * A mark holds its owner and the time of Redis (ms) until which it counts; marks of others do not prolong it. A former claimant of the
- * partition may still write, but does not replace the mark of the current one.
+ * A mark's value is `<owner> <expiry>` (epoch ms of Redis), because other marks extend the TTL of the whole hash. A former claimant of
+ * the partition, which may still write, does not replace the mark of the current one.
  */
 const markScript = script(`
 local owners, lifeMs, time = KEYS[#KEYS], tonumber(ARGV[#ARGV]), redis.call('TIME')
@@ -46,7 +46,7 @@ for i, key in ipairs(KEYS) do
 end
 return 1`)
 
-/** Marks lists before writes to them can become visible: as long as a list has a mark, an answer of its version may be outdated. */
+/** Marks lists before writes to them can become visible: while a list has a mark, cached answers of its version may be outdated. */
 export async function markPending(redis: RedisConnection, marks: readonly PendingMark[]): Promise<void> {
   const { partitionOwners } = redis.keys
   await Promise.all(
@@ -56,12 +56,12 @@ export async function markPending(redis: RedisConnection, marks: readonly Pendin
   )
 }
 
-/** Removes marks, after their lists were given new change tokens. Marks of another owner stay. */
+/** Removes marks after their lists got new change tokens. Marks of other owners stay. */
 export async function settlePending(redis: RedisConnection, marks: readonly PendingMark[]): Promise<void> {
   await Promise.all(batchesOf(redis, marks).map(({ names, values }) => settleScript(redis, names, values)))
 }
 
-/** For each script the names of the hashes, and a field and its value for each of them. */
+/** Keys and arguments for each run of a script: a hash per mark, and its field and owner. */
 function batchesOf({ keys }: RedisConnection, marks: readonly PendingMark[]) {
   return Array.from({ length: Math.ceil(marks.length / maxMarksPerScript) }, (_, at) => {
     const batch = marks.slice(at * maxMarksPerScript, (at + 1) * maxMarksPerScript)

@@ -7,21 +7,21 @@ import type { Config, Engine } from '../process/config.ts'
 
 export type Address = { readonly host: string; readonly port: number }
 
-/** How the start of a process checks one engine. */
+/** The check of one engine when a process starts. */
 export type EngineProbe = {
   readonly engine: Engine
   readonly caSetting: keyof Config
   readonly ca: string | string[] | undefined
-  /** The addresses at which the engine is reached by TLS. */
+  /** The engine's TLS addresses, whose certificates are checked. */
   readonly addresses: readonly Address[]
-  /** The setting whose credentials the engine rejects; undefined when it accepts them. Rejects when it is unreachable. */
+  /** Resolves with the setting that the engine rejects; undefined if none. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
 const deadlineMs = 3_000
 const retryMs = 2_000
 
-/** Connects to an engine once, for three seconds at most, to check its certificate and our credentials. */
+/** Checks certificate and credentials of an engine once, for three seconds at most. */
 export async function probe(
   { addresses, tryCredentials, ...of }: EngineProbe,
   stop?: AbortSignal,
@@ -39,7 +39,7 @@ export async function probe(
   }
 }
 
-/** Repeats the check of an engine until it is reached. Returns what it rejects. Rejects once `signal` aborts. */
+/** Repeats `probe` until the engine is reachable, and returns its problem. Rejects once `signal` aborts. */
 export async function probeLater(engine: EngineProbe, signal: AbortSignal): Promise<Problem | undefined> {
   for (;;) {
     await sleep(retryMs, undefined, { signal })
@@ -60,7 +60,7 @@ export function addressIn(url: string, defaultPort: number): Address {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }
 }
 
-/** Why a certificate is not trusted; undefined when it is. Rejects when the handshake fails. Without `ca`, Node's own authorities count. */
+/** Why a certificate is not trusted; undefined if it is. Rejects when the TLS handshake fails. `ca` defaults to Node's own. */
 async function certificateProblem(
   { engine, caSetting, ca }: Pick<EngineProbe, 'engine' | 'caSetting' | 'ca'>,
   { host, port }: Address,
@@ -69,7 +69,7 @@ async function certificateProblem(
   const socket = connect({
     host,
     port,
-    // Checked below: an error would not distinguish the certificate from everything else that can go wrong.
+    // Checked below instead, because an error would not distinguish the certificate from other failures.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
     ...(ca !== undefined && { ca }),

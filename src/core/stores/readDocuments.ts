@@ -8,13 +8,13 @@ import type { PhysicalIndex } from './indices.ts'
 export type StoredDocument = {
   readonly id: DocumentId
   readonly version: number
-  /** JSON text: the whole source as it was sent, or the members that were asked for; empty when none were. */
+  /** JSON text: the source as it was indexed, or the requested members; empty when none were requested. */
   readonly source: string
 }
 
 /**
- * Reads documents of an index as they are now, searchable or not, in the order of `ids`; undefined for one that is not there. `members` of
- * their sources are wanted, or all. Rejects unless every document can be asked for. `raw` is a client that returns bytes.
+ * Reads documents in real time, searchable or not, in the order of `ids`; undefined for a missing one. `members`: those of the sources to
+ * return, or all. Rejects unless Elasticsearch answers for every document. `raw` is a client that returns bytes.
  */
 export async function multiGet(
   raw: Client,
@@ -43,22 +43,22 @@ type ScanQuery = {
   readonly preference?: string
   readonly _source?: boolean
   readonly docvalue_fields?: readonly object[]
-  /** The most documents of one part. */
+  /** Maximum documents per part. */
   readonly size: number
 }
 
-/** A document as an index held it at the moment of the scan; `fields` is JSON text, empty when no fields were asked for. */
+/** A document as of the scan's point in time; `fields` is JSON text, empty when no fields were requested. */
 type ScannedDocument = StoredDocument & { readonly fields: string }
 
-/** How long a point in time lives after its last part. */
+/** How long the point in time lives after the last part was read. */
 const keepAlive = '2m'
 const partBytes = 1024 * 1024
-/** Before it is known how large sources are. */
+/** Size of the first part, while the size of sources is unknown. */
 const firstSize = 10
 
 /**
- * Walks all documents of an index that match, in one point in time, in parts of about a megabyte and in no particular order. Rejects
- * unless every shard answers. `raw` is a client that returns bytes.
+ * Yields all matching documents of an index from one point in time, unordered, in parts of about a megabyte. Rejects unless every
+ * shard answers. `raw` is a client that returns bytes.
  */
 export async function* scan(
   raw: Client,
@@ -84,7 +84,7 @@ export async function* scan(
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const found = rawMembers(answer.get('hits') ?? '').get('hits')
-      // No hits at all would look like the end.
+      // Missing hits must not count as the end.
       if (found === undefined) throw new Error(`Elasticsearch answers a search of ${index} without hits`)
       const hits = rawElements(found).map(rawMembers)
       if (hits.length > 0) yield hits.map(documentOf)
@@ -95,7 +95,7 @@ export async function* scan(
   } finally {
     const { requestTimeout } = options
     const closing = { signal: AbortSignal.timeout(requestTimeout), requestTimeout }
-    // Elasticsearch closes it by itself when this fails.
+    // If this fails, the point in time expires by itself.
     await raw.transport.request({ method: 'DELETE', path: '/_pit', body: { id } }, closing).catch(() => undefined)
   }
 }
@@ -107,6 +107,6 @@ const documentOf = (hit: ReadonlyMap<string, string>): ScannedDocument => ({
   fields: hit.get('fields') ?? '',
 })
 
-/** As many documents as fill a part when they are like the last ones, but never more than twice as many as those. */
+/** How many documents fill a part, if they are as large as those of the last part; at most twice as many. */
 export const nextSize = (documents: number, bytes: number): number =>
   Math.max(1, Math.min(2 * documents, Math.floor((documents * partBytes) / bytes)))

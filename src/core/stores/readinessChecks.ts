@@ -7,7 +7,7 @@ import { parsedBody } from './elasticsearch.ts'
 import { aliasOf } from './indices.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** Whether an engine answers a question. */
+/** A check that an engine answers a request. */
 const answers =
   (ask: (signal: AbortSignal) => Promise<unknown>): Check =>
   (signal) =>
@@ -20,11 +20,11 @@ export const redisAnswers = ({ client }: RedisConnection): Check => answers(() =
 
 export const kafkaAnswers = (source: KafkaSource): Check => answers(() => source.ping())
 
-/** Whether Elasticsearch answers a request about the indices of this prefix; none of them need exist. */
+/** Checks that Elasticsearch answers a request about the indices of this prefix, even if none exists. */
 export const elasticsearchAnswers = (client: Client, prefix: string): Check =>
   answers((signal) => client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }))
 
-/** Whether every account key is in Redis; `obstacle` says why the last replay failed. */
+/** Checks that every account key is in Redis; `obstacle` tells why the last replay failed. */
 export const accountKeysAreComplete =
   (store: Pick<AccountKeyStore, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
   () =>
@@ -36,14 +36,14 @@ export const accountKeysAreComplete =
 const noMasterBlock = 'cluster.no_master_block'
 
 /**
- * Whether a node that has lost its master stops answering searches. By default it goes on with what it held then, while the rest of the
- * cluster takes writes that the watermark promises. A single node has no others to lose. The client may return parsed or raw bodies.
+ * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default such a node serves old data, while the
+ * rest of the cluster takes writes that the watermark promises. A single node passes. The client may return parsed or raw bodies.
  */
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>
   async (signal) => {
     const ask = async <T>(path: string, query: Readonly<Record<string, string | boolean>> = {}): Promise<T> => {
-      // Sooner than the deadline of a check, so that a node without a master says so.
+      // Shorter than the deadline of a check, so that a node without a master can report that.
       const querystring = { ...query, master_timeout: '1s' }
       return parsedBody<T>(
         await client.transport.request<Uint8Array | object>({ method: 'GET', path, querystring }, { signal }),
@@ -54,7 +54,7 @@ export const isolatedNodesAnswerNothing =
       const [{ number_of_nodes: nodes = 1 }, { transient, persistent, defaults }] = await Promise.all([
         ask<{ number_of_nodes?: number }>('/_cluster/health'),
         ask<{ transient?: Group; persistent?: Group; defaults?: Group }>('/_cluster/settings', {
-          // The file of the node is among the defaults.
+          // Settings of elasticsearch.yml are returned among the defaults.
           include_defaults: true,
           filter_path: `*.${noMasterBlock}`,
         }),
@@ -63,7 +63,7 @@ export const isolatedNodesAnswerNothing =
       if (nodes === 1 || value === 'all') return undefined
       return `${noMasterBlock} is ${value}, but must be all in a cluster of ${nodes} nodes: a node without its master answers searches with old data`
     } catch (error) {
-      // The check of Elasticsearch itself tells this.
+      // The check `elasticsearchAnswers` reports an unreachable engine.
       if (error instanceof errors.ConnectionError || error instanceof errors.NoLivingConnectionsError) return undefined
       return `cannot be checked: ${summaryOf(error)}`
     }

@@ -12,7 +12,7 @@ import { type RedisKeys, redisKeys } from './redisKeys.ts'
 export type RedisConnection = {
   readonly client: Redis
   readonly keys: RedisKeys
-  /** The server's `run_id`, undefined while not connected. It tells a restarted Redis, which may have lost its last second of writes. */
+  /** The server's `run_id`; undefined while not connected. Another one means a restart, which may have lost a second of writes. */
   runId(): string | undefined
   close(): Promise<void>
 }
@@ -24,7 +24,7 @@ export const connectTimeoutMs = 5_000
 export const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
-/** How long the client waits before its first, second, … attempt to connect again. */
+/** Backoff (ms) before the n-th attempt to reconnect. */
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
 
 /** How long a command waits for the first connection. */
@@ -34,8 +34,8 @@ const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
 
 /**
- * Connects to Redis and keeps reconnecting. A command fails at once while Redis is unreachable, and after two seconds without an answer.
- * Through Sentinels the client follows a failover as soon as one tells of it, also when the old master still answers.
+ * Connects to Redis and keeps reconnecting. A command fails at once while Redis is unreachable, and after two seconds without a reply.
+ * With Sentinels, the client follows a failover as soon as a Sentinel reports it, even if the old master still answers.
  */
 export function connectRedis(
   config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
@@ -49,7 +49,7 @@ export function connectRedis(
       name,
       sentinels: (REDIS_SENTINELS ?? []).map((address) => hostAndPort(address) ?? { host: address }),
       failoverDetector: true,
-      // By default a minute, in which no failover is heard of after the Sentinels were restarted.
+      // After Sentinels restart, the default would miss failovers for a minute.
       sentinelReconnectStrategy: () => sentinelReconnectMs,
       enableTLSForSentinelMode: url.startsWith('rediss:'),
     }),
@@ -63,17 +63,17 @@ export function connectRedis(
   })
   watchCommands(client, onCommand)
   client.on('error', (error: Error) => {
-    // The client would go on with the first database, which may be another installation's.
+    // The client would go on with database 0, which may belong to another installation.
     if (refusesDatabase(error)) client.disconnect(true)
   })
   return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
-/** Whether Redis has no database of the number in the URL, or none for this user. */
+/** Whether Redis refuses SELECT: no such database, or no permission. */
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
-/** The connection that a client has, or will have. */
+/** Wraps a client, connected or not. */
 export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
   let current: object | undefined
@@ -90,7 +90,7 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
       },
       (error: Error) => {
         onError(error)
-        // A Redis that hung just then answers again, on the same connection; without its run nothing that it holds is trusted.
+        // Redis may only have hung, and keep this connection; without its run id, its data is not trusted.
         setTimeout(readRunId, runIdRetryMs, connection).unref()
       },
     )
@@ -109,7 +109,7 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
   }
 }
 
-/** Every command goes through `sendCommand`, also those of a pipeline and those that fail at once. */
+/** Hooks `sendCommand`, through which every command goes, even in pipelines and while disconnected. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
@@ -120,7 +120,7 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
   }
 }
 
-/** Resolves once Redis has answered; rejects after ten seconds. */
+/** Resolves once Redis has answered; rejects after ten seconds or when `signal` aborts. */
 export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
   const givesUpAtMs = Date.now() + firstConnectionDeadlineMs
   while (runId() === undefined) {
@@ -130,8 +130,8 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
 }
 
 /**
- * A Lua script, which Redis runs by its hash and is sent once. Running it takes the right to write each of its names; names of keys that
- * are only read may be among the values.
+ * A Lua script, run by EVALSHA and loaded once. Redis demands write permission for all of KEYS, so names of keys that are only read may
+ * go into ARGV instead.
  */
 export function script(lua: string) {
   const sha = createHash('sha1').update(lua).digest('hex')
@@ -149,7 +149,7 @@ export function script(lua: string) {
   }
 }
 
-/** Redis did not answer. The client's own error is not kept: it would carry the command's arguments into the log. */
+/** A failed Redis command. Without the client's error as cause, which would carry the command's arguments into the log. */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable'
 
@@ -160,7 +160,7 @@ export class RedisUnavailable extends Error {
 
 type ErrorClass = abstract new (...parameters: never[]) => Error
 
-/** Awaits an answer of Redis. Any error is `RedisUnavailable`, except those of the classes `others`. */
+/** Awaits a reply of Redis; turns errors into `RedisUnavailable`, except those of the classes `others`. */
 export async function fromRedis<T>(answer: Promise<T>, ...others: readonly ErrorClass[]): Promise<T> {
   try {
     return await answer
@@ -170,7 +170,7 @@ export async function fromRedis<T>(answer: Promise<T>, ...others: readonly Error
   }
 }
 
-/** How many bytes Redis holds, and its `maxmemory`; undefined when it has none. */
+/** The bytes that Redis uses, and its `maxmemory` (undefined when unlimited). */
 export async function readRedisMemory({ client }: RedisConnection) {
   const info = await client.info('memory')
   const read = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
@@ -179,7 +179,7 @@ export async function readRedisMemory({ client }: RedisConnection) {
 
 const defaultPort = 6_379
 
-/** How the start of a process checks Redis. */
+/** Checks TLS certificate, credentials and database of Redis when a process starts. */
 export const redisProbe = (config: Config): EngineProbe => ({
   engine: 'REDIS_URL',
   caSetting: 'REDIS_CA_FILE',
@@ -207,6 +207,6 @@ function refusalOf(error: Error): string | undefined {
   return refusesDatabase(error) ? `names a database that Redis refuses: ${printable(error.message)}` : undefined
 }
 
-/** The TLS address of a Redis that is named itself; Sentinels name theirs later. */
+/** The TLS address in REDIS_URL; none with Sentinels, which tell the address later. */
 const addressesOf = ({ REDIS_URL: url = '', REDIS_SENTINELS: sentinels }: Config): EngineProbe['addresses'] =>
   url.startsWith('rediss:') && sentinels.length === 0 ? [addressIn(url, defaultPort)] : []

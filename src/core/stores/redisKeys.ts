@@ -1,7 +1,7 @@
 import type { Digest, TeamId, TeamList } from '../model/ids.ts'
 
 /**
- * Every key in Redis. Only those that say so have a time to live.
+ * Every key in Redis. Only those whose type names a lifetime expire.
  *
  * | key | type | holds | written by |
  * |---|---|---|---|

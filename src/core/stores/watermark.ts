@@ -5,8 +5,8 @@ import { type RedisConnection, script } from './redis.ts'
 export type PartitionWatermarks = ReadonlyMap<string, number>
 
 /**
- * Why no watermark is published: a partition has none yet; it would be below the floor, or below one that readers were told; a rebuild is
- * about to switch; another indexer has claimed a partition; the generation may lack a deletion; another generation counts; Redis knows none.
+ * Why no watermark is published, in order: a partition has none yet; it is below the floor or an earlier published one; a rebuild holds
+ * it; another indexer claimed a partition; the generation may lack a deletion; another generation counts; Redis knows no generation.
  */
 const obstacles = ['incomplete', 'behind', 'held', 'displaced', 'withheld', 'superseded', 'forgotten'] as const
 
@@ -15,9 +15,9 @@ export type WatermarkResult =
   | { readonly kind: (typeof obstacles)[number] }
 
 /**
- * The watermark is the lowest partition watermark, once every partition has one. Neither ever goes back. Partition watermarks of an earlier
- * run of Redis are dropped: one that comes back with an older state has older ones than readers were told. It may have lost the published
- * one, too, so each publisher tells the highest it knows. Once a publisher withholds the watermark of a generation, nobody publishes it.
+ * The watermark is the lowest partition watermark, once every partition has one; neither ever goes back. A restarted Redis may have lost
+ * writes: partition watermarks of its earlier run are dropped, and publishers send the highest watermark they know, as the published one
+ * may be lost, too. Once one publisher withholds the watermark of a generation, nobody publishes it.
  */
 const publishScript = script(`
 local highest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
@@ -66,14 +66,14 @@ export async function publishWatermark(
   redis: RedisConnection,
   round: {
     readonly generation: GenerationTag
-    /** The claim of all of these partitions. */
+    /** The claim under which this indexer owns the partitions. */
     readonly owner: string
-    /** All partitions of both topics: the watermark does not pass one that no indexer owns. */
+    /** All partitions of both topics: one that no indexer owns holds the watermark back, too. */
     readonly everyPartition: readonly string[]
     readonly partitionWatermarks: PartitionWatermarks
     /** The greatest watermark (epoch ms) that this indexer knows of. */
     readonly highestMs: number | undefined
-    /** Nothing may be promised of this generation any more. */
+    /** Whether to withhold the watermark of this generation for good. */
     readonly isWithheld: boolean
   },
 ): Promise<WatermarkResult> {
@@ -91,8 +91,8 @@ export async function publishWatermark(
 }
 
 /**
- * Partition watermarks belong to one generation and are dropped with it. The published one stays true across a switch, unless a floor
- * withdraws it. Where `ARGV[3]` is given and a third generation counts, nothing is changed, and the answer is 0.
+ * A new generation drops partition watermarks, but keeps the published watermark, unless a floor withdraws it. Changes nothing and
+ * returns 0 if `ARGV[3]` is given and the present generation is neither `ARGV[1]` nor `ARGV[3]`.
  */
 const setGenerationScript = script(`
 local kept = redis.call('HMGET', KEYS[1], 'generation', 'published', 'run', 'floor', 'highest', 'raised')
@@ -114,8 +114,8 @@ end
 return 1`)
 
 /**
- * Sets the generation whose watermarks count. `floorMs` (epoch ms) withdraws the watermark until everything appended before it is
- * searchable: the generation does not hold yet what was promised of another. Rejects where a third one counts than `instead` ('' for none).
+ * Sets the generation whose watermarks count. `floorMs` (epoch ms): the generation may lack what was promised of another, so no watermark
+ * is published below the floor. Rejects if the present generation is neither this one nor `instead` ('' for none), if given.
  */
 export async function setWatermarkGeneration(
   redis: RedisConnection,
@@ -128,12 +128,12 @@ export async function setWatermarkGeneration(
     throw new Error('another generation has been adopted meanwhile')
 }
 
-/** For scripts, which have no undefined. */
+/** -1 stands for undefined, which Redis scripts lack. */
 const msOrNone = (epochMs: number | undefined): number => Math.floor(epochMs ?? -1)
 
 /**
- * A former owner's watermark of the partition goes: while another partition holds the published one back, it may be above that, and must
- * not be published later.
+ * Deletes the former owner's partition watermark: it may be above the published one, which another partition holds back, and must not
+ * be published later.
  */
 const claimScript = script(`
 if tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1') then redis.call('HSET', KEYS[1], 'highest', ARGV[2]) end
@@ -144,9 +144,9 @@ end
 return redis.call('HMGET', KEYS[1], 'highest', 'raised')`)
 
 /**
- * Claims partitions (by topic/partition) for `owner`: watermarks of any other owner are refused from now on. `highestMs` is the greatest
- * watermark that this indexer knows of. Returns the greatest that was ever published, and how far at most `changedAt` of a record was ever
- * raised above its append time (ms).
+ * Claims partitions (topic/partition) for `owner`, so that watermarks of any other owner are refused. `highestMs` (epoch ms): the highest
+ * watermark that this indexer knows. Returns the highest ever published, and the most (ms) by which `changedAt` of a record was ever
+ * raised above its append time.
  */
 export async function claimPartitions(
   redis: RedisConnection,
@@ -165,7 +165,7 @@ export async function claimPartitions(
 export const readClaimants = ({ client, keys }: RedisConnection, partitions: string[]): Promise<(string | null)[]> =>
   client.hmget(keys.partitionOwners, ...partitions)
 
-/** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
+/** The highest watermark (epoch ms) ever published; undefined if none. */
 export async function readHighestWatermark({ client, keys }: RedisConnection): Promise<number | undefined> {
   const highest = await client.hget(keys.watermark, 'highest')
   return highest === null ? undefined : Number(highest)
@@ -175,24 +175,24 @@ const noteRaisedScript = script(`
 if tonumber(ARGV[1]) > tonumber(redis.call('HGET', KEYS[1], 'raised') or '0') then redis.call('HSET', KEYS[1], 'raised', ARGV[1]) end
 return 1`)
 
-/** Stores how far (ms) `changedAt` of a record was raised above its append time; Redis keeps the greatest distance for good. */
+/** Stores by how much (ms) `changedAt` of a record was raised above its append time; Redis keeps the maximum for good. */
 export async function noteRaised(redis: RedisConnection, changedAtRaisedByMs: number): Promise<void> {
   await noteRaisedScript(redis, [redis.keys.watermark], [Math.ceil(changedAtRaisedByMs)])
 }
 
-/** What the clock of Redis reads (epoch ms). */
+/** The time of Redis (epoch ms). */
 export async function redisTimeMs({ client }: RedisConnection): Promise<number> {
   const [seconds, microseconds] = await client.time()
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
 }
 
-/** The generation whose watermarks count; undefined when Redis knows none. */
+/** The generation whose watermarks count; undefined if none is set. */
 export const readWatermarkGeneration = async ({ client, keys }: RedisConnection): Promise<GenerationTag | undefined> =>
   ((await client.hget(keys.watermark, 'generation')) ?? undefined) as GenerationTag | undefined
 
 /**
- * Reads the watermark that API answers carry, undefined when an earlier run of Redis published it, which may have lost its last second; and
- * the watermark of every partition.
+ * Reads the watermark that API answers carry, and all partition watermarks (epoch ms). The former is undefined if an earlier run of Redis
+ * published it, because a restart may lose the last second of writes.
  */
 export async function readWatermark({ client, keys, runId }: RedisConnection) {
   const { published, run, ...others } = await client.hgetall(keys.watermark)
@@ -203,16 +203,16 @@ export async function readWatermark({ client, keys, runId }: RedisConnection) {
   }
 }
 
-/** Withdraws the watermark: without log-append time, producers set the append times, and no promise can rest on them. */
+/** Withdraws the watermark, for topics without log-append time: producers set their timestamps, which prove nothing. */
 export async function withdrawWatermark({ client, keys }: RedisConnection): Promise<void> {
   await client.hdel(keys.watermark, 'published')
 }
 
-/** Stops the watermark until the hold is released, for `maxMs` at most; false when another rebuild has the hold. */
+/** Stops the watermark until `releaseWatermarkHold`, for `maxMs` at most; false when another rebuild has the hold. */
 export const acquireWatermarkHold = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await redis.client.set(redis.keys.watermarkHold, holder, 'PX', maxMs, 'NX')) === 'OK'
 
-/** With a life of 0 ms, Redis deletes the hold. */
+/** A life of 0 ms deletes the hold. */
 const setHoldLifeScript = script(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`,
 )
@@ -221,7 +221,7 @@ const setHoldLifeScript = script(
 export const extendWatermarkHold = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await setHoldLifeScript(redis, [redis.keys.watermarkHold], [holder, maxMs])) === 1
 
-/** Whether a rebuild has stopped the watermark, because it is about to switch. */
+/** Whether a rebuild that is about to switch has stopped the watermark. */
 export const isWatermarkHeld = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.watermarkHold)) === 1
 
