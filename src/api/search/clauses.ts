@@ -5,45 +5,45 @@ import type { EntityPart } from '../../core/stores/documentFormat.ts'
 
 export type Clause = estypes.QueryDslQueryContainer
 
-/** Filters in the order in which they apply: each one counts only if those before it find nothing. */
+/** Fallback filters: each one applies only if those before it find nothing. */
 export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
 
-/** The sort order of the indices: newest first by creation, then by id, descending. */
+/** The index sort: by creation time, then id, descending. */
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
 export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
-/** Finds the documents of a team that match every clause. */
+/** A query for the documents of a team that match every clause. */
 export const ofTeam = (teamId: TeamId, filter: readonly Clause[]): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
 
-/** Finds the tombstones of a team's deleted entities that match every clause. */
+/** A query for the tombstones of a team that match every clause. */
 export const deletedOfTeam = (teamId: TeamId, filter: readonly Clause[]): Clause => ({
   bool: { filter: [{ term: { 'tombstone.teamId': teamId } }, ...filter] },
 })
 
-/** Finds the entities of a team of which this part is large. */
+/** A query for the entities of a team whose `part` is large. */
 export const largeOf = (teamId: TeamId, part: EntityPart): Clause => ({
   bool: { filter: [{ term: { [`large.${part}Of`]: teamId } }] },
 })
 
-/** The field that tells how many bytes a large part has. */
+/** The field with the size in bytes of a large part. */
 export const bytesOf = (part: EntityPart): string => `large.${part}Bytes`
 
-/** Makes a search return its exact total and no hits. */
+/** Search options: exact total, no hits. */
 export const countOnly = { size: 0, track_total_hits: true }
 
-/** Makes a search tell only whether there is any hit: Elasticsearch stops at the first one. */
+/** Search options: whether there is any hit; Elasticsearch stops at the first. */
 export const anyAtAll = { ...countOnly, terminate_after: 1 }
 
-/** Makes a search return the keys of rows, without reading stored documents: their sort values, and how large this part is. */
+/** Search options: row keys only, that is sort values and the size of `part`, without reading stored documents. */
 export const keysOnly = (part: EntityPart) => ({
   _source: false,
   stored_fields: '_none_',
   docvalue_fields: [{ field: bytesOf(part) }],
 })
 
-/** Clauses for a time window that includes both ends; none if both ends are open. */
+/** Clauses for a time window with inclusive bounds; none if both ends are open. */
 export function windowClauses(
   field: 'createdAt' | 'changedAt' | 'tombstone.deletedAt',
   since: WindowBound | undefined,
@@ -55,7 +55,7 @@ export function windowClauses(
   return [{ range: { [field]: bounds } }]
 }
 
-/** A span of time, both ends included. */
+/** A span of time (epoch ms, both ends inclusive). */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
 
 /** Matches rows created within a span. */
@@ -63,6 +63,6 @@ export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
   range: { createdAt: { gte: toInstant(clampToInstants(fromMs)), lte: toInstant(clampToInstants(toMs)) } },
 })
 
-/** The clause for one exact value; none if no value is given. */
+/** A term clause for an exact value; none for undefined. */
 export const termClauses = (field: 'scene' | 'formId' | 'status', value: string | undefined): Clause[] =>
   value === undefined ? [] : [{ term: { [field]: value } }]

@@ -14,9 +14,9 @@ export type Counts = {
 type Selection = { readonly list: SearchedList; readonly filter: readonly Clause[]; readonly signal: AbortSignal }
 
 export const maxCounts = 10_000
-/** No time zone, whatever its offsets and skipped days, has so many units more or fewer than UTC. */
+/** More than the units by which any time zone differs from UTC, with all its offsets and skipped days. */
 const spareUnits = 10
-/** The clock of the zone at the start of a unit, with its offset. */
+/** Keys of items: the local time at the start of a unit, with its UTC offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
 
 const spanSchema = z.object({ span: z.object({ min: z.number().nullable(), max: z.number().nullable() }) })
@@ -33,8 +33,8 @@ const valuesSchema = z.object({
 })
 
 /**
- * Counts submissions by creation time, oldest first: each unit of time from the first to the last that has any. Elasticsearch builds every
- * unit in between, so it is bound to a span that is likely to hold all; if that does not, to the one that does, unless that has too many.
+ * Counts submissions by creation time, oldest first, empty units between the first and the last included. Bounds limit the buckets that
+ * Elasticsearch builds: first a span that probably holds all submissions; if it does not, the real span, unless that is too long.
  */
 export async function countByTime(
   selection: Selection,
@@ -44,7 +44,7 @@ export async function countByTime(
     refused(`by=${unit}`, `makes ${units} items of at most ${maxCounts}: narrow since and until`)
   const histogram = { field: 'createdAt', calendar_interval: unit, time_zone: timeZone, format: keyFormat }
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // A unit is counted if it ends before the upper bound; no unit is twice as long as the shortest.
+    // Elasticsearch counts a unit only if it ends before the upper bound; every unit is shorter than twice the shortest.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const aggs = { items: { date_histogram: { ...histogram, min_doc_count: 0, hard_bounds } } }
     const answer = await search(selection, { ...countOnly, aggs })
@@ -81,7 +81,7 @@ export async function countByValue(selection: Selection, field: 'formId' | 'stat
   return addUp({ totalDocs: totalOf(answer), items: buckets.map(({ key, doc_count }) => ({ key, count: doc_count })) })
 }
 
-/** From the oldest to the newest; an empty span in 1970 if there is none. */
+/** The span from the oldest to the newest submission; a moment in 1970 if there is none. */
 async function findSpan(selection: Selection): Promise<TimeSpan> {
   const aggs = { span: { stats: { field: 'createdAt' } } }
   const answer = await search(selection, { size: 0, track_total_hits: false, aggs })
@@ -106,17 +106,17 @@ export type TimeUnit = (typeof timeUnits)[number]
 const dayMs = 86_400_000
 const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
 
-/** At most so many units that are likely to hold all submissions: those until tomorrow. */
+/** The last `units` units, or fewer, until tomorrow: a span that probably holds all submissions. */
 export function likelySpan(unit: TimeUnit, units: number, nowMs: number): TimeSpan {
   const toMs = nowMs + dayMs
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
 }
 
-/** How many units of UTC a span touches. */
+/** The number of UTC units that a span touches. */
 export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
   numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
 
-/** Numbers the units one after the other. */
+/** The ordinal number of the UTC unit that contains a time. */
 function numberOf(unit: TimeUnit, epochMs: number): number {
   if (unit !== 'month') return Math.floor(epochMs / shortestMs[unit])
   const date = new Date(epochMs)

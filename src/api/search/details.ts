@@ -7,8 +7,8 @@ import { allOf, parse } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, overloads, type SearchedList } from './searchClient.ts'
 
 /**
- * The detail of an entity as stored; undefined if it was deleted or never was. It is as new as what a search finds: before the refresh,
- * a client could see a change here and miss it in its next answer.
+ * The stored detail of an entity; undefined if it was deleted or never existed. As of the last refresh, not real-time: else a client
+ * could see a change here and miss it in the next list.
  */
 export async function readDetail(list: SearchedList, id: string, signal: AbortSignal): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
@@ -19,7 +19,7 @@ export async function readDetail(list: SearchedList, id: string, signal: AbortSi
 /** The stored detail of an entity as raw bytes, or why there is none. */
 export type Detail = Buffer | 'deleted' | 'missing'
 
-/** The details of several entities, in the order of `ids`, as new as what a search finds, or with `isRealtime` as what is stored. */
+/** The details of several entities, in the order of `ids`, as of the last refresh, or in real time with `isRealtime`. */
 export async function readDetails(
   list: SearchedList,
   ids: readonly EntityId[],
@@ -38,8 +38,8 @@ const documentStart = '{"_index":'
 const sourceStart = ',"_source":'
 
 /**
- * The documents of an `_mget` response, each with its envelope, found by how an envelope begins: if that text occurs as often as there are
- * documents, it occurs nowhere else. Otherwise a source holds it, too, and the response is scanned as JSON.
+ * Splits an `_mget` response into documents with their envelopes, at the text that begins an envelope. If that occurs more often than
+ * there are documents, a source contains it, and the response is scanned as JSON instead.
  */
 function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const starts: number[] = []
@@ -51,14 +51,14 @@ function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   return allOf(count, documents)
 }
 
-/** The raw functions expect valid JSON. */
+/** `parse` validates the JSON, as `rawElements` and `rawMembers` expect. */
 const scanDocuments = (text: string): readonly Buffer[] =>
   parse(text) === undefined ? [] : rawElements(rawMembers(text).get('docs') ?? '[]').map((each) => Buffer.from(each))
 
 const foundSchema = z.object({ _id: z.string(), found: z.boolean() })
 const failedSchema = z.object({ error: z.object({ type: z.string() }) })
 
-/** A document of the response. Only ids and numbers stand before its source, so the first `_source` is its own. */
+/** Reads one document. Only ids and numbers precede its source, so the first `_source` is the envelope's. */
 function readDocument(document: Buffer, kind: string, name: DocumentId | undefined): Detail {
   const sourceAt = document.indexOf(sourceStart)
   const envelope = parse(sourceAt === -1 ? document.toString() : `${document.toString('latin1', 0, sourceAt)}}`)

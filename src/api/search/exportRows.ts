@@ -14,13 +14,13 @@ import { findPageKeys, firstFound, type PageRequest, type RowsFound } from './se
 /** What an export holds. */
 export type ExportContent = {
   readonly filters: Filters
-  /** Whether an item is its summary, or what the endpoint of a single entity answers. */
+  /** `summary`: items as in the list; `full`: as requested by id. */
   readonly view: 'summary' | 'full'
-  /** Selects tombstones, whose entities follow the items; undefined for none. */
+  /** Filter for tombstones, whose ids follow the items; undefined for no deletions. */
   readonly deletions: readonly Clause[] | undefined
 }
 
-/** Whether an export would hold anything. */
+/** Whether an export would contain any item or deletion. */
 export async function hasMatches(
   list: SearchedList,
   { filters, deletions }: Omit<ExportContent, 'view'>,
@@ -32,18 +32,18 @@ export async function hasMatches(
   return false
 }
 
-/** The keep-alive of the snapshot: how long a client may take to read what is asked for at once. */
+/** The `keep_alive` of the snapshot: how long a client may take to read one batch of keys or rows. */
 const exportLifeMs = 120_000
-/** Keys have less than 4 MiB together, however long the ids are. */
+/** Limits a batch of keys to 4 MiB, however long the ids are. */
 const maxKeys = 5_000
-/** Fewer, because the snapshot is not searched while the details of these keys are read. */
+/** Fewer, because nothing renews `keep_alive` while the details of a batch are read. */
 const maxDetailKeys = 1_000
 
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. A part of summaries is queried after the
- * one before was consumed. Rejects also if Elasticsearch returns fewer rows than it counted.
+ * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. Summaries are fetched only after the
+ * part before was consumed. Also rejects if Elasticsearch returns fewer rows than it counted.
  */
 export async function* exportList(list: SearchedList, content: ExportContent, runQuery: RunQuery): Rows {
   const { filters, view, deletions } = content
@@ -51,7 +51,7 @@ export async function* exportList(list: SearchedList, content: ExportContent, ru
   try {
     if (view === 'full') {
       const keys = walkList(snapshot, filters, maxDetailKeys, runQuery)
-      // Reads one part ahead of the client.
+      // Prefetches one part.
       yield* Readable.from(readWholeEntities(list, keys, runQuery), { highWaterMark: 1 })
     } else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
       yield* readRows(snapshot, walkList(snapshot, filters, maxKeys, runQuery), runQuery)
@@ -62,7 +62,7 @@ export async function* exportList(list: SearchedList, content: ExportContent, ru
   }
 }
 
-/** Yields one page like an export: at least one part, which may be empty, each with the total of the list. */
+/** Yields a page in parts, as an export does: at least one part, which may be empty, each with the total of the list. */
 export async function* exportPage(
   list: SearchedList,
   filters: Filters,
@@ -83,7 +83,7 @@ export async function* exportPage(
 
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/** Ranges of at most `limit` rows that hold all rows of the first filter that finds any, newest first. */
+/** Splits all rows of the first filter that finds any into ranges of at most `limit` rows, newest first. */
 async function* walkRanges(
   snapshot: Pick<ListSnapshot, 'countsOf'>,
   filters: Filters,
@@ -101,15 +101,15 @@ async function* walkRanges(
 }
 
 /**
- * The keys of all rows of the first filter that finds any, newest first, at most `limit` at once. Rejects also if there are fewer rows than
- * were counted.
+ * Yields the keys of all rows of the first filter that finds any, newest first, in batches of at most `limit`. Also rejects if
+ * Elasticsearch returns fewer rows than it counted.
  */
 export async function* walkList(snapshot: WalkedSnapshot, filters: Filters, limit: number, runQuery: RunQuery): Keys {
   for await (const { filter, clause, count } of walkRanges(snapshot, filters, limit, runQuery))
     yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
-/** The same rows where none is large: what need not be weighed needs no key. */
+/** Yields the rows of `walkList` without reading keys, which only tell sizes; for lists without large rows. */
 function readSmallRows(snapshot: ListSnapshot, filters: Filters, runQuery: RunQuery): Rows {
   async function* places() {
     for await (const { filter, clause, count } of walkRanges(snapshot, filters, maxRows, runQuery))
@@ -127,11 +127,11 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /**
- * The details of entities in the order of their keys, in parts, at least as new as the snapshot of the keys. An entity that was deleted after
- * the snapshot is left out: no watermark that was published before the snapshot covers its deletion. Rejects also if an entity has no detail.
+ * Yields details in the order of their keys, in parts, at least as new as the keys' snapshot. Leaves out entities deleted after the
+ * snapshot: no watermark published before it covers their deletion. Also rejects if an entity has no detail.
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
-  // Weighed just before they are read: reading them cannot be cancelled.
+  // Sizes are read just before the details: an `_mget` cannot be cancelled, so its size must be known.
   async function* weighed(): Keys {
     for await (const keys of pages) {
       const ids = keys.map(({ id }) => id)
@@ -148,11 +148,11 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
   )
 }
 
-/** An indexer repeats what it could not store: a detail may come later than its row. */
+/** How often to look for a missing detail: an indexer that retries may store it later than the row. */
 const attempts = 8
 const pauseMs = 250
 
-/** The details that are not deleted. A missing one may be stored without being searchable yet, or not be stored yet. */
+/** The details that are not deleted. Retries missing ones, in real time: they may be not refreshed, or not stored, yet. */
 async function readEach(
   ids: readonly EntityId[],
   read: (ids: readonly EntityId[], isRealtime: boolean) => Promise<readonly Detail[]>,
@@ -170,7 +170,7 @@ async function readEach(
 
 const deletionsPerPart = 2_000
 
-/** Yields a line for each deleted entity whose tombstone matches the filter, in no particular order. */
+/** Yields a `deleted` item for each tombstone that matches the filter, in no particular order. */
 async function* exportDeletions(snapshot: ListSnapshot, filter: readonly Clause[], runQuery: RunQuery): Rows {
   let left: number | undefined
   let after: SortValues | undefined

@@ -4,42 +4,42 @@ import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
 /** A bucket of a date histogram over creation time. */
 type TimeStep = { readonly startMs: number; readonly count: number }
 
-/** Rows of one millisecond whose ids continue with `character`; none is the row whose id ends there. */
+/** The number of rows whose ids continue with `character` after a prefix; undefined for the row whose id ends there. */
 type IdStep = { readonly character: string | undefined; readonly count: number }
 
-/** Counts of one list in one snapshot. */
+/** Counts rows of one list in one snapshot. */
 export type ListCounts = {
-  /** Rows per step of creation time within a span, newest first; empty steps are left out. */
+  /** Rows per `stepMs` of creation time within a span, newest first, without empty steps. */
   countByTime(span: TimeSpan | undefined, stepMs: number): Promise<readonly TimeStep[]>
-  /** Rows whose position begins with `prefix`, newest first; empty steps are left out. */
+  /** Rows per next character of positions that begin with `prefix`, newest first, without empty steps. */
   countByCharacter(prefix: string): Promise<readonly IdStep[]>
-  /** The common beginning of the ids of all rows, at least one, whose position begins with `prefix`. */
+  /** The longest common prefix of the ids of all rows (at least one) whose position begins with `prefix`. */
   idsBeginWith(prefix: string): Promise<string>
 }
 
-/** A range of a list's sort key that holds a page, which begins `skip` rows after the newest row that matches `clause`. */
+/** A range of sort keys that contains a page: the page begins `skip` rows after the newest row that matches `clause`. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
-/** Neighbouring rows: all of a span of time, or within one millisecond, all between two positions. */
+/** A run of adjacent rows: all of a time span, or, within one millisecond, all between two positions. */
 type Place = TimeSpan & {
   readonly positions?: { readonly oldest: string; readonly newest: string }
   readonly count: number
-  /** The smaller places of these rows, newest first. */
+  /** Splits these rows into smaller places, newest first. */
   divide(): Promise<readonly Place[]>
 }
 
-/** Each step divides the one before it. The years 0000 to 9999 have fewer steps of 90 days than the 65,536 that Elasticsearch counts at once. */
+/** Histogram intervals, each a divisor of the one before. The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
-/** Rows that Elasticsearch may skip before a page: about as many as a page holds. */
+/** Maximum rows that Elasticsearch skips before a page: about as many as a page holds. */
 const maxSkip = 100
-/** A place with at most this many rows is searched instead of divided further. */
+/** Places of at most this many rows are searched, larger ones divided. */
 const maxPlaceRows = 1_000
-/** Sorts after every character of an id. */
+/** Sorts after all characters of ids. */
 const afterAll = '\u{10ffff}'
 
 /**
- * Finds the `limit` rows from `offset` on without skipping all rows before them: the first and the last row are looked for in ever smaller
- * places. So the range, undefined past the end, holds at most twice `maxPlaceRows` rows more than the page. `total` is exact.
+ * Finds the sort-key range of the `limit` rows from `offset` on by counting, without skipping all rows before them: divides places until
+ * the first and the last row are found. The range (undefined past the end) exceeds the page by `2 * maxPlaceRows` rows at most.
  */
 export async function findPage(list: ListCounts, offset: number, limit: number) {
   const places = await placesByTime(list)
@@ -51,7 +51,7 @@ export async function findPage(list: ListCounts, offset: number, limit: number) 
   return { total, range }
 }
 
-/** Yields all rows of a list, newest first, as ranges of at most `limit` rows. */
+/** Splits a list into ranges of at most `limit` rows, newest first. */
 export async function* walkRows(
   list: ListCounts,
   limit: number,
@@ -76,7 +76,7 @@ async function* walk(places: readonly Place[], limit: number): ReturnType<typeof
   if (joined[0] !== undefined) yield range(joined[0])
 }
 
-/** The places of a list in steps of creation time, newest first. */
+/** The places of a list by creation time, newest first. */
 async function placesByTime(
   list: ListCounts,
   span?: TimeSpan,
@@ -91,7 +91,7 @@ async function placesByTime(
   })
 }
 
-/** Rows of one millisecond are ordered by id. Their places are divided by one more character of it, or several where all ids continue alike. */
+/** The places of a millisecond by the next character of the id, newest first; a prefix that all ids share is skipped at once. */
 async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Promise<readonly Place[]> {
   const steps = await list.countByCharacter(begin)
   return steps.map(({ character, count }) => {
@@ -106,7 +106,7 @@ async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Pr
   })
 }
 
-/** A place of at most `maxPlaceRows` rows that holds the row at `offset`, `skip` rows after its newest one: at most `mostSkipped`. */
+/** Finds a place of at most `maxPlaceRows` rows with the row at `offset`, which is `skip` (at most `mostSkipped`) rows after its newest. */
 async function locate(
   places: readonly Place[],
   offset: number,
@@ -123,7 +123,7 @@ async function locate(
   throw new Error('the counts of a snapshot do not add up')
 }
 
-/** Matches the rows from one place to another one, which is the same or older. */
+/** A clause for all rows from one place to another, the same or an older one. */
 function between(newest: Place, oldest: Place): Clause {
   if (newest.positions === undefined && oldest.positions === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })
@@ -132,5 +132,5 @@ function between(newest: Place, oldest: Place): Clause {
   return { range: { position: { gte, lte } } }
 }
 
-/** What all positions of a millisecond begin with. Clamped, because a step may begin before the first valid instant. */
+/** The common prefix of all positions of a millisecond. Clamped, because a step may begin before the first valid instant. */
 const beginOf = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`

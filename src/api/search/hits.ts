@@ -4,14 +4,14 @@ import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/stor
 import { bytesOf } from './clauses.ts'
 import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
 
-/** The body of a search, without what selects the index. */
+/** The body of a `_search` request. */
 export type SearchBody = Readonly<Record<string, unknown>>
 
 const delimiter = summaryDelimiter.charCodeAt(0)
-/** Replaces each summary in the parsed rest of the response. */
+/** Stands for each summary in the part of a response that is parsed. */
 const placeholder = Buffer.from('null')
 
-/** A `_search` response of which every shard succeeded, without its summaries. */
+/** A `_search` response without summaries, all of whose shards succeeded. */
 const answerSchema = z.object({
   timed_out: z.literal(false),
   _shards: z.object({ failed: z.literal(0) }),
@@ -32,20 +32,20 @@ const answerSchema = z.object({
 
 export type SearchAnswer = Pick<z.output<typeof answerSchema>, 'aggregations' | 'pit_id'> & {
   readonly hits: z.output<typeof answerSchema>['hits']['hits']
-  /** The summaries of the hits, if the search asked for them, byte for byte as they were stored. */
+  /** The summaries of the hits, if requested, byte for byte as stored. */
   readonly summaries: readonly Buffer[]
-  /** Undefined unless the search asked for an exact total. */
+  /** Undefined unless an exact total was requested. */
   readonly total: number | undefined
 }
 
-/** Searches the shard of the team in the index that serves the list. `body` must select the team. */
+/** Searches the team's shard of the serving index. The query in `body` must select the team. */
 export async function searchTeam(list: SearchedList, body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> {
   const querystring = { allow_partial_search_results: false }
   return readAnswer(await askShard(list, list.type, { api: '_search', querystring, body }, signal))
 }
 
 /**
- * Reads the response of a `_search`. Summaries are cut out at the delimiters around them; the rest is parsed with a placeholder for each.
+ * Reads a `_search` response: cuts summaries out at their delimiters, and parses the rest, with a placeholder for each summary.
  * Throws `ElasticsearchUnavailable` unless every shard succeeded.
  */
 export function readAnswer(bytes: Buffer): SearchAnswer {
@@ -64,19 +64,19 @@ export function readAnswer(bytes: Buffer): SearchAnswer {
   return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
 }
 
-/** One summary for each hit. Like `totalOf`, throws `ElasticsearchUnavailable` if the answer lacks it. */
+/** The summaries, one per hit. Throws `ElasticsearchUnavailable` if the answer lacks any. */
 export function rowsIn({ hits, summaries }: SearchAnswer): readonly Buffer[] {
   if (summaries.length === hits.length) return summaries
   throw new ElasticsearchUnavailable('partial', 'a hit has no summary')
 }
 
-/** As many as were counted. */
+/** Returns `found`; throws `ElasticsearchUnavailable` unless it has `count` items. */
 export function allOf<Found>(count: number, found: readonly Found[]): readonly Found[] {
   if (found.length === count) return found
   throw new ElasticsearchUnavailable('partial', `${found.length} were found of ${count}`)
 }
 
-/** The exact total of a search that counts. */
+/** The exact total. Throws `ElasticsearchUnavailable` if the answer lacks it. */
 export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
   if (total !== undefined) return total
   throw new ElasticsearchUnavailable('partial', 'there is no total')
@@ -85,10 +85,10 @@ export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
 export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T =>
   parseWith(schema, aggregations)
 
-/** Where a row stands in its list, and at most how many bytes it has if it is large. */
+/** A row's sort key and id, and, if the row is large, the maximum of its bytes. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
-/** The keys of the rows that a search by `newestFirst` finds. Of a row that is not large, no size is stored. */
+/** The keys of the rows found by a search with `newestFirst` and `keysOnly`; only large rows have a size. */
 export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKey[] =>
   hits.map(({ sort, fields }) => {
     const position = sort?.[1]
@@ -107,7 +107,7 @@ function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new ElasticsearchUnavailable('partial', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`)
 }
 
-/** The value of JSON text; undefined for any other text. */
+/** Parses JSON; undefined for invalid text. */
 export function parse(text: string): unknown {
   try {
     return JSON.parse(text)

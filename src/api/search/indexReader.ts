@@ -7,22 +7,22 @@ import { readAnswer, searchTeam, totalOf } from './hits.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from './searchClient.ts'
 
-/** Reads the indices. Holds what is remembered between requests. */
+/** Reads the indices, with caches shared between requests. */
 export type IndexReader = ReturnType<typeof createIndexReader>
 
-/** The version of a list before it is read: null while it is unknown, or while Elasticsearch may show more than it stands for. */
+/** The version of a list, read before the list: null while unknown, or while Elasticsearch may show newer writes. */
 type Versioned = { readonly version: ListVersion | null }
 
 export type ListAt = SearchedList & IndexReader & Versioned
 
 export const createIndexReader = (client: SearchClient, deepPageFrom: number) => ({
   ...client,
-  /** The offset from which a page is found by counts instead of by skipping the rows before it. */
+  /** From this offset on, a page is found by counting instead of skipping the rows before it. */
   deepPageFrom,
   readSnapshot: keepSnapshots(),
-  /** Lists that had so many rows when last counted that counting them in a search of its own is faster, and how many at which version. */
+  /** Totals of long lists by version, for which counting in a separate search is faster. */
   longLists: new LRUCache<string, Versioned & { readonly total: number }>({ max: 1_000 }),
-  /** Whether a part of any row of a list was large, and at which version of the list. */
+  /** Whether any row of a list had a large part, by list and part, with the list's version. */
   largeParts: new LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>({ max: 20_000 }),
 })
 
@@ -31,15 +31,15 @@ const lifeMs = 30_000
 type Kept = { readonly version: ListVersion; readonly opening: Promise<ListSnapshot>; forget(): void }
 
 /**
- * Reads from snapshots that are kept while their lists have the same versions, so that later pages reuse their counts. A version is replaced after the refresh
- * that makes a change visible, and a snapshot is opened after its version was read: so it holds every change that its version stands for.
- * Without a version, each read has a snapshot of its own.
+ * Caches one snapshot per list and version, so that later pages reuse its counts. A version is replaced only after the refresh that makes a
+ * change visible, and a snapshot is opened after the version was read, so it contains every change of that version.
+ * Without a version, each read opens its own snapshot.
  */
 function keepSnapshots() {
   const dispose = ({ opening }: Kept): void => {
     opening.then((snapshot) => snapshot.close()).catch(() => undefined)
   }
-  // A snapshot close to the end of its keep-alive is not used any more.
+  // Half the `keep_alive`, so that no snapshot expires while it is read.
   const kept = new LRUCache<TeamList, Kept>({ max: 64, ttl: lifeMs / 2, updateAgeOnGet: true, dispose })
   const keep = (list: SearchedList, version: ListVersion): Kept => {
     const name = teamList(list.type, list.teamId)
@@ -59,7 +59,7 @@ function keepSnapshots() {
       try {
         return await read(await opening)
       } catch (error) {
-        // Another version has taken its place and closed it, its index was closed, or a node restarted.
+        // The snapshot was closed for a newer version, its index was closed, or a node restarted.
         if (!(error instanceof ElasticsearchUnavailable) || error.reason !== 'missing-snapshot') throw error
         forget()
       }
@@ -73,7 +73,7 @@ function keepSnapshots() {
 export const hasAny = async (list: SearchedList, query: Clause, signal: AbortSignal): Promise<boolean> =>
   totalOf(await searchTeam(list, { query, ...anyAtAll }, signal)) > 0
 
-/** Resolves if every shard of every index answers. */
+/** Resolves if every shard of every index answers, else rejects. */
 export async function probe({ indexPrefix, send }: SearchClient, signal: AbortSignal): Promise<void> {
   const aliases = documentKinds.map((kind) => aliasOf(indexPrefix, kind)).join(',')
   const querystring = { allow_partial_search_results: false }

@@ -5,7 +5,7 @@ import { keysIn, type RowKey, searchTeam } from './hits.ts'
 import { hasAny, type ListAt } from './indexReader.ts'
 import type { RunQuery, SearchedList } from './searchClient.ts'
 
-/** Whether this part of any row is large. Asked once for each version of the list: until that is replaced, rows become large by one refresh only. */
+/** Whether any row has a large `part`; cached by version, during which at most one refresh makes rows large. */
 export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
   const { type, teamId, version, largeParts } = list
   const name = `${teamList(type, teamId)} ${part}`
@@ -16,21 +16,21 @@ export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuer
   return found
 }
 
-/** At most how many bytes the detail of an entity has, whatever text its id is. */
+/** The maximum bytes of an entity's detail; `id` may be any text. */
 export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery): Promise<number> {
   if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
   const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
   return bytes ?? largeBytes
 }
 
-/** At most how many bytes each of these details has now; undefined for one that is not large. */
+/** The maximum bytes of each detail, in the order of `ids`; undefined for details that are not large. */
 export async function weighDetails(
   list: SearchedList,
   ids: readonly EntityId[],
   signal: AbortSignal,
 ): Promise<readonly (number | undefined)[]> {
   const named = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
-  // Where the team has no large detail, Elasticsearch looks no id up.
+  // Elasticsearch looks up no id if the team has no large detail.
   const query = { bool: { filter: [largeOf(list.teamId, 'detail'), named] } }
   const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
   const keys = keysIn(await searchTeam(list, body, signal), 'detail')
@@ -41,15 +41,15 @@ export async function weighDetails(
 export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 export type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
 
-/** The size that a part is meant to have, and that it may have if all of its rows are as large as they may be. */
+/** The target size of a part, and its maximum if every row has the maximum size. */
 const [partBytes, mostPartBytes] = [512 * 1024, 4 * 1024 * 1024]
 const firstRows = 100
-/** So many rows that are not large have at most `mostPartBytes` together. */
+/** The number of rows, none large, that surely fit into `mostPartBytes`. */
 export const maxRows = mostPartBytes / largeBytes
 
 /**
- * Reads what belongs to these keys in parts of about `partBytes`: a large row has the bytes that its key tells, others are expected to be
- * like those before. A row that is larger than a part is a part. `bytes`: the most that a part has.
+ * Reads the rows of these keys in parts of about `partBytes`. Keys tell the size of large rows; other rows are estimated by those before.
+ * A row larger than a part is a part of its own. `bytes`: the maximum size of a part.
  */
 export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
   pages: Pages<Key>,
@@ -76,6 +76,6 @@ function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expec
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** At most how many bytes rows have together. */
+/** The maximum bytes of rows together. */
 export const mostBytesOf = (keys: readonly Pick<RowKey, 'bytes'>[]): number =>
   keys.reduce((sum, { bytes = largeBytes }) => sum + bytes, 0)

@@ -26,18 +26,18 @@ import {
 } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
-/** For the request that opens a snapshot, and for the one that closes it. */
+/** Timeout for opening a snapshot, and for closing it. */
 const deadlineMs = 5_000
 
-/** The sort values of a hit, after which a search is continued. */
+/** The sort values of a hit, for `search_after`. */
 export type SortValues = readonly unknown[]
 
-/** A team's list at one moment: every search of the snapshot sees the same refresh, whatever is written meanwhile. */
+/** A team's list in a point in time: every search sees the same refresh, whatever is written meanwhile. */
 export type ListSnapshot = ReturnType<typeof listSnapshot>
 
 /**
- * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. Not aborted with the caller: without the
- * response, the id to close would be lost.
+ * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. Takes no signal: an aborted request
+ * would lose the id that is needed to close it.
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
@@ -63,7 +63,7 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
   const search = (filter: readonly Clause[], body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> =>
     send({ query: ofTeam(teamId, filter), ...body }, signal)
   return {
-    /** Counts the rows that match a filter. */
+    /** The counts of rows that match a filter, cached in the snapshot. */
     countsOf: (filter: readonly Clause[], runQuery: RunQuery): ListCounts =>
       listCounts(counted, JSON.stringify(filter), (clauses, body) =>
         runQuery((signal) => search([...filter, ...clauses], body, signal)),
@@ -74,26 +74,26 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
       return totalOf(await send({ query: largeOf(teamId, 'summary'), ...anyAtAll }, signal)) > 0
     },
 
-    /** Up to `limit` rows of a range that match a filter, each a `summary` as raw bytes. */
+    /** Up to `limit` rows of a range that match a filter, as raw summaries. */
     async rows(filter: readonly Clause[], { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
       return rowsIn(await search([...filter, clause], { ...inOrder, from: skip, size: limit }, signal))
     },
 
-    /** The keys of the same rows, without reading any document. */
+    /** The keys of these rows, without reading stored documents. */
     async keys(filter: readonly Clause[], { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
       const body = { ...inOrder, ...keysOnly('summary'), from: skip, size: limit }
       return keysIn(await search([...filter, clause], body, signal), 'summary')
     },
 
-    /** The rows of these keys, newest first as they are. */
+    /** The rows of keys, which must be newest first. */
     async rowsOf(keys: readonly RowKey[], signal: AbortSignal): Promise<readonly Buffer[]> {
       const clause: Clause = { terms: { position: keys.map(({ position }) => position) } }
       return allOf(keys.length, rowsIn(await search([clause], { ...inOrder, size: keys.length }, signal)))
     },
 
     /**
-     * Up to `limit` deleted entities whose tombstones match a filter, in no order: the first ones with the `total` of all, or those after `after`,
-     * the `last` sort values of the ones before.
+     * Up to `limit` deleted entities whose tombstones match a filter, unordered. Without `after`: the first ones, with the `total` of all;
+     * else those after the `last` sort values of the previous call.
      */
     async deletions(filter: readonly Clause[], limit: number, signal: AbortSignal, after?: SortValues) {
       const query = deletedOfTeam(teamId, filter)
@@ -104,7 +104,7 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
       return { found: entityIdsIn(answer), last, total: answer.total }
     },
 
-    /** Closes the snapshot before its `keep_alive` is over. Never fails. */
+    /** Closes the snapshot before `keep_alive` expires. Never throws. */
     close(): void {
       const request = { method: 'DELETE', path: '/_pit', querystring: {}, body: { id: pit.id } } as const
       list.send(request, AbortSignal.timeout(deadlineMs)).catch(() => undefined)
@@ -112,29 +112,29 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
   }
 }
 
-/** With the total: without it Elasticsearch tries to skip non-competitive hits of a snapshot, which takes longer than collecting a range. */
+/** With a total, because without one Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
 const inOrder = { sort: newestFirst, track_total_hits: true }
 
 const bucketsSchema = z.object({
   counts: z.object({ buckets: z.array(z.object({ key: z.int().default(0), doc_count: z.int() })) }),
 })
 
-/** The characters of ids in descending sort order of Elasticsearch. */
+/** The characters of ids, descending as Elasticsearch sorts them. */
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
 const positionBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
 type Counted = Awaited<ReturnType<ListCounts[keyof ListCounts]>>
 
-/** The estimated size of one count; a character of its question takes two bytes. */
+/** The estimated size of a cached count; a character of its cache key takes two bytes. */
 const bytesPerCount = 64
-/** What was counted in a snapshot: the next page of it asks the same again. */
+/** A cache of counts in a snapshot, which the next page needs again. */
 const countsOfSnapshot = () =>
   new LRUCache<string, Counted>({
     maxSize: 512 * 1024,
     sizeCalculation: (counts, question) => 2 * question.length + bytesPerCount * (counts.length + 1),
   })
 
-/** Counts by searches of one list in one snapshot, which are remembered in `counted` under `name`. */
+/** Counts one list in one snapshot by searches, cached in `counted` under `name`. */
 function listCounts(
   counted: ReturnType<typeof countsOfSnapshot>,
   name: string,
@@ -162,7 +162,7 @@ function listCounts(
       once(prefix, async () => {
         const filters = [...idCharacters.map((each) => positionBegins(prefix + each)), { term: { position: prefix } }]
         const buckets = await bucketsOf([], { filters: { filters } })
-        // An id sorts before all longer ids that begin with it, so in descending order it comes last.
+        // An id sorts before longer ids that begin with it, so it comes last in descending order.
         const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
         return steps.filter(({ count }) => count > 0)
       }),

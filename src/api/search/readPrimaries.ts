@@ -7,12 +7,12 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from 
 
 type Shard = NonNullable<SearchRequest['shard']>
 
-/** Whether no write to a list is under way, and the watermark. */
+/** Whether no write to a list is pending, and the watermark. */
 type ReadFreshness = (list: List) => Promise<{ readonly isSettled: boolean; readonly watermark: Instant | null }>
 
-/** `id` changes each time that a copy is made; `node` holds it; `index` is the one behind the alias; `isOnly`: its shard has no other copy. */
+/** A primary: `id` is its allocation id, new for each copy; `index` the one behind the alias; `isOnly`: the shard has no replica. */
 type Primary = { readonly node: string; readonly id: string; readonly index: string; readonly isOnly: boolean }
-/** The copy from which a list was read, and the one that has taken its place. */
+/** The primary from which a list was last read, and since when another one has replaced it. */
 type ReadFrom = {
   readonly id: string
   readonly index: string
@@ -21,11 +21,11 @@ type ReadFrom = {
 
 const maxLists = 10_000
 const pauseMs = 25
-/** How long the only copy of a shard stays known: another one is not made, and takes its place, so soon. */
+/** How long a primary without replicas is cached: no other copy can replace it that fast. */
 const onlyCopyMs = 1_000
-/** How far the clocks of this machine, Redis and the brokers may be from one another. */
+/** The maximum clock skew between this machine, Redis and the brokers. */
 const allowedSkewMs = 1_000
-/** A list whose writes nobody settles for so long is read from the new primary all the same. */
+/** After this long, a list is read from the new primary even if its writes are still pending. */
 const maxFenceMs = 30_000
 
 const copySchema = z.object({
@@ -37,10 +37,10 @@ const copySchema = z.object({
 const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([]) })
 
 /**
- * Reads each team from the primary of its shard. Copies are refreshed one after the other, and nodes do not agree on which copy a
- * `preference` means: who reads now one and now another sees an older row after a newer one. A primary that takes the place of a lost one
- * may show less than that has shown. So a list that was read from the lost one is read again once no write to it is under way, or a
- * watermark promises all that was written until then. `elapsedMs` never steps.
+ * Sends searches of a shard to its primary, so that reads are monotonic: copies refresh at different times, and nodes disagree about the
+ * copy that a `preference` selects. A promoted primary may show less than the lost one did. So a list that was read from the lost one
+ * waits until no write to it is pending, or the watermark covers the time of the promotion.
+ * `nowMs` is the wall clock (epoch ms), `elapsedMs` a monotonic clock.
  */
 export function readPrimaries(
   client: SearchClient,
@@ -68,7 +68,7 @@ export function readPrimaries(
     const name = nameOf(shard)
     const before = readFrom.get(name)
     if (before?.id === id) return true
-    // Another index serves only once it shows all that the one before has shown: the rebuild sees to that.
+    // Another index needs no wait: a rebuild switches only to indices that show all that the former ones did.
     if (before?.index === index) {
       const next = before.next?.id === id ? before.next : { id, sinceMs: nowMs() }
       readFrom.set(name, { ...before, next })
@@ -82,7 +82,7 @@ export function readPrimaries(
     if (shard === undefined) return await client.send(request, signal)
     for (;;) {
       const primary = await primaryOf(shard, signal)
-      // Without an index or a primary, Elasticsearch says what is missing.
+      // Without an index or a primary, the error of Elasticsearch says what is missing.
       if (primary === undefined) return await client.send(request, signal)
       if (await mayRead(shard, primary)) {
         const preference = `_only_nodes:${primary.node}`
@@ -101,12 +101,12 @@ export function readPrimaries(
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** The node may have lost the copy, which the master learns last. */
+/** Ignores `no-copy`: the node has lost its copy, and the master does not know yet. */
 function undefinedWithoutCopy(error: unknown): undefined {
   if (!(error instanceof ElasticsearchUnavailable) || error.reason !== 'no-copy') throw error
 }
 
-/** The primary of a team's shard as the master knows it; undefined if there is none. */
+/** The primary of a team's shard in the cluster state; undefined if there is none. */
 async function findPrimary(
   client: SearchClient,
   { alias, teamId }: Shard,

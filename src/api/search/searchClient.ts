@@ -2,29 +2,29 @@ import { type Client, errors } from '@elastic/elasticsearch'
 import type { List } from '../../core/model/ids.ts'
 import { aliasOf, type DocumentKind } from '../../core/stores/indices.ts'
 
-/** One request to Elasticsearch; every part of `path` is already percent-encoded. */
+/** A request to Elasticsearch; `path` is percent-encoded. */
 export type SearchRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly querystring: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** The list, and the alias of its index, whose shard is asked: on its primary (`readPrimaries.ts`). Undefined for any other request. */
+  /** For requests to one team's shard: the list, and the alias of its index. Sent to the primary by `readPrimaries.ts`. */
   readonly shard?: List & { readonly alias: string }
 }
 
 export type SearchClient = {
   readonly indexPrefix: string
   /**
-   * Resolves to a response of status 200, its body as raw JSON, or 404. Rejects with an error other than `ElasticsearchUnavailable` only if the
-   * request itself is at fault.
+   * Resolves for status 200 (`bytes` is raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, or with another error if the request
+   * itself is at fault.
    */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
 }
 
-/** A list of a team, and who searches it. */
+/** A list of a team, and the client that searches it. */
 export type SearchedList = SearchClient & List
 
-/** Runs one query in the team's turn, again if Elasticsearch is overloaded, until its deadline. `bytes`: the most that the query returns. */
+/** Runs a query in the team's turn; retries until the deadline while Elasticsearch is overloaded. `bytes`: maximum size of the result. */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
 
 type UnavailableReason =
@@ -38,8 +38,8 @@ type UnavailableReason =
   | 'refused' // Elasticsearch rejected the request (permissions)
 
 /**
- * Elasticsearch cannot answer now: whatever asks it rejects with this. The message repeats no part of the request, because requests hold
- * what users typed.
+ * Elasticsearch cannot answer now. The message repeats no part of the request, because requests contain
+ * text that users typed.
  */
 export class ElasticsearchUnavailable extends Error {
   readonly reason: UnavailableReason
@@ -51,7 +51,7 @@ export class ElasticsearchUnavailable extends Error {
   }
 }
 
-/** Elasticsearch does not understand a search: a bug, unless the search is meant to find out what Elasticsearch knows. */
+/** Elasticsearch rejects a search as invalid: a bug, unless the search tests what Elasticsearch supports, such as a time zone. */
 export class InvalidSearch extends Error {
   /** The error type of the innermost cause. */
   readonly type: string
@@ -63,7 +63,7 @@ export class InvalidSearch extends Error {
   }
 }
 
-/** Asks the index that serves a kind of documents, on the shard of the team. */
+/** Sends a request to the serving index of a kind, routed to the team's shard. */
 export async function askShard(
   { indexPrefix, send, type, teamId }: SearchedList,
   kind: DocumentKind,
@@ -81,7 +81,7 @@ export async function askShard(
   return bytes
 }
 
-/** Shorter than the deadline of a query: only a request that times out, not one that is aborted, makes the client avoid its node. */
+/** Shorter than the deadline of a query: a timeout makes the client avoid the node, an abort does not. */
 const requestTimeoutMs = 4_000
 
 /** Sends requests through a client that returns raw bytes. */
@@ -100,7 +100,7 @@ export const openSearchClient = (client: Client, indexPrefix: string): SearchCli
 
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
-    // The reason, which may repeat the request, is not told.
+    // Without the reason, which may repeat the request.
     const { type, reason } = causeIn(error.body)
     const [status, detail] = [error.statusCode, `${error.statusCode} ${type}`]
     if (reason.startsWith('no data nodes with ')) return new ElasticsearchUnavailable('no-copy', type)
@@ -116,10 +116,10 @@ function classifyClientError(error: unknown): unknown {
     : error
 }
 
-/** Errors of status 400 that are no fault of the request: a closed index; a cancelled search, for which Elasticsearch may name no cause. */
+/** Errors of status 400 that the request did not cause: a closed index; a cancelled search, sometimes without a cause. */
 const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
 
-/** Error types of too little memory, or too many requests, whatever the status. */
+/** Error types that mean too little memory or too many requests, with any status. */
 export const overloads = new Set(['circuit_breaking_exception', 'es_rejected_execution_exception'])
 
 type Cause = {

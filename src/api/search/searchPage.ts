@@ -8,19 +8,19 @@ import type { ListSnapshot } from './listSnapshot.ts'
 /** Which page of a list to read; the first is 1. */
 export type PageRequest = { readonly page: number; readonly limit: number }
 
-/** Some rows of a list, and how many it has in all. */
+/** Rows of a list, and the total of the list. */
 export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
-/** A larger page is not held in memory. No page without large rows has so many bytes. */
+/** Larger pages are not held in memory; only large rows can make a page this large. */
 export const maxPageBytes = 2 * 1024 * 1024
 
-/** The rows of a page are too large to be held in memory together: it must be sent part by part. */
+/** The page is too large to hold in memory, so it must be sent in parts. */
 export class LargePage extends Error {}
 
 /**
- * One page of a list, newest first, with the exact total, by the first filter that finds any row. A page from offset `deepPageFrom` on is read
- * from a snapshot, without skipping the rows before it; so is every page of a list that `hasLarge` rows, which are weighed before they are
- * read. Rejects also with `LargePage`.
+ * One page of a list, newest first, with the exact total, by the first filter that finds any row. Pages from offset `deepPageFrom` on are
+ * read from a snapshot, without skipping the rows before; so are lists with large rows, whose sizes are read first. Rejects with
+ * `LargePage` for a page above `maxPageBytes`.
  */
 export function searchPage(
   list: ListAt,
@@ -37,7 +37,7 @@ export function searchPage(
   )
 }
 
-/** What is found by the first filter that finds any row, or by the last one. */
+/** The result of the first filter that finds any row, else of the last one. */
 export async function firstFound<Found extends { readonly total: number }>(
   [filter, ...others]: Filters,
   find: (filter: readonly Clause[]) => Promise<Found>,
@@ -52,13 +52,13 @@ export async function firstFound<Found extends { readonly total: number }>(
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 
-/** How many rows a page has of so many. */
+/** The number of rows on a page of a list of `total` rows. */
 const rowsOn = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
 /**
- * A list of so many times `deepPageFrom` rows is faster to count in a search of its own than with the hits. It is counted once for each of
- * its versions.
+ * Above this many times `deepPageFrom` rows, a list is counted once per version, in a separate search, which is faster than counting with
+ * the hits.
  */
 const longFactor = 20
 
@@ -81,7 +81,7 @@ async function shallowPage(
   const long = longLists.get(name)
   const isCounted = version !== null && long?.version === version
   let found = await search(long && (isCounted ? () => long.total : count))
-  // A refresh between two searches can make the total contradict the rows.
+  // A refresh between the two searches can make the total contradict the rows: search again.
   if (found.rows.length !== rowsOn(request, found.total)) found = await search()
   if (found.total > longFactor * deepPageFrom) longLists.set(name, { version, total: found.total })
   else longLists.delete(name)
@@ -104,7 +104,7 @@ async function deepPage(
   return { total, rows: keys.length === 0 ? [] : await snapshot.rowsOf(keys, signal) }
 }
 
-/** The keys of the rows of a page, without reading the rows, and how many there are in all. */
+/** The keys of a page's rows, without reading the rows, and the total of the list. */
 export async function findPageKeys(
   snapshot: ListSnapshot,
   filter: readonly Clause[],
@@ -123,11 +123,11 @@ const rangeOf = (snapshot: ListSnapshot, filter: readonly Clause[], request: Pag
     request.limit,
   )
 
-/** Renders the list envelope; rows are copied byte for byte. */
+/** Renders a page as JSON; rows are copied byte for byte. */
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound): Buffer =>
   Buffer.concat([beginOf(request, total), ...separated(rows), end])
 
-/** The same envelope, part by part; `onTotal` hears the total before the first one. */
+/** Renders the same JSON in parts; calls `onTotal` before the first one. */
 export async function* renderPageParts(
   request: PageRequest,
   parts: AsyncIterable<RowsFound>,
@@ -151,12 +151,12 @@ const separated = (items: readonly Buffer[]): readonly Buffer[] =>
 const comma = Buffer.from(',')
 const end = Buffer.from(']}')
 
-/** Node's HTTP clients accept 16 KiB of headers. */
+/** Node's HTTP clients accept 16 KiB of headers in all. */
 const maxLinkBytes = 4_096
 
 /**
- * The `Link` of a page (RFC 8288): `first`, `prev`, `next` and `last` page, with the query as it was sent otherwise. `prev` of a page past the
- * end is the last one. Undefined if it takes more than 4 KiB. `url` is the public URL of the list, without a query.
+ * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page
+ * past the end is the last page. Undefined above 4 KiB. `url`: public URL of the list, without a query.
  */
 export function pageLinks(
   url: string,
@@ -164,7 +164,7 @@ export function pageLinks(
   { page, limit }: PageRequest,
   totalDocs: number,
 ): string | undefined {
-  // Without this question mark, URLSearchParams would strip one that the query itself begins with.
+  // The question mark protects another one at the start of the query, which URLSearchParams would strip.
   const query = new URLSearchParams(`?${querystring}`)
   const linkTo = (relation: string, number: number): string => {
     query.set('page', String(number))

@@ -27,20 +27,20 @@ import {
 } from '../../core/model/titles.ts'
 import type { Clause } from './clauses.ts'
 
-/** The number of indexed words of a team that a fuzzy query for one word may expand to. */
+/** The number of a team's terms to which a fuzzy query may expand. */
 const maxExpansions = 50
-/** The first so many words may stand inside words of the title and be misspelt. Later ones may not, which bounds the cost of a search. */
+/** Only this many words may match inside words of the title or be misspelt, which bounds the cost of a search. */
 const maxFreeWords = 8
-/** Longer texts are searched for in pieces: Elasticsearch refuses more than 314 equal characters. Folding makes four of one "⑽". */
+/** Longer texts are searched in pieces: Elasticsearch refuses wildcards of more than 314 equal characters. */
 const wholeLength = 300
-/** A word or number of at least this length, typed beside characters, may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
+/** A word or number of this length beside CJK characters may match elsewhere in the title: 2026期末 finds "期末考试 2026". */
 const minLoneLength = 3
-/** In a word of at least this length the first letter may be wrong, too. */
+/** In words of at least this length, the first letter may be wrong, too. */
 const minFreeLength = 6
 
 /**
- * Finds titles that hold the typed text as one piece, or all of its words in any order, anywhere inside words of the title. Of several words,
- * those of one or two letters, or of digits, match only at the beginning. Punctuation counts where it joins words or stands alone.
+ * A query for titles that contain the typed text, or all of its words in any order, even inside words. Of several words, those of one
+ * or two letters, or of digits, match only beginnings of words. Punctuation counts where it joins words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -53,23 +53,23 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
   const words = isOneWord
     ? terms.holding(first[0].text)
     : all(withFreedom(requiredWords(sought)).map((word) => exactWord(terms, word)))
-  // Where punctuation joins words, the text may begin inside a word of the title, where a search by words misses it.
+  // A text with punctuation between words may begin inside a word of the title, which a search by words misses.
   const isPunctuated = sought.some((word) => word.slice(1).some(({ gap }) => gap === 'mark'))
   return any([
     ...(isPunctuated || /[+#]$/.test(folded) ? [terms.written(folded)] : []),
-    // The words find a text that begins inside a word of the title, unless its first word is too short to match inside one.
+    // The clause `words` misses a text that begins inside a word of the title only if its first word is too short to match there.
     ...(mayBeginInside && !isOneWord && !mayStandInside(first[0]) ? [terms.piece(foldTitle(typed))] : []),
     words,
   ])
 }
 
-/** Clauses to be tried in this order once no title holds the words as typed: one mistake in a word, then two, which take four times as long. */
+/** Fallbacks for `exactTitle`, in this order: one typo per word, then two, which takes four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const words = withFreedom(requiredWords(soughtWords(typed)))
   const [once = [], twice = []] = [1, 2].map((mostMistakes) => {
     const terms = termsOf(teamId, mostMistakes)
     return anySimilar(words, (word) => ({
-      // A single word is not searched for as typed again: that search has found nothing.
+      // A single word needs no exact clause: `exactTitle` has found nothing.
       exact: words.length === 1 ? [] : [exactWord(terms, word)],
       similar: word.isFree ? similarWord(terms, word.word) : [],
     }))
@@ -77,7 +77,7 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   return isDeepStrictEqual(once, twice) ? once : [...once, ...twice]
 }
 
-/** Matches all parts, each as typed or similar; none if no part has anything similar. */
+/** A query for all parts, each exact or similar; empty if no part has similar clauses. */
 function anySimilar<Part>(
   parts: readonly Part[],
   clausesOf: (part: Part) => { readonly exact: readonly Clause[]; readonly similar: readonly Clause[] },
@@ -89,7 +89,7 @@ function anySimilar<Part>(
 
 type FreeWord = { readonly word: SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
 
-/** Marks the words that may stand inside words of the title and be misspelt: the first `maxFreeWords`. */
+/** Marks the words that may match inside words and be misspelt: the first `maxFreeWords`. */
 function withFreedom(words: readonly SoughtWord[]): FreeWord[] {
   let count = 0
   return words.map((word, at) => {
@@ -108,7 +108,7 @@ function exactWord(terms: Terms, { word, isFirst, isFree }: FreeWord): Clause {
 const exactPlain = (terms: Terms, word: TitleWord): Clause =>
   mayStandInside(word) ? terms.holding(word.text) : terms.starting(word.text)
 
-/** Matches parts as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Short ones match whole words: `a/b` does not find "about". */
+/** Matches words as one: `e-mail` finds "email", `covid19` finds "COVID-19". Short ones match whole words: `a/b` misses "about". */
 function exactJoined(terms: Terms, words: SoughtWord): Clause[] {
   if (!areJoinable(words)) return []
   const text = textOf(words)
@@ -117,8 +117,8 @@ function exactJoined(terms: Terms, words: SoughtWord): Clause[] {
 }
 
 /**
- * Matches titles in which every typed character stands beside one of the neighbours with which it was typed: 四级英语 finds 英语四级,
- * 学数 does not find 数学. A word before the first character may begin inside a word of the title.
+ * Matches titles in which every typed CJK character is adjacent to at least one of the neighbours it was typed with: 四级英语 finds
+ * 英语四级, 学数 does not find 数学. A word before the first character may begin inside a word of the title.
  */
 function covered(terms: Terms, words: SoughtWord, mayBeginInside = false): Clause {
   const [only, ...others] = words
@@ -127,7 +127,7 @@ function covered(terms: Terms, words: SoughtWord, mayBeginInside = false): Claus
     const before = words[at] ?? only
     const both = pair(before, word)
     if (mayBeginInside && at === 0 && isSpelt(before)) return terms.holding(both)
-    // A word that follows a character matches the beginning of a word of the title.
+    // A word after a CJK character matches beginnings of words.
     return isSpelt(word) ? terms.starting(both) : terms.equal(both)
   })
   return all(
@@ -138,7 +138,7 @@ function covered(terms: Terms, words: SoughtWord, mayBeginInside = false): Claus
   )
 }
 
-/** Clauses for what else a typed word may have meant; none if the word allows no mistake. */
+/** Clauses for misspellings of a word; none if the word allows no mistake. */
 function similarWord(terms: Terms, words: SoughtWord): Clause[] {
   if (!words.every(isSpelt)) return similarKana(terms, words)
   if (isPlain(words)) return similarPlain(terms, words[0])
@@ -151,7 +151,7 @@ function similarPlain(terms: Terms, word: TitleWord): Clause[] {
   return [...(pairs.length < 2 ? [] : [inPairs(pairs)]), ...similarText(terms, word.text)]
 }
 
-/** Matches titles in which every syllable stands beside one of its neighbours: 한국어능력시험 finds "한국어 능력 시험". */
+/** Matches titles in which every syllable is adjacent to one of its neighbours: 한국어능력시험 finds "한국어 능력 시험". */
 const inPairs = (pairs: readonly Clause[]): Clause =>
   all(Array.from({ length: pairs.length + 1 }, (_, at) => any(pairs.slice(Math.max(0, at - 1), at + 1))))
 
@@ -165,7 +165,7 @@ function similarText(terms: Terms, text: string): Clause[] {
   ]
 }
 
-/** Only kana can be misspelt; the characters around them must match. */
+/** Only kana may be misspelt; other characters must match. */
 const similarKana = (terms: Terms, words: SoughtWord): Clause[] =>
   anySimilar(kanaParts(words), (part) => ({
     exact: [isPlain(part) ? exactPlain(terms, part[0]) : covered(terms, part)],
@@ -177,10 +177,10 @@ const isPlain = (word: SoughtWord): boolean => word.length === 1 && isSpelt(word
 
 type Terms = ReturnType<typeof termsOf>
 
-/** The clauses that search a team's indexed terms. `similar` allows at most `mostMistakes` in a word. */
+/** Builds clauses on a team's index terms. `similar` allows at most `mostMistakes` per word. */
 function termsOf(teamId: TeamId, mostMistakes = 0) {
   const salt = titleSalt(teamId)
-  // Words longer than `pieceLength` are indexed in overlapping pieces of twice that length, so each piece is in one.
+  // Long words are indexed in overlapping pieces of twice `pieceLength`, so each piece is contained in one of them.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = pieceLength): Clause =>
     all(piecesOf(text, length).map(clauseOf))
   const anywhere = (field: string, text: string, length?: number): Clause => {
@@ -191,14 +191,14 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
     /** A word begins with the text. */
     starting: (text: string): Clause =>
       eachPiece(text, (piece) => ({ prefix: { titleWords: { value: salt + piece } } })),
-    /** The text stands in a word. */
+    /** A word contains the text. */
     holding: (text: string): Clause => anywhere('titleWords', text),
     equal: (text: string): Clause => ({ term: { titleWords: { value: salt + text } } }),
-    /** The text is two or three neighbouring words, or a pair of syllables. */
+    /** The text equals two or three adjacent words, or a pair of syllables. */
     joined: (text: string): Clause => ({ term: { titleJoined: { value: salt + text } } }),
-    /** The text stands in the folded title, where every word has a space before it. */
+    /** The folded title, in which a space precedes every word, contains the text. */
     piece: (text: string): Clause => anywhere('titleFolded', text, wholeLength),
-    /** The text stands in the folded title with its punctuation. */
+    /** The folded title with its punctuation contains the text. */
     written: (text: string): Clause => anywhere('titleRaw', text, wholeLength),
     similar: (field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause => ({
       fuzzy: {
