@@ -18,13 +18,13 @@ export const kindsOf: Readonly<Record<DocumentTopic, readonly DocumentKind[]>> =
 const topicOf = (kind: DocumentKind): DocumentTopic => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
 
 type Clocks = {
-  /** Whether append times and watermark are on one time line. */
+  /** Whether append times and watermark are comparable. */
   readonly clocksAgree: boolean
-  /** How far at most the clock of Redis is ahead in this history. */
+  /** The most (ms) by which the clock of Redis is ahead in this history. */
   readonly redisAheadMs: number
 }
 
-/** Holds what the engines have against what was appended, whenever an offset is committed or a watermark published. */
+/** Compares the engines' data with the journal at every commit and every published watermark. */
 export class Checks {
   readonly #system: System
   readonly #engines: SimulatedEngines
@@ -39,22 +39,22 @@ export class Checks {
     this.#clocks = clocks
   }
 
-  /** To be called after an engine has done what it was asked for. */
+  /** Call after each request that an engine has carried out. */
   afterCall(engine: string, what: string): void {
     if (engine === 'kafka' && what.includes('OffsetCommit')) this.#expectCommittedIsVisible()
     if (engine === 'redis' && what.includes('eval')) this.#expectWatermarkIsTrue()
   }
 
-  /** Every committed record of the generation that is read is visible on every copy that may answer, or a dead letter. */
+  /** Throws unless every committed record is visible in the serving generation, on every copy that may answer, or a dead letter. */
   #expectCommittedIsVisible(): void {
     const { CONSUMER_GROUP, TOPIC_DEAD_LETTERS } = this.#system.config
     const served = this.#servedNumber()
     const committed = new Map<string, bigint>()
-    // A commit of another generation says nothing about the one that is read.
+    // A commit of another generation says nothing about the serving one.
     for (const { topic, partition, offset, metadata } of this.#engines.simulatedKafka.committed(CONSUMER_GROUP))
       if (served !== undefined && metadata?.startsWith(`${served}-`))
         committed.set(partitionName({ topic, partition }), offset)
-    // What Kafka has forgotten, nobody can have read.
+    // Records that Kafka has deleted may never have been read.
     const isCommitted = (record: Appended): boolean =>
       record.offset < (committed.get(partitionName(record)) ?? 0n) &&
       !this.#journal.forgottenKeys(record.topic).has(record.key)
@@ -96,7 +96,7 @@ export class Checks {
     }
   }
 
-  /** Every document of the generation that is read has the version of the truth, on every copy, and there are no others. */
+  /** Throws unless every copy of the serving generation holds exactly the fold of the records. */
   expectFold(): void {
     const difference = this.#difference()
     if (difference !== undefined) throw new Violation('the documents are the fold of the records', difference())
@@ -107,7 +107,7 @@ export class Checks {
     return this.#difference() === undefined
   }
 
-  /** What describes how the documents differ from the fold of the records. */
+  /** Describes the first difference between documents and the fold of the records; undefined if none. */
   #difference(): (() => string) | undefined {
     for (const topic of topics) {
       const truth = this.#journal.revisions(topic)
@@ -122,7 +122,7 @@ export class Checks {
     return undefined
   }
 
-  /** What each node that answers finds by the read alias of a kind: id → version. What was never there counts as deleted once Kafka has forgotten it. */
+  /** Per copy that answers for the read alias of a kind: id → version. Missing documents of forgotten keys count as deleted. */
   #visible(kind: DocumentKind): readonly ReadonlyMap<string, number>[] {
     const shards = this.#served(kind).flatMap((index) => index.shards)
     return (shards[0]?.copies ?? []).flatMap((_, node) => {

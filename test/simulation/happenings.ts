@@ -18,7 +18,7 @@ type EventOf<Kind> = HistoryEvent extends infer E
     : never
   : never
 
-/** Does to a system what happens to it from outside. */
+/** Applies the outside events of a history to a system. */
 export class Happenings {
   readonly #world: World
   readonly #system: System
@@ -27,7 +27,7 @@ export class Happenings {
   /** Set when the history changes keys. */
   users: KeyUsers | undefined
   #switchPause: EventOf<'freeze-in-switch'> | undefined
-  /** Rebuilds that have begun to close the old generation. */
+  /** Rebuilds that have begun to block writes to the old generation. */
   readonly #blocking = new Set<Running>()
 
   constructor(system: System, journal: SimulatedJournal) {
@@ -37,7 +37,7 @@ export class Happenings {
     this.#journal = journal
   }
 
-  /** Lets the events of a history happen, each at its moment. */
+  /** Applies each event at its time. */
   async happen(events: readonly HistoryEvent[]): Promise<void> {
     const beginMs = this.#world.nowMs
     for (const event of events) {
@@ -90,7 +90,7 @@ export class Happenings {
       this.#engines.clockOffsetsMs[engine] = offsetMs
     },
     'redis-restart': (event) => this.#engines.simulatedRedis.restart(event),
-    // To its clients a replica that lacks the last writes looks like a restart.
+    // To clients, a promoted replica that lacks the last writes looks like a restart.
     'redis-failover': () => this.#engines.simulatedRedis.restart({ losesLastMs: 500 }),
     'redis-flush': () => this.#engines.simulatedRedis.flush(),
     'redis-full': ({ forMs }) =>
@@ -124,7 +124,7 @@ export class Happenings {
     this.#world.schedule(forMs, end, undefined, () => set(false))
   }
 
-  /** Pauses a rebuild if it has come to the step at which it is to pause. */
+  /** Freezes a rebuild at the step chosen by `freeze-in-switch`. */
   pauseSwitch(what: string, caller: SimulatedProcess): void {
     const pause = this.#switchPause
     const rebuild = this.#system.running('rebuild').find(({ process }) => process === caller)

@@ -4,37 +4,37 @@ import type { EngineName } from './network.ts'
 import { randomFor } from './world/randomness.ts'
 import type { Weather } from './world/world.ts'
 
-/** A program of which several processes may run. */
+/** Programs that may run as several processes. */
 export type Program = 'indexer' | 'api' | 'rebuild'
 
-/** For a while, between one process and an engine. */
+/** Affects calls between one process and an engine for `forMs`. */
 type OneProcess = { readonly engine: EngineName; readonly which: number; readonly forMs: number }
 
-/** What happens to the system from outside. `atMs`: so long after the beginning. */
+/** An outside event; `atMs`: milliseconds after the start. */
 export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'append'; readonly topic: DocumentTopic; readonly key: string; readonly value: string | null }
-  /** `which` counts the processes of the program that run then. */
+  /** `which`: index among the processes of the program that run at that time. */
   | { readonly kind: 'kill'; readonly program: Program; readonly which: number }
   | { readonly kind: 'stop'; readonly program: Program; readonly which: number }
   | { readonly kind: 'freeze'; readonly program: Program; readonly which: number; readonly forMs: number }
   | { readonly kind: 'start'; readonly program: Program }
-  /** The machine of the next rebuild that comes to this step of its switch pauses for so long. */
+  /** The next rebuild to reach this step of its switch freezes for `forMs`. */
   | { readonly kind: 'freeze-in-switch'; readonly step: SwitchStep; readonly forMs: number }
   | { readonly kind: 'weather'; readonly weather: Weather }
   | { readonly kind: 'outage'; readonly engine: EngineName; readonly forMs: number }
   | ({ readonly kind: 'cut-off' } & OneProcess)
-  /** Calls of one process to an engine, or their answers, take up to a second and a half. */
+  /** Requests of one process to an engine, and their responses, take up to 1.5 s each. */
   | ({ readonly kind: 'slow-calls' } & OneProcess)
-  /** An engine refuses single calls of one process: this share of them. */
+  /** An engine refuses this share (0 to 1) of the calls of one process. */
   | ({ readonly kind: 'refuse-calls'; readonly share: number } & OneProcess)
-  /** `sessions-end`: the coordinator forgets the members of the group, as it does when it has paused for longer than their sessions. */
+  /** `sessions-end`: the coordinator expires all members of the group, as after a pause longer than their sessions. */
   | { readonly kind: 'rebalance' | 'sessions-end' | 'compact' }
-  /** Compaction removes deletions, too, also those that no indexer has read. */
+  /** Compaction removes even deletions that no indexer has read. */
   | { readonly kind: 'forget-deletions' }
   | {
       readonly kind: 'leader-clock'
       readonly topic: DocumentTopic
-      /** Undefined: those of all partitions. */
+      /** Undefined for all partitions. */
       readonly partition: number | undefined
       readonly offsetMs: number
     }
@@ -43,34 +43,34 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'redis-restart'; readonly losesLastMs: number }
   | { readonly kind: 'redis-failover' }
   | { readonly kind: 'redis-flush' }
-  /** Its memory is full: it answers and reads, but writes nothing. */
+  /** Redis is out of memory: it serves reads and refuses writes. */
   | { readonly kind: 'redis-full'; readonly forMs: number }
   | { readonly kind: 'node-away'; readonly node: number; readonly noticedAfterMs: number; readonly forMs: number }
   | { readonly kind: 'refuse-writes'; readonly forMs: number }
-  /** A transaction is open in every partition of a topic, which hides what is behind it. */
+  /** A transaction is open in every partition of a topic, which hides the records after its start. */
   | { readonly kind: 'open-transaction'; readonly topic: DocumentTopic | 'account-keys'; readonly forMs: number }
   | { readonly kind: 'delete-indices' | 'remove-aliases' }
   | { readonly kind: 'create-key'; readonly team: string; readonly name: string }
   | { readonly kind: 'revoke-key' | 'delete-key'; readonly team: string; readonly which: number }
 )
 
-/** It has taken the hold; the old generation is closed; it looks at the aliases before it replaces them. */
+/** Steps of a switch: it has taken the hold; it blocks writes to the old generation; it is about to replace the aliases. */
 type SwitchStep = 'held' | 'blocked' | 'replacing'
 export type DocumentTopic = 'forms' | 'submissions'
 
-/** What happens from outside in one simulation, in order of time. */
+/** The outside events of one simulation, in order of time. */
 export type History = {
   readonly seed: number
   readonly events: readonly HistoryEvent[]
   readonly themes: readonly Theme[]
-  /** The list of each team that is followed by watermark. */
+  /** The list of each team that a client follows by watermark. */
   readonly followed: Readonly<Record<Team, DocumentTopic>>
 }
 
 export const teams = ['acme', 'acme2'] as const
 export type Team = (typeof teams)[number]
 const statuses = ['pending', 'processing', 'completed', 'failed']
-/** Most histories have a few of these. */
+/** The themes of which most histories have a few. */
 const themes = [
   'network',
   'crashes',
@@ -92,19 +92,19 @@ const themes = [
   'forgotten-deletions',
 ] as const
 export type Theme = (typeof themes)[number]
-/** A rebuild that pauses takes long, and so do late leaders beside it: seldom drawn. What they do shows in lists of forms. */
+/** Drawn rarely, because they simulate slowly. They affect lists of forms. */
 const rare: readonly Theme[] = ['switch', 'late']
-/** These take long, too. They are drawn by themselves: the histories of the other seeds stay what they were. */
+/** Slow, too. Drawn separately, so that the histories of other seeds stay the same. */
 const separate: readonly Theme[] = ['transactions', 'failing-document', 'forgotten-deletions']
 const common = themes.filter((theme) => ![...rare, ...separate].includes(theme))
 const rareShare = 0.02
 
-/** How long topics keep deletions in histories of the theme `forgotten-deletions`. */
+/** The deletion retention of topics in histories of the theme `forgotten-deletions`. */
 export const deletionsKeptMs = 8_000
 const lengthMs = 3_000
 const appends = { min: 20, spread: 40 }
 
-/** The history of a seed. `only`: which of its themes it may have; by default one to three of all, and now and then a rare one. */
+/** The history of a seed. `only`: the themes to draw from; by default one to three of all, sometimes with a rare one. */
 export function historyOf(seed: number, only?: readonly Theme[]): History {
   const random = randomFor(seed, 'history')
   const apart = randomFor(seed, 'separate themes')
@@ -114,8 +114,8 @@ export function historyOf(seed: number, only?: readonly Theme[]): History {
     ...possibleTogether(separate.filter(() => apart.chance(rareShare))),
   ]
   const events = [...writes(random), ...chosen.flatMap((theme) => eventsOf[theme](random))]
-  // Of late records compaction may leave only the older state, and of a deletion nothing: then indices that are deleted cannot be built again
-  // as they were, and no follower can be told what they knew (docs/http-api.md).
+  // Compaction may keep only the older state of late records, and nothing of a deletion: then deleted indices cannot be rebuilt as they
+  // were, and followers miss deletions (docs/http-api.md).
   const areIndicesDeleted = events.some(({ kind }) => kind === 'delete-indices')
   const possible = events.filter(({ kind }) => !(areIndicesDeleted && ['compact', 'forget-deletions'].includes(kind)))
   const topic = (): DocumentTopic =>
@@ -124,11 +124,11 @@ export function historyOf(seed: number, only?: readonly Theme[]): History {
   return { seed, themes: chosen, events: possible.sort((a, b) => a.atMs - b.atMs), followed }
 }
 
-/** A failing document holds its partition up for longer than the topics of `forgotten-deletions` keep deletions: then every rebuild comes too late. */
+/** Excludes a pair: a failing document blocks its partition for longer than `forgotten-deletions` keeps deletions, so no rebuild helps. */
 const possibleTogether = (drawn: readonly Theme[]): readonly Theme[] =>
   drawn.includes('forgotten-deletions') ? drawn.filter((theme) => theme !== 'failing-document') : drawn
 
-/** A moment of a history. */
+/** A random time of a history (ms after its start). */
 const moment = (random: Random): number => 200 + random.below(lengthMs)
 
 const times = (count: number, one: () => HistoryEvent): HistoryEvent[] => Array.from({ length: count }, one)
@@ -139,13 +139,13 @@ const at = (atMs: number, event: WithoutTime<HistoryEvent>): HistoryEvent => ({ 
 const eitherTopic = (random: Random): DocumentTopic => (random.chance(0.5) ? 'forms' : 'submissions')
 
 /**
- * States of a few entities: new ones, late ones, repeated ones, some with another content under the same revision, deletions, and some
- * that break the contract.
+ * Appends of a few entities: new, late and repeated states, some with other content under the same revision, deletions, and records that
+ * break the contract.
  */
 function writes(random: Random): HistoryEvent[] {
   const revisions = new Map<string, number>()
   const count = appends.min + random.below(appends.spread)
-  // Bursts and pauses: a product does not write evenly.
+  // Bursts and pauses, as real producers write.
   const moments = Array.from({ length: count }, () => (random.chance(0.5) ? 1_000 + random.below(400) : moment(random)))
   return moments
     .sort((a, b) => a - b)
@@ -155,7 +155,7 @@ function writes(random: Random): HistoryEvent[] {
       const key = `${random.pick(teams)}/${id}`
       const revision = (revisions.get(`${topic} ${key}`) ?? 0) + 1 + random.below(2)
       revisions.set(`${topic} ${key}`, revision)
-      // Some come late: a newer revision may have been there before.
+      // Some come late, perhaps after a newer revision.
       const atMs = random.chance(0.15) ? at + random.below(3_000) : at
       const append = { atMs, kind: 'append', topic, key, value: nextValue(topic, id, revision, random) } as const
       if (random.chance(0.08)) return [append, { ...append, value: stateOf(topic, id, revision, random) }]
@@ -163,14 +163,14 @@ function writes(random: Random): HistoryEvent[] {
     })
 }
 
-/** Mostly a state, now and then a deletion, or what breaks the contract. */
+/** Usually a state, sometimes a deletion, or a value that breaks the contract. */
 function nextValue(topic: DocumentTopic, id: string, revision: number, random: Random): string | null {
   if (random.chance(0.04)) return `{"revision":${revision}}`
   return random.chance(0.05) ? null : stateOf(topic, id, revision, random)
 }
 
 export function stateOf(topic: DocumentTopic, id: string, revision: number, random: Random): string {
-  // The served summary tells the revision.
+  // The served summary contains the revision, for `revisionIn`.
   const updatedAt = `2026-0${1 + random.below(2)}-1${random.below(10)}T10:00:00.000Z`
   const entity =
     topic === 'forms'
@@ -182,10 +182,10 @@ export function stateOf(topic: DocumentTopic, id: string, revision: number, rand
 const createdAtOf = (id: string): string => `2026-01-0${1 + Number(id.slice(1))}T10:00:00.000Z`
 const statusOf = (random: Random) => ({ status: random.pick(statuses) })
 
-/** Elasticsearch fails at both documents of this submission, whatever its state; histories of the theme `failing-document` have it. */
+/** In histories of the theme `failing-document`, Elasticsearch rejects both documents of this submission. */
 export const failingKey = `${teams[0]}/s8`
 
-/** Changes with pauses between them: nothing that is written later makes up for what was left out. */
+/** Changes with pauses between them, so that no later write hides a missing one. */
 const singleChanges = (topic: DocumentTopic, id: string, random: Random): HistoryEvent[] =>
   times(8, () => {
     const atMs = lengthMs + random.below(4_000)
@@ -202,7 +202,7 @@ const refusedCalls = (random: Random) =>
     forMs: 1_000 + random.below(5_000),
   }) satisfies HistoryEvent
 
-/** A change whose append time is further behind than that of the change before. */
+/** A change whose leader clock is further behind than at the change before. */
 const appendedLater = (change: HistoryEvent): HistoryEvent[] => [
   { atMs: change.atMs, kind: 'leader-clock', topic: 'forms', partition: undefined, offsetMs: lengthMs - change.atMs },
   change,
@@ -292,7 +292,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
     if (random.chance(0.3)) events.push(at(atMs + random.below(5_000), { kind: 'start', program: 'rebuild' }))
     return events
   },
-  // A rebuild that pauses in its switch for longer than its hold lasts, while the product writes on, some of it with late clocks.
+  // A rebuild freezes in its switch for longer than its hold lasts, while producers write on, some with late clocks.
   switch: (random) => [
     { atMs: 500 + random.below(1_500), kind: 'start', program: 'rebuild' },
     {
@@ -308,7 +308,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       return { atMs, kind: 'append', topic: 'forms', key: `${random.pick(teams)}/${id}`, value }
     }),
   ],
-  // All leaders of a topic have clocks that are behind.
+  // The clocks of all partition leaders of a topic are behind.
   late: (random) =>
     [0, 1, 2, 3].map((partition) =>
       at(random.below(10_000), {
@@ -316,14 +316,14 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
         offsetMs: -2_000 - random.below(5_000),
       }),
     ),
-  // A release of the product that breaks the contract now and then.
+  // A producer sometimes breaks the contract.
   contract: (random) =>
     times(10 + random.below(20), () => {
       const topic = eitherTopic(random)
       const key = `${random.pick(teams)}/${topic === 'forms' ? 'f9' : 's9'}`
       return { atMs: moment(random), kind: 'append', topic, key, value: `{"revision":${1 + random.below(99)}}` }
     }),
-  // Single changes, between which readers come to hold what is current, and slow calls to one engine.
+  // Single changes, with time for readers to catch up in between, and slow calls to one engine.
   delays: (random) => [
     ...times(3, () => {
       const atMs = moment(random)
@@ -332,12 +332,12 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
     }),
     ...singleChanges('submissions', 's7', random),
   ],
-  // Single calls fail, so that any step of a sequence may fail alone; in half of them `changedAt` rises with every change.
+  // Single calls fail, so that any step of a sequence may fail alone; in half of these histories, `changedAt` rises with every change.
   refusals: (random) => [
     ...times(4, () => refusedCalls(random)),
     ...(random.chance(0.5) ? singleChanges('forms', 'f7', random).flatMap(appendedLater) : []),
   ],
-  // A transaction that is open in the account keys while Redis has lost them, and one in a topic of documents.
+  // A transaction is open in `account-keys` while Redis has lost the keys, and another in a document topic.
   transactions: (random) => {
     const atMs = moment(random)
     const kind = 'open-transaction'
@@ -353,7 +353,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       const value = stateOf('submissions', 's8', 1 + random.below(9), random)
       return { atMs, kind: 'append', topic: 'submissions', key: failingKey, value }
     }),
-  // No indexer runs for longer than Kafka keeps deletions.
+  // Indexers are down for longer than Kafka keeps deletions.
   'forgotten-deletions': (random) => {
     const offAtMs = lengthMs + random.below(1_000)
     const onAtMs = offAtMs + deletionsKeptMs + 1_000 + random.below(3_000)
@@ -371,7 +371,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
   keys: (random) => [
     ...times(4 + random.below(18), () => {
       const atMs = moment(random)
-      // Mostly one team, so that it comes to its most keys.
+      // Mostly one team, so that it reaches its limit of keys.
       const team = random.chance(0.8) ? teams[0] : teams[1]
       return { atMs, kind: 'create-key', team, name: `key ${random.below(100)}` }
     }),

@@ -2,17 +2,17 @@ import { type Entry, gone, Journal } from '../model/journal.ts'
 import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
 import { type DocumentTopic, failingKey } from './history.ts'
 
-/** A record of a form or submission that the product has appended. */
+/** An appended record of a form or submission. */
 export type Appended = Entry & { readonly value: string | null }
 
-/** All that was appended in a simulation, which is the truth that everything else is compared with. */
+/** All records appended in a simulation: the truth for every check. */
 export class SimulatedJournal extends Journal<Appended> {
   /** `<topic> <key> <revision>` → the summary that the API serves. */
   readonly #summaries = new Map<string, object>()
-  /** Keys, by topic, of which Kafka has forgotten everything before an indexer has committed their deletion. */
+  /** Topic → keys whose records Kafka has deleted, the deletion included, before an indexer committed it. */
   readonly #forgotten: Readonly<Record<DocumentTopic, Set<string>>> = { forms: new Set(), submissions: new Set() }
 
-  /** What Elasticsearch fails at counts as what breaks the contract. */
+  /** A document that Elasticsearch rejects counts as a record that breaks the contract. */
   add(record: Omit<Appended, 'revision'>): void {
     const revision = record.key === failingKey ? undefined : revisionOf(record.value)
     this.entries.push({ ...record, revision })
@@ -24,7 +24,7 @@ export class SimulatedJournal extends Journal<Appended> {
     if (!this.#summaries.has(name)) this.#summaries.set(name, summary)
   }
 
-  /** Whether a record has the highest revision of its entity, and another content than the first record with it. */
+  /** Whether a record has the highest revision of its entity, but other content than the first record of that revision. */
   isRepeatedRevision({ topic, key, value, revision, offset }: Appended): boolean {
     const others = this.entries.filter(
       (each) => each.topic === topic && each.key === key && each.revision !== undefined,
@@ -46,12 +46,12 @@ export class SimulatedJournal extends Journal<Appended> {
     return this.entries.some((record) => record.topic === topic && record.key === key && record.value === null)
   }
 
-  /** The summary of an entity's state; undefined if there was no such state. */
+  /** The summary of a revision of an entity; undefined if there is none. */
   summary(topic: DocumentTopic, key: string, revision: number): object | undefined {
     return this.#summaries.get(`${topic} ${key} ${revision}`)
   }
 
-  /** What a client must hold that follows a list of a team: id → summary. */
+  /** What a follower of a team's list must hold: id → summary. */
   truthFor(topic: DocumentTopic, team: string): Map<string, object | undefined> {
     const live = [...this.revisions(topic)].filter(([key, revision]) => key.startsWith(`${team}/`) && revision !== gone)
     return new Map(live.map(([key, revision]) => [key.slice(team.length + 1), this.summary(topic, key, revision)]))
@@ -64,6 +64,6 @@ function revisionOf(value: string | null): number | undefined {
   return form === undefined && submission === undefined ? undefined : revision
 }
 
-/** The revision that a served summary tells; histories write it there. */
+/** The revision in a served summary, written there by `nextValue`. */
 export const revisionIn = (item: { readonly title?: string; readonly serialNumber?: number }): number =>
   item.serialNumber ?? Number(item.title?.slice('revision '.length))

@@ -13,13 +13,13 @@ type CreatedKey = {
   readonly id: string
   readonly plaintext: string
   gone: 'revoked' | 'deleted' | undefined
-  /** Whether somebody has asked to revoke or delete it, with whatever answer. */
+  /** Whether its revocation or deletion was requested, with any result. */
   mayBeGone: boolean
-  /** Whether somebody has asked to delete it, with whatever answer. */
+  /** Whether its deletion was requested, with any result. */
   mayBeDeleted: boolean
 }
 
-/** An owner who creates, revokes and deletes keys, and scripts that use them. */
+/** An owner who creates, revokes and deletes keys, and clients that use the keys. */
 export class KeyUsers {
   readonly #system: System
   readonly #process: SimulatedProcess
@@ -41,14 +41,14 @@ export class KeyUsers {
     return this.#settings !== undefined
   }
 
-  /** Begins to use keys. */
+  /** Starts the clients that use keys. */
   start(): void {
     this.#process.run(() => {
       this.#use().catch((error: unknown) => this.#system.world.fail(error))
     })
   }
 
-  /** The settings area is asked for a change. Whatever it answers but a success leaves open whether the change was made. */
+  /** Requests a new key of the settings area. Unless that succeeds, the key may or may not exist. */
   create(team: string, name: string): void {
     this.#change(async (settings) => {
       const { plaintext, key } = await settings.create({ team, name, by: 'owner' })
@@ -72,7 +72,7 @@ export class KeyUsers {
     await Promise.all(this.#changing)
   }
 
-  /** Throws unless each team has ten slots at most, and its keys are those that were created and not deleted. */
+  /** Throws unless each team uses at most ten slots, and has exactly the keys that were created and not deleted. */
   async expectTruth(): Promise<void> {
     await this.#inSettings((settings) => this.#expectTruth(settings))
   }

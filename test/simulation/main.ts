@@ -12,7 +12,7 @@ const program = new URL('../../bin/tidemark.ts', import.meta.url)
 const shrinkRuns = 150
 const defaultSeeds = 2_000
 const tracedLines = 60
-/** The code under test makes many errors that it expects; their stacks would take a tenth of the time. */
+/** The code under test creates many expected errors, whose stacks would take a tenth of the time. */
 Error.stackTraceLimit = 0
 const shownStackLines = 10
 
@@ -28,7 +28,7 @@ type Options = {
   readonly digests?: boolean
 }
 
-/** What a process that runs some of the seeds tells of each. */
+/** A child process's report on one seed. */
 type Told = {
   readonly seed: number
   readonly digest: string | undefined
@@ -58,7 +58,7 @@ export const command = new Command()
     else await runOne(options.seed, options, await load())
   })
 
-/** Runs every so-manieth seed, and tells the parent of each. */
+/** Runs every n-th seed of `processes`, and reports each to the parent. */
 async function runShare({ first, seeds, processes, digests }: Options, simulation: Simulation): Promise<void> {
   const { historyOf, runHistory } = simulation
   for (let seed = first; seed < first + seeds; seed += processes) {
@@ -128,7 +128,7 @@ async function runOne(seed: number, { events, trace, digests }: Options, simulat
 
 type Simulation = Awaited<ReturnType<typeof loadSimulation>>
 
-/** To be called after a mutant was planted. */
+/** Imports the simulation; call it after planting the mutant. */
 async function loadSimulation(mutant: Mutant | undefined, themes: readonly Theme[] | undefined) {
   const [{ historyOf }, { runHistory }, { shrink, eventNumbers }] = await Promise.all([
     import('./history.ts'),

@@ -1,19 +1,19 @@
-/** The engines that are simulated. */
+/** Simulated engines. */
 export type EngineName = 'elasticsearch' | 'kafka' | 'redis'
 
-/** Where a simulated engine runs. Its code runs between two events of the scheduler, so nothing else happens meanwhile. */
+/** The machine of a simulated engine. Its code runs between two events of the scheduler, so nothing else happens meanwhile. */
 export type Host = {
-  /** What the clock of this engine reads (epoch ms); it may be ahead, behind, or step. */
+  /** The engine's clock (epoch ms), which may be ahead, behind, or step. */
   nowMs(): number
-  /** A number from 0 to below 1. */
+  /** A random number, 0 ≤ x < 1. */
   random(): number
   /** Resolves after other events may have happened; `what` names the step in a trace. */
   pause(what: string): Promise<void>
-  /** Calls `act` after this much true time (ms); returns what cancels it. */
+  /** Calls `act` after this much true time (ms); returns a cancel function. */
   after(delayMs: number, what: string, act: () => void): () => void
 }
 
-/** A call did not bring an answer. Whether the engine has done what it was asked to do is not known, unless it has `refused`. */
+/** A call without an answer. The engine may have carried the request out, unless it `refused`. */
 export class NetworkFailure extends Error {
   override readonly name = 'NetworkFailure'
   readonly kind: 'unreachable' | 'timeout' | 'refused'
@@ -25,22 +25,22 @@ export class NetworkFailure extends Error {
 }
 
 type CallOptions = {
-  /** After this much time of the caller, the call rejects with `timeout`. */
+  /** Timeout by the caller's clock; the call then rejects with `timeout`. */
   readonly timeoutMs?: number | undefined
-  /** The call rejects with the reason of this signal when it aborts; the engine may do what it was asked to do all the same. */
+  /** Aborts the call, though the engine may still carry the request out. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What connects the processes with the engines. */
+/** The network between processes and engines. */
 export type Network = {
   /**
-   * Brings `work` to an engine, and what it returns or throws back to the calling process. Rejects with `NetworkFailure`. A process that has
-   * ended meanwhile never gets an answer.
+   * Runs `work` at an engine, and returns its result or error to the calling process. Rejects with `NetworkFailure`. Never settles if the
+   * process has ended.
    */
   call<T>(engine: EngineName, what: string, work: () => T | Promise<T>, options?: CallOptions): Promise<T>
 }
 
-/** An engine beside the caller that answers at once, on the clock of this machine. */
+/** A local host on this machine's clock, without delays. */
 export const localHost = (random: () => number = Math.random): Host => ({
   nowMs: Date.now,
   random,
@@ -51,7 +51,7 @@ export const localHost = (random: () => number = Math.random): Host => ({
   },
 })
 
-/** Calls that always arrive, and are answered at once. */
+/** A network without delays and failures. */
 export const localNetwork: Network = {
   call: async (_engine, _what, work, { signal } = {}) => {
     signal?.throwIfAborted()

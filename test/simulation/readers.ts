@@ -15,30 +15,30 @@ const baseUrl = 'http://api/api/v1'
 export const paths: Readonly<Record<DocumentTopic, string>> = { forms: 'forms', submissions: 'records' }
 const pollMs = 800
 const followerPollMs = 500
-/** How often a client asks while everything is awaited to become visible, at most. */
+/** How often a client polls, at most, once the system is healed. */
 const healedPollMs = 2_000
 const wholeList = 'limit=100'
 
 type Item = { readonly id: string; readonly title?: string; readonly serialNumber?: number }
 
-/** What readers have been told of each entity, by `<topic> <team>/<id>`: the highest version. */
+/** `<topic> <team>/<id>` → the highest version that readers have seen. */
 export type Observed = Map<string, number>
 
 type ReaderDeps = {
   readonly system: System
   readonly journal: SimulatedJournal
   readonly keyOf: (team: string) => string
-  /** Whether append times and watermark are on one time line, so that each answer can be held against its watermark. */
+  /** Whether append times and watermark are comparable, so that answers can be checked against their watermark. */
   readonly clocksAgree: boolean
-  /** Whether Elasticsearch answers all searches, of copies that can be reached. */
+  /** Whether every search finds reachable copies. */
   readonly searchesAnswer: boolean
-  /** Whether readers hold answers, and ask with their ETags. */
+  /** Whether readers cache answers and send `If-None-Match`. */
   readonly holdsAnswers: boolean
-  /** Whether nothing disturbs the system any more. */
+  /** Whether all faults have ended. */
   isHealed(): boolean
 }
 
-/** Lets code in simulated processes use `fetch` to reach an API that runs. */
+/** Makes `fetch` in simulated processes reach a running API. */
 export function simulateFetch(system: System): void {
   globalThis.fetch = async (target, { headers = {} } = {}) => {
     const process = runningProcess()
@@ -49,7 +49,7 @@ export function simulateFetch(system: System): void {
   }
 }
 
-/** Sends a request to one of the API processes that run. Rejects with `NoAnswer`. */
+/** Sends a request to one of the running API processes. Rejects with `NoAnswer`. */
 export function ask(
   system: System,
   client: SimulatedProcess,
@@ -88,7 +88,7 @@ export class ListFollower {
     return this.#follower.answers
   }
 
-  /** Throws unless it holds every entity in its newest state, and nothing else. */
+  /** Throws unless the client holds exactly the newest state of every entity. */
   expectTruth(): void {
     const [held, owed] = [this.#follower.items, this.#truth()]
     if (!isDeepStrictEqual(held, owed))
@@ -105,18 +105,18 @@ const described = (items: ReadonlyMap<string, Item>): string =>
     .sort()
     .join(' ') || 'nothing'
 
-/** What an answer with a whole list says: of each entity by `<team>/<id>`, the revision. */
+/** An answer with a whole list: `<team>/<id>` → revision. */
 type Seen = {
   readonly topic: DocumentTopic
   readonly found: ReadonlyMap<string, number>
   readonly isNotModified: boolean
-  /** Names the answer. */
+  /** Describes the answer in messages. */
   readonly what: string
 }
 
 type Question = { readonly topic: DocumentTopic; readonly url: string; readonly isWhole: boolean }
 
-/** A client that asks for lists and single entities again and again, with the ETags of what it holds. */
+/** A client that polls lists and single entities with the ETags of its cached answers. */
 export class Poller {
   readonly name: string
   readonly #deps: ReaderDeps
@@ -124,11 +124,11 @@ export class Poller {
   readonly #process: SimulatedProcess
   readonly #random: Random
   readonly #observed: Observed
-  /** What it holds, by URL. */
+  /** URL → cached answer. */
   readonly #held = new Map<string, { readonly etag: string; readonly items: readonly Item[] }>()
   #watermarkMs = 0
 
-  /** `observed` is shared by all readers of a team, so that what one has seen no other one misses. */
+  /** `observed` is shared by all readers of a team: none may see less than another has seen before. */
   constructor(deps: ReaderDeps, team: string, name: string, observed: Observed) {
     this.name = name
     this.#deps = deps
@@ -176,7 +176,7 @@ export class Poller {
   }
 
   #check(question: Question, { status, headers, body }: Answer, known: Observed): void {
-    // The one says that the replica is not there, the other that too many of the team's requests wait for it.
+    // 503: an engine is unavailable. 429: too many requests of the team are waiting.
     if (status === 503 || status === 429) return
     if (status !== 200 && status !== 304)
       throw new Violation('the API answers, or says 429 or 503', `${status} ${body} to ${question.url}`)
@@ -202,7 +202,7 @@ export class Poller {
     if (this.#deps.holdsAnswers && status === 200 && etag !== undefined) this.#held.set(question.url, { etag, items })
   }
 
-  /** Every row is a state of an entity of this team. */
+  /** The items of a list; throws unless every row is a state of an entity of this team. */
   #itemsIn({ topic, url }: Question, body: string): readonly Item[] {
     const { items } = JSON.parse(body) as { items: readonly Item[] }
     for (const item of items) {
@@ -219,7 +219,7 @@ export class Poller {
     return items
   }
 
-  /** What the watermark promises is in the answer. */
+  /** Throws unless the answer contains everything appended before its watermark. */
   #expectPromise({ topic, found, isNotModified, what }: Seen, watermarkMs: number): void {
     const { clocksAgree, journal } = this.#deps
     if (!clocksAgree) return
@@ -237,7 +237,7 @@ export class Poller {
     }
   }
 
-  /** No entity is older than in an answer that had come before this was asked for. */
+  /** Throws if an entity is older than in an answer received before this request. */
   #expectNoFallback({ topic, found, isNotModified, what }: Seen, known: Observed): void {
     const { journal, searchesAnswer } = this.#deps
     for (const [name, version] of known) {

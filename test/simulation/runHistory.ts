@@ -25,22 +25,22 @@ const indexerCount = 2
 const startDeadlineMs = 60_000
 const endDeadlineMs = 180_000
 const pollMs = 200
-/** In every so-manieth history with a rebuild it is awaited that the rebuild removes the retired generation. */
+/** In one of this many histories with a rebuild, the run waits until the rebuild has removed the retired generation. */
 const removalEvery = 8
 const nodes = [0, 1]
 const rebuildAgainMs = 5_000
-/** Of one team, two at once. */
+/** Team → number of pollers. */
 const pollersOf: Readonly<Record<Team, number>> = { acme: 2, acme2: 1 }
 
-/** How a simulation has ended. */
+/** The result of a simulation. */
 export type Outcome = {
   readonly history: History
-  /** Undefined when every invariant held. */
+  /** The broken invariant; undefined if all held. */
   readonly violation: { readonly invariant: string; readonly text: string } | undefined
   readonly trace: readonly string[]
 }
 
-/** Runs a history from the start of the processes until everything is visible, and holds every invariant against it all the way. */
+/** Runs a history from the start of the processes until everything is visible, and checks every invariant throughout. */
 export async function runHistory(history: History): Promise<Outcome> {
   const world = new World(history.seed)
   const run = new Run(world, history)
@@ -66,8 +66,8 @@ export async function runHistory(history: History): Promise<Outcome> {
 const isNodeAway = ({ kind }: HistoryEvent): boolean => kind === 'node-away'
 
 /**
- * Without an answer of Elasticsearch, a reader may meet an older row in a cached answer, though none older than its watermark. So in half of
- * the histories in which its nodes come and go no answers are cached: there no reader is led back.
+ * While Elasticsearch does not answer, the API may serve a cached answer that is older than the last one, though not older than its
+ * watermark. So half of the histories that lose nodes run without the answer cache, to check that reads are monotonic.
  */
 const keepsAnswers = ({ seed, events }: History): boolean => seed % 2 === 0 || !events.some(isNodeAway)
 
@@ -146,11 +146,11 @@ class Run {
     await this.#happenings.happen(this.#history.events)
     this.#heal()
     await users?.settled()
-    /** A follower's second answer from here on was asked for when every document was there. */
+    /** Followers' counts of answers once every document was visible: two more answers, and the second must be complete. */
     let answersBefore: readonly number[] | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
       watermarkMs <= this.#journal.lastAppendMs()
-    // A generation that is retired is kept for half a minute, in which nothing else happens.
+    // A retired generation is kept for half a minute, in which nothing else happens: waiting for it takes long.
     const waitsForRemoval = this.#history.seed % removalEvery === 0
     const unfinished = (): string[] => [
       ...(this.#checks.isComplete() ? [] : ['documents']),
@@ -196,7 +196,7 @@ class Run {
     return users
   }
 
-  /** A key works once an indexer has applied its record. */
+  /** Waits until an indexer has applied the record of the team's key. */
   async #untilAnswered(team: string): Promise<void> {
     let status = 0
     const probe = async (): Promise<void> => {
@@ -213,7 +213,7 @@ class Run {
     await probing
   }
 
-  /** The settings area answers once it is connected to Redis again, and all account keys were replayed that it has lost. */
+  /** Waits until the settings area has Redis with all account keys replayed, then checks the keys. */
   async #expectKeys(users: KeyUsers): Promise<void> {
     for (let waitedMs = 0; ; waitedMs += pollMs)
       try {
@@ -231,7 +231,7 @@ class Run {
     }
   }
 
-  /** Ends what disturbs the system, so that everything has to become visible. */
+  /** Ends all faults, so that everything must become visible. */
   #heal(): void {
     this.#world.note('EVENT everything is healed')
     this.#isHealed = true
@@ -247,8 +247,8 @@ class Run {
   }
 
   /**
-   * What an operator does whenever indexers say that they may have missed deletions: an unfinished rebuild may have missed some, too, and one
-   * that is started before any indices serve does nothing.
+   * Rebuilds, as an operator does, while indexers report that they may have missed deletions. Repeats, because an unfinished rebuild may
+   * have missed some, too, and a rebuild does nothing before any indices serve.
    */
   #rebuildUntilDone(): void {
     this.#system.startRebuild(() => this.#rebuildWhenNeeded())

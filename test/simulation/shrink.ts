@@ -2,8 +2,8 @@ import type { History, HistoryEvent } from './history.ts'
 import { type Outcome, runHistory } from './runHistory.ts'
 
 /**
- * Leaves events out of a history that breaks an invariant, as long as what is left breaks the same one: first halves, then smaller
- * parts, then single events (Zeller's delta debugging). At most `maxRuns` tries.
+ * Shrinks a history that breaks an invariant to one that still breaks the same one, by leaving out halves of its events, then smaller
+ * parts, then single events (Zeller's delta debugging), in at most `maxRuns` runs.
  */
 export async function shrink(outcome: Outcome, maxRuns: number): Promise<Outcome> {
   const { history, violation } = outcome
@@ -28,6 +28,6 @@ export async function shrink(outcome: Outcome, maxRuns: number): Promise<Outcome
   return smallest
 }
 
-/** The numbers of the events of `smaller` in `whole`, as `--events` takes them. */
+/** The indices in `whole` of the events of `smaller`, for `--events`. */
 export const eventNumbers = (whole: History, smaller: History): number[] =>
   smaller.events.map((event) => whole.events.indexOf(event))

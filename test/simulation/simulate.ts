@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 const program = new URL('../../bin/tidemark.ts', import.meta.url).pathname
 export const simulationTimeoutMs = 900_000
 
-/** Runs `npm run simulate` to its end; others go first, for no history looks at the real time. */
+/** Runs `npm run simulate` to its end, at low priority, because histories do not depend on real time. */
 export async function simulate(...options: string[]): Promise<{ readonly code: number; readonly stdout: string }> {
   try {
     const ran = promisify(execFile)('nice', [process.execPath, program, 'simulate', ...options], {

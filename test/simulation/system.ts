@@ -18,28 +18,28 @@ import { Violation, type World } from './world/world.ts'
 const stopDeadlineMs = 9_000
 const messageMs = 3
 
-/** A process of the product that runs in the simulation. */
+/** A simulated process of the product. */
 export type Running = {
   readonly program: Program | 'settings'
   readonly process: SimulatedProcess
-  /** Asks it to stop, as SIGTERM does. */
+  /** Stops the process as SIGTERM does. */
   stop(): void
-  /** Whether a rebuild has taken the hold, or is about to. */
+  /** Whether a rebuild holds the watermark, or is about to. */
   isSwitching: boolean
-  /** Whether a rebuild has nothing left to do but to remove the generation that served before. */
+  /** Whether a rebuild has switched, and only the removal of the former generation is left. */
   hasSwitched: boolean
 }
 
 export type RunningApi = Running & { readonly listener: RequestListener }
 
-/** An answer of the API; `body` is its text. */
+/** An HTTP response of the API. */
 export type Answer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** The API did not answer the client. */
+/** A request without a response. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
 }
@@ -60,7 +60,7 @@ export class System {
     this.config = simulatedConfig(keepsAnswers)
   }
 
-  /** The processes of a program that run now, oldest first. */
+  /** The running processes of a program, oldest first. */
   running(program: Running['program']): readonly Running[] {
     return this.#running.filter((each) => each.program === program && !each.process.hasEnded)
   }
@@ -108,7 +108,7 @@ export class System {
     })
   }
 
-  /** Starts the rules and stores of the settings area; they are used without its pages. */
+  /** Starts the settings area without its pages: `use` gets its key manager. */
   startSettings(use: (keys: AccountKeyManager) => void): void {
     this.#start('settings', async (service) => {
       const { accountKeys: store } = openStores(service)
@@ -119,7 +119,7 @@ export class System {
     })
   }
 
-  /** Sends a request from one process to one of the API. Rejects with `NoAnswer` after a while without an answer. */
+  /** Sends a request from a client process to an API process. Rejects with `NoAnswer` at a timeout. */
   request(api: RunningApi, client: SimulatedProcess, url: string, headers: Record<string, string>): Promise<Answer> {
     const { world } = this
     const name = `${client.name} → ${api.process.name} ${url}`
@@ -146,7 +146,7 @@ export class System {
               },
             )
           },
-          // An answer that fails after it has begun is broken off, with the error that ended it.
+          // A response that fails after it has begun is cut off, with the error that ended it.
           breakOff,
         )
       })
@@ -198,7 +198,7 @@ export class System {
   }
 }
 
-/** Gives requests that were made without a network what Node's have: each header as a list, and a connection that can be closed. */
+/** Adds to injected requests what those of Node have: header values as lists, and a connection that can be closed. */
 const asNode =
   (listener: RequestListener, onClosed: () => void): RequestListener =>
   (request, response) => {
@@ -222,7 +222,7 @@ function simulatedConfig(keepsAnswers: boolean): Config {
     KAFKA_BROKERS: 'kafka:9092',
     REDIS_URL: 'redis://redis:6379',
     RATE_LIMIT_PER_MINUTE: '1000000',
-    // Some pages of the small lists of a simulation are deep.
+    // Low, so that deep pages occur in the small lists of a simulation.
     DEEP_PAGE_FROM: '4',
   }
   const read = readConfig(environment, ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])

@@ -1,15 +1,15 @@
 import type { Theme } from '../history.ts'
 
-/** A fault to be planted in the product: in `file`, the text `from` is replaced by `to`. */
+/** A fault to plant in the product: in `file`, the text `from` is replaced by `to`. */
 export type Mutant = {
-  /** What has to happen for the fault to show: its histories have these themes. */
+  /** Themes of histories that reveal the fault. */
   readonly themes: readonly Theme[]
   readonly file: string
   readonly from: string
   readonly to: string
 }
 
-/** Faults that an engineer could make, by their names, each of which breaks a promise to readers. */
+/** Plausible bugs by name, each of which breaks a promise to readers. */
 export const mutants: Readonly<Record<string, Mutant>> = {
   'commit-before-refresh': {
     themes: ['crashes'],

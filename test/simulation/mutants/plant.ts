@@ -3,7 +3,7 @@ import { type Mutant, mutants } from './mutants.ts'
 
 let isPlanted = false
 
-/** Throws unless the file of the mutant was loaded since: a file that was loaded before is the product's own. */
+/** Throws if the mutant's file was loaded before `plantMutant`, and so without the fault. */
 export function expectPlanted({ file }: Mutant): void {
   if (!isPlanted) throw new Error(`${file} was loaded before its mutant was planted`)
 }
@@ -11,8 +11,8 @@ export function expectPlanted({ file }: Mutant): void {
 const root = new URL('../../../', import.meta.url)
 
 /**
- * Plants a fault in the source of the product: from now on its file is loaded with one piece of text replaced by another. Throws
- * when the piece is not there exactly once: then the source has changed, and the mutant has to follow. Returns the mutant.
+ * Plants a fault in the product: from now on, its file is loaded with `from` replaced by `to`. Throws unless `from` occurs exactly
+ * once: then the source has changed, and the mutant must be adapted. Returns the mutant.
  */
 export function plantMutant(name: string): Mutant {
   const mutant = mutants[name]

@@ -1,4 +1,4 @@
-/** Something that happens at a moment of simulated time (ms), after what was added before for the same moment. `what` names it in the trace; undefined for what needs no line there. */
+/** An event at a simulated time (ms); events of one time keep their order. `what`: its line in the trace; undefined for none. */
 export type Event = {
   readonly atMs: number
   readonly what: string | undefined
@@ -9,7 +9,7 @@ export type Event = {
 
 /** Events by time. */
 export class EventQueue {
-  /** The next one is the last. */
+  /** In descending order: the last one is the next. */
   readonly #events: Event[] = []
 
   add(event: Event): void {
@@ -22,7 +22,7 @@ export class EventQueue {
     this.#events.splice(from, 0, event)
   }
 
-  /** Removes the next event. */
+  /** Removes and returns the next event. */
   take(): Event | undefined {
     return this.#events.pop()
   }

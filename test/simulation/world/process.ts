@@ -4,7 +4,7 @@ import { randomFor } from './randomness.ts'
 import { runSimulated, type Simulated } from './virtualGlobals.ts'
 import type { World } from './world.ts'
 
-/** A process of the system: code with a clock and randomness of its own, which may be frozen and end at any moment. */
+/** A process with its own clock and randomness, which may be frozen or killed at any time. */
 export class SimulatedProcess implements Simulated {
   readonly name: string
   readonly #world: World
@@ -12,7 +12,7 @@ export class SimulatedProcess implements Simulated {
   readonly #timers: Random
   readonly #calls = new Map<EngineName, Random>()
   readonly #startedAtMs: number
-  /** How far its wall clock is ahead (ms). */
+  /** Offset of its wall clock (ms). */
   clockOffsetMs = 0
   frozenUntilMs = 0
   hasEnded = false
@@ -41,19 +41,19 @@ export class SimulatedProcess implements Simulated {
     return this.#world.schedule(delayMs + this.#timers.next() * 2, undefined, this, act)
   }
 
-  /** Each engine has draws of its own, so that one more call to one of them changes nothing for the others. */
+  /** One source of randomness per engine, so that an additional call to one engine changes nothing for the others. */
   randomOfCallsTo(engine: EngineName): Random {
     const known = this.#calls.get(engine) ?? randomFor(this.#world.seed, `${this.name} ${engine}`)
     this.#calls.set(engine, known)
     return known
   }
 
-  /** Runs code in this process. */
+  /** Runs code as this process. */
   run<T>(code: () => T): T {
     return runSimulated(this, code)
   }
 
-  /** Ends it at once: nothing that it has begun goes on, and no answer reaches it. */
+  /** Ends the process at once: its timers and pending calls never fire. */
   kill(): void {
     if (this.hasEnded) return
     this.#world.note(`${this.name} is killed`)

@@ -1,12 +1,12 @@
 import { type Random, seeded } from '../../support/random.ts'
 
 /**
- * A source of randomness for one purpose. Every purpose has its own: what one part of a history draws does not change what another one
- * draws, so that a history from which events are left out stays similar.
+ * A source of randomness for one purpose. Draws for one purpose do not change those for others, so that a history stays similar when
+ * events are left out.
  */
 export const randomFor = (seed: number, purpose: string): Random => seeded(hashOf(`${seed} ${purpose}`))
 
-/** FNV-1a, mixed once more, because purposes often differ in their last character only. */
+/** FNV-1a with an additional mixing step, because purposes often differ only in their last character. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)

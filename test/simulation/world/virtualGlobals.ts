@@ -3,34 +3,34 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import timersPromises from 'node:timers/promises'
 
-// Replaces clocks, timers and randomness of this process by simulated ones. Imported before any other module, so that none keeps the
-// real ones. Without a simulation that runs they stay the real ones.
+// Replaces clocks, timers and randomness of this process by simulated ones, which act as the real ones outside of a simulation. Import
+// this before any other module, so that none keeps the real ones.
 
-/** What a simulation gives to the code that runs in it; each method is about the process whose code runs. */
+/** Clock, timers and randomness of one simulated process. */
 export type Simulated = {
-  /** What the wall clock of the process reads (epoch ms). */
+  /** The wall clock of the process (epoch ms). */
   wallClockMs(): number
-  /** Time since the process was started, which never steps (ms). */
+  /** Monotonic time since the start of the process (ms). */
   elapsedMs(): number
   random(): number
-  /** Calls `act` in the process after `delayMs`; returns what cancels it. */
+  /** Calls `act` in the process after `delayMs`; returns a cancel function. */
   after(delayMs: number, act: () => void): () => void
 }
 
 const running = new AsyncLocalStorage<Simulated>()
 
-/** Runs code whose clocks, timers and randomness are those of `simulated`, also after it has waited for something. */
+/** Runs code with the clocks, timers and randomness of `simulated`, across awaits too. */
 export const runSimulated = <T>(simulated: Simulated, code: () => T): T => running.run(simulated, code)
 
-/** Whose code is running; undefined outside of a simulation. */
+/** The process whose code is running; undefined outside of a simulation. */
 export const runningProcess = (): Simulated | undefined => running.getStore()
 
-/** So many callbacks wait for one turn of the event loop: a turn asks the operating system for events, which takes longer than most callbacks. */
+/** Callbacks per turn of the event loop: each turn polls the operating system, which takes longer than most callbacks. */
 const callbacksPerTurn = 64
 
 /**
- * Calls `act` until it returns false, and rejects with what it throws. Between two calls everything happens that follows from the first
- * without waiting: Node empties its queues of promises and ticks after each callback.
+ * Calls `act` until it returns false; rejects with what it throws. Between two calls, Node drains its microtask and nextTick queues, as
+ * after any callback.
  */
 export function realTurns(act: () => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -66,7 +66,7 @@ class VirtualDate extends RealDate {
   }
 }
 
-/** What `setTimeout` returns, as far as anybody uses it. */
+/** The part of `setTimeout`'s result that the product uses. */
 class VirtualTimer {
   readonly #act: () => void
   readonly #delayMs: number
@@ -181,7 +181,7 @@ function timeoutSignal(delayMs: number): AbortSignal {
   return controller.signal
 }
 
-/** Node's own keeps a signal that somebody listens to until one of its sources aborts, and with it everything that it belongs to. */
+/** Replaces `AbortSignal.any`, which leaks: it keeps a signal with listeners alive until a source aborts. */
 function anySignal(signals: AbortSignal[]): AbortSignal {
   if (!isRunning()) return real.any(signals)
   const controller = new AbortController()

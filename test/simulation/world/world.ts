@@ -4,20 +4,20 @@ import { SimulatedProcess } from './process.ts'
 import { randomFor } from './randomness.ts'
 import { realTurns, runningProcess, runSimulated } from './virtualGlobals.ts'
 
-/** When simulated time begins. */
+/** The start of simulated time (epoch ms). */
 const startMs = Date.parse('2026-03-01T00:00:00.000Z')
-/** A history that has more events than this does not end. */
+/** A history with more events is considered endless. */
 const maxEvents = 400_000
 
-/** How the network treats calls of a process to an engine. */
+/** Network quality between processes and engines. */
 export type Weather = {
-  /** The share of calls that never arrive, and that arrive but are not answered. */
+  /** The share (0 to 1) of calls whose request or response is lost. */
   readonly lost: number
-  /** The share of calls that take up to some seconds. */
+  /** The share (0 to 1) of calls that take up to some seconds. */
   readonly late: number
 }
 
-/** An invariant does not hold. */
+/** A broken invariant. */
 export class Violation extends Error {
   override readonly name = 'Violation'
   readonly invariant: string
@@ -29,23 +29,23 @@ export class Violation extends Error {
 }
 
 /**
- * Simulated time, and everything that happens in it, one event after the other: timers of processes, calls that arrive at engines, answers
- * that come back. All of it follows from the seed.
+ * Simulated time, and its events, one after the other: timers of processes, requests that reach engines, responses that come back.
+ * Deterministic for a seed.
  */
 export class World {
   readonly seed: number
   readonly #queue = new EventQueue()
   readonly #trace: string[] = []
-  /** Calls of these engines, or of a process to one of them, do not arrive until a moment: `kafka`, `indexer-1 kafka`. */
+  /** `<engine>`, or `<process> <engine>`, such as `indexer-1 kafka` → end of an outage (ms). */
   readonly #outages = new Map<string, number>()
-  /** Calls of a process to an engine are slow until a moment. */
+  /** `<process> <engine>` → until when its calls are slow (ms). */
   readonly #slow = new Map<string, number>()
-  /** Which share of the calls of a process to an engine is refused, until a moment. */
+  /** `<process> <engine>` → the share of calls refused, and until when. */
   readonly #refused = new Map<string, { readonly share: number; readonly untilMs: number }>()
   #weather: Weather = { lost: 0, late: 0 }
   #nowMs = startMs
   #violation: unknown
-  /** Called when an engine has done what it was asked for. */
+  /** Called after an engine has carried out a request. */
   afterCall: (engine: EngineName, what: string, caller: SimulatedProcess) => void = () => undefined
 
   constructor(seed: number) {
@@ -56,7 +56,7 @@ export class World {
     return this.#nowMs
   }
 
-  /** The lines of what has happened. */
+  /** The lines of the trace. */
   get trace(): readonly string[] {
     return this.#trace
   }
@@ -65,12 +65,12 @@ export class World {
     this.#trace.push(`${((this.#nowMs - startMs) / 1_000).toFixed(4).padStart(9)} ${what}`)
   }
 
-  /** Ends the history: an invariant does not hold. */
+  /** Ends the history with a violation. */
   fail(violation: unknown): void {
     this.#violation ??= violation
   }
 
-  /** Plans an event; returns what cancels it. An event of a process that has ended does not happen. */
+  /** Schedules an event; returns a cancel function. Events of ended processes are dropped. */
   schedule(
     delayMs: number,
     what: string | undefined,
@@ -85,7 +85,7 @@ export class World {
     }
   }
 
-  /** Lets events happen until `until` resolves; rejects with a violation, or what `until` rejects with. */
+  /** Runs events until `until` resolves; rejects with a violation, or as `until` does. */
   async run<T>(until: Promise<T>): Promise<T> {
     let isOver = false
     const over = (): void => {
@@ -133,18 +133,18 @@ export class World {
     this.#weather = weather
   }
 
-  /** Nothing arrives at an engine, or arrives there from one process, for so long. */
+  /** For `forMs`, drops all calls to an engine, or those of one process. */
   cutOff(engine: EngineName, process: SimulatedProcess | undefined, forMs: number): void {
     const name = process === undefined ? engine : `${process.name} ${engine}`
     this.#outages.set(name, Math.max(this.#outages.get(name) ?? 0, this.#nowMs + forMs))
   }
 
-  /** Each call of a process to an engine, and each answer, may take long, for so long. */
+  /** For `forMs`, delays requests of a process to an engine, and their responses. */
   slowDown(engine: EngineName, process: SimulatedProcess | undefined, forMs: number): void {
     if (process !== undefined) this.#slow.set(`${process.name} ${engine}`, this.#nowMs + forMs)
   }
 
-  /** An engine refuses this share of the calls of a process, each by itself, for so long: any step of a sequence may fail alone. */
+  /** For `forMs`, an engine refuses a random share of the calls of a process, so that any step of a sequence may fail alone. */
   refuseCalls(engine: EngineName, process: SimulatedProcess | undefined, share: number, forMs: number): void {
     if (process !== undefined) this.#refused.set(`${process.name} ${engine}`, { share, untilMs: this.#nowMs + forMs })
   }
@@ -168,7 +168,7 @@ export class World {
       throw new NetworkFailure('refused', name)
   }
 
-  /** Where an engine runs whose clock is ahead by `clockOffsetMs()`. */
+  /** The host of an engine whose clock is ahead by `clockOffsetMs()`. */
   host(engine: EngineName, clockOffsetMs: () => number): Host {
     const random = randomFor(this.seed, `host ${engine}`)
     return {
@@ -216,7 +216,7 @@ export class World {
           return
         }
         signal?.addEventListener('abort', onAbort, { once: true })
-        // Packets that nobody answers, or a connection that ends. Elasticsearch is waited for up to a minute, so the first is rare there.
+        // Either silence or a closed connection. Silence is rare for Elasticsearch, whose timeout is up to a minute.
         const isSilent = (): boolean => random.chance(engine === 'elasticsearch' ? 0.1 : 0.5)
         const answer = (act: () => void, outcome: string): void => {
           if (random.chance(this.#weather.lost)) {
