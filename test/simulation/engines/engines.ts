@@ -5,10 +5,10 @@ import { SimulatedElasticsearch, simulatedClients } from './elasticsearch/simula
 import { SimulatedKafka } from './kafka/simulatedKafka.ts'
 import { SimulatedRedis } from './redis/simulatedRedis.ts'
 
-/** How far the clock of each engine is ahead (ms). */
+/** Clock offset of each engine (ms). */
 type ClockOffsets = Record<EngineName, number>
 
-/** The engines of a simulation: for the product's processes, and for who looks at them from outside. */
+/** The simulated engines: as the product's clients see them, and for inspection by tests. */
 export type SimulatedEngines = Engines & {
   readonly simulatedKafka: SimulatedKafka
   readonly simulatedElasticsearch: SimulatedElasticsearch
@@ -16,7 +16,7 @@ export type SimulatedEngines = Engines & {
   readonly clockOffsetsMs: ClockOffsets
 }
 
-/** Engines that run in a world. */
+/** Creates the engines of a world. */
 export function simulateEngines(world: World): SimulatedEngines {
   const clockOffsetsMs: ClockOffsets = { elasticsearch: 0, kafka: 0, redis: 0 }
   const simulatedKafka = new SimulatedKafka(world.host('kafka', () => clockOffsetsMs.kafka))

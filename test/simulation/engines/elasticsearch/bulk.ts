@@ -9,13 +9,13 @@ type Action = {
   readonly routing: string
   readonly version: number
   readonly version_type: VersionType
-  /** On condition that the document was written as this: then nothing else is said of its version. */
+  /** The sequence number that the document must have; then no version is given. */
   readonly if_seq_no?: number
 }
 
 /**
- * Writes the documents of a bulk request, and returns a result for each. Other requests come between them. Which index an alias means is
- * decided once, before the first of them. Documents of the id `failsAt` are refused.
+ * Writes the documents of a bulk request; returns a result for each. Other requests may run in between. Aliases are resolved once, before
+ * the first document. Documents with the id `failsAt` are refused.
  */
 export async function writeBulk(
   text: string,
@@ -88,7 +88,7 @@ function readAction(line: string): Action {
   return index as Action
 }
 
-/** Only for documents that are not there. */
+/** The conflict of a conditional write to a missing document. */
 const notWrittenBefore = (id: string, seqNo: number): Refusal =>
   new Refusal(409, {
     type: 'version_conflict_engine_exception',

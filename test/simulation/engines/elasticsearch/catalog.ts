@@ -31,7 +31,7 @@ export class Index {
     this.aliases = new Map(Object.entries(aliases))
   }
 
-  /** The shard of a routing value. */
+  /** The shard that a routing value selects. */
   shardOf(routing: string): Shard {
     const shard = this.shards[hashOf(routing) % this.shards.length]
     if (shard === undefined) throw new Error('an index has a shard')
@@ -50,7 +50,7 @@ type AliasAction = {
   readonly remove?: { readonly index: string; readonly alias: string; readonly must_exist?: boolean }
 }
 
-/** The indices of a cluster, and their names. */
+/** The indices and aliases of a cluster. */
 export class Catalog {
   readonly #indices = new Map<string, Index>()
   readonly #nodes: readonly Node[]
@@ -67,12 +67,12 @@ export class Catalog {
     return [...this.#indices.values()]
   }
 
-  /** Whether this very index still exists. */
+  /** Whether this index exists, not a later one of its name. */
   has(index: Index): boolean {
     return this.#indices.get(index.name) === index
   }
 
-  /** The indices of names, aliases and patterns with `*`, by name. Throws for a name that is none, unless told to leave it out. */
+  /** Resolves names, aliases and `*` patterns to indices, sorted by name. Throws for unknown names, unless `ignoreUnavailable`. */
   find(names: readonly string[], ignoreUnavailable = false): readonly Index[] {
     const found = new Map<string, Index>()
     for (const name of names) {
@@ -109,7 +109,7 @@ export class Catalog {
     for (const { name } of indices) this.#indices.delete(name)
   }
 
-  /** Applies all actions in their order, or none. An alias to remove may be missing unless it must exist, or nothing is left to do. */
+  /** Applies all actions in order, or none. Tolerates missing aliases to remove, unless `must_exist`, or if nothing else is to do. */
   updateAliases(actions: readonly AliasAction[]): object {
     const drafts = new Map<Index, Map<string, AliasOptions>>()
     const draftOf = (name: string): Map<string, AliasOptions> => {
@@ -143,7 +143,7 @@ function isNamed({ name, aliases }: Index, pattern: string): boolean {
   return matches(name) || [...aliases].some(([alias, { is_hidden = false }]) => !is_hidden && matches(alias))
 }
 
-/** Whether a text matches a pattern in which `*` stands for any text. */
+/** Compiles a pattern in which `*` matches any text. */
 function matcherOf(pattern: string): (text: string) => boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.?+^$(){}|[\]\\]/g, '\\$&'))
   const expression = new RegExp(`^${parts.join('.*')}$`)

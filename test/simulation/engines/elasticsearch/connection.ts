@@ -15,7 +15,7 @@ const headers = {
 }
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** A class of connections whose requests a simulated engine answers. */
+/** A connection class whose requests go to a simulated engine. */
 export function connectionTo(
   network: Network,
   answer: (request: HttpRequest) => Promise<HttpAnswer>,
@@ -26,7 +26,7 @@ export function connectionTo(
       { method, path, querystring = '', body }: ConnectionRequestParams,
       { timeout, signal }: ConnectionRequestOptions,
     ): Promise<never> {
-      // The product writes some options into the path.
+      // The product writes some query parameters into the path.
       const { pathname, searchParams: query } = new URL(querystring === '' ? path : `${path}?${querystring}`, this.url)
       const request = { method, path: pathname, query, body: textOf(body) }
       const options = { timeoutMs: timeout ?? undefined, signal }
@@ -53,14 +53,14 @@ function textOf(body: ConnectionRequestParams['body']): string {
   throw new TypeError('the product sends no streams')
 }
 
-/** What a node answers that is overloaded. */
+/** The answer of an overloaded node. */
 function refusal(error: unknown): HttpAnswer {
   if (!(error instanceof NetworkFailure && error.kind === 'refused')) throw error
   const cause = { type: 'circuit_breaking_exception', reason: 'as the simulation says' }
   return { status: 429, body: JSON.stringify({ error: { root_cause: [cause], ...cause }, status: 429 }) }
 }
 
-/** As the client's own connection reports it. */
+/** The error as the client's own connection reports it. */
 function clientErrorOf(error: unknown, signal: AbortSignal | undefined): unknown {
   if (error instanceof NetworkFailure)
     return error.kind === 'timeout'

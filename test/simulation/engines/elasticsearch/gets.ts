@@ -4,10 +4,10 @@ import type { StoredDocument } from './shard.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Reads a document by its id and routing; undefined if it is not there. */
+/** Reads a document by id and routing; undefined if missing. */
 export type ReadDocument = (index: Index, id: string, routing: string) => StoredDocument | undefined
 
-/** Answers an `_mget`: the JSON text of all documents, whose whole sources are as they were written. */
+/** Answers an `_mget`: JSON text with sources byte for byte. */
 export function multiGet(body: Json, name: string, index: Index | Refusal, read: ReadDocument): string {
   const { docs, ...others } = body
   expectOnly([], others, 'an _mget')

@@ -6,7 +6,7 @@ import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 
 const acknowledged = { acknowledged: true }
 
-/** Requests about indices, and the cluster's; and what writes to them. */
+/** Routes for indices, the cluster, and writes. */
 export const indexRoutes: Readonly<Record<string, Route>> = {
   'GET /{names}': {
     options: ['features', 'expand_wildcards'],
@@ -56,7 +56,7 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
     run: ({ catalog }, { names, last }) => {
       if (last !== 'write') throw notSimulated(`the block ${last}`)
       const indices = catalog.find(names)
-      // Each document of a bulk request in progress looks at the block by itself, so there is nothing to wait for.
+      // Bulk requests in progress check the block for each document, so there is nothing to wait for.
       for (const index of indices) index.hasWriteBlock = true
       const blocked = indices.map(({ name }) => ({ name, blocked: true }))
       return { ...acknowledged, shards_acknowledged: true, indices: blocked }
@@ -107,7 +107,7 @@ function statsOf({ catalog, snapshots }: SimulatedElasticsearch, { names, last }
   return { _all: { total: { search: { open_contexts: open } } }, indices }
 }
 
-/** Documents and bytes that are searchable, open searches, and the sequence numbers of shards. */
+/** The `_stats` of an index: searchable documents and bytes, open contexts, sequence numbers. */
 function statsOfIndex({ uuid, shards }: Index, open: number): object {
   const views = shards.map(({ primary }) => primary.view)
   const sum = (sizes: readonly number[]): number => sizes.reduce((all, each) => all + each, 0)
@@ -120,7 +120,7 @@ function statsOfIndex({ uuid, shards }: Index, open: number): object {
   }
 }
 
-/** Copies that do not answer are left out. */
+/** The copies of a shard that answer. */
 const copiesOf = ({ copies, primary, lastSeqNo }: Shard): readonly object[] =>
   copies.filter(isReachable).map((copy) => ({
     routing: { state: 'STARTED', primary: copy === primary },

@@ -1,7 +1,7 @@
 import { hasRepeatedNames } from '../../../../src/core/json/rawJson.ts'
 import { notSimulated, Refusal } from './refusal.ts'
 
-/** What a document is found and sorted by: the text of each field, by its path. */
+/** Path of a field → its text, by which documents are found and sorted. */
 export type Fields = Readonly<Record<string, string>>
 
 type Property = {
@@ -12,10 +12,10 @@ type Property = {
 }
 type Properties = Readonly<Record<string, Property>>
 
-/** Elasticsearch compares instants; in this form their text sorts in the same way. */
+/** The form of instants whose text sorts by time. */
 const instantPattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** How the documents of an index are read: those of a list index field by field, those of a detail index not at all. */
+/** The mapping of an index: reads all fields of a list document, none of a detail document. */
 export class Mapping {
   readonly #properties: Properties | undefined
   readonly #types = new Map<string, string>()
@@ -28,14 +28,14 @@ export class Mapping {
     this.#collectTypes(this.#properties, '')
   }
 
-  /** The type of a field that queries and sorts can use. Throws for any other. */
+  /** The type of an indexed field. Throws for other fields. */
   typeOf(field: string): string {
     const type = this.#types.get(field)
     if (type === undefined) throw notSimulated(`queries by ${field}`)
     return type
   }
 
-  /** The fields of a document. Throws what Elasticsearch answers for one that it cannot index. */
+  /** The fields of a document. Throws the error of Elasticsearch for a document that it cannot index. */
   read(source: string): Fields {
     const fields: Record<string, string> = {}
     const parsed = parseOnce(source)
@@ -64,7 +64,7 @@ export class Mapping {
   }
 }
 
-/** Elasticsearch rejects repeated names, wherever they are. */
+/** Parses JSON; like Elasticsearch, rejects repeated names at any depth. */
 function parseOnce(source: string): object {
   try {
     const parsed: unknown = JSON.parse(source)
@@ -82,7 +82,7 @@ const unknownField = (name: string, path: string): Refusal =>
     reason: `mapping set to strict, dynamic introduction of [${name}] within [${path === '' ? '_doc' : path.slice(0, -1)}] is not allowed`,
   })
 
-/** Throws unless a text can be compared with the values of a field. */
+/** Throws unless a value can be compared with the values of a field of this type. */
 export function expectComparable(type: string, text: unknown): asserts text is string {
   if (typeof text !== 'string' || (type === 'date' && !instantPattern.test(text)))
     throw notSimulated(`comparing a ${type} with ${String(text)}`)

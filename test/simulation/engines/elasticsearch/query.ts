@@ -5,7 +5,7 @@ import type { StoredDocument } from './shard.ts'
 type Json = Readonly<Record<string, unknown>>
 type Matches = (document: StoredDocument) => boolean
 
-/** Compiles a query to a test of one document. Throws for a query that is not simulated. */
+/** Compiles a query to a predicate on documents. Throws for a query that is not simulated. */
 export function compileQuery(query: Json | undefined, mapping: Mapping): Matches {
   if (query === undefined) return () => true
   const [kind, body] = onlyMember(query, 'a query')
@@ -68,7 +68,7 @@ function compileRange(field: string, body: unknown, mapping: Mapping): Matches {
   }
 }
 
-/** Compiles aggregations, which are date histograms, to a function of the documents that a search found. */
+/** Compiles date-histogram aggregations to a function of the documents found. */
 export function compileAggregations(
   aggregations: Json,
   mapping: Mapping,

@@ -1,7 +1,7 @@
-/** An error as Elasticsearch describes it. */
+/** The `error` of an Elasticsearch response. */
 export type Cause = { readonly type: string; readonly reason: string | null; readonly [more: string]: unknown }
 
-/** What Elasticsearch answers instead of a result. */
+/** An error response of Elasticsearch. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly status: number
@@ -18,11 +18,11 @@ export class Refusal extends Error {
   }
 }
 
-/** What an engine answers that a history has told to refuse. */
+/** The answer of an engine that a history makes refuse. */
 export const refused = (status: number, type: string): Refusal =>
   new Refusal(status, { type, reason: 'as the simulation says' })
 
-/** What `find` returns, or the refusal that it throws. */
+/** The result of `find`, or the refusal that it throws. */
 export function attempt<T>(find: () => T): T | Refusal {
   try {
     return find()
@@ -52,11 +52,11 @@ export const aliasesNotFound = (alias: string): Refusal =>
 
 export const noShardAvailable: Cause = { type: 'no_shard_available_action_exception', reason: null }
 
-/** What the product does not ask today: an answer would be a guess. */
+/** For requests that the product does not send today: an answer would be a guess. */
 export const notSimulated = (what: string): Refusal =>
   new Refusal(400, { type: 'not_simulated_exception', reason: `the simulated Elasticsearch does not know ${what}` })
 
-/** Throws unless every member of a request is simulated. */
+/** Throws for a member of a request that is not simulated. */
 export function expectOnly(known: readonly string[], given: object, where: string): void {
   const unknown = Object.keys(given).find((name) => !known.includes(name))
   if (unknown !== undefined) throw notSimulated(`${unknown} in ${where}`)

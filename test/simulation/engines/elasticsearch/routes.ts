@@ -5,10 +5,10 @@ import { type Call, type Query, Reply, type Route } from './route.ts'
 import { searchRoutes } from './searchRoutes.ts'
 import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 
-/** By method and path. `{names}` stands for names and patterns of indices, `{last}` for one name or id. */
+/** Method and path → route. `{names}` matches names and patterns of indices, `{last}` one name or id. */
 const routes: Readonly<Record<string, Route>> = { ...indexRoutes, ...searchRoutes }
 
-/** Answers a request to the cluster. */
+/** Answers an HTTP request to the cluster. */
 export async function answerRequest(cluster: SimulatedElasticsearch, request: HttpRequest): Promise<HttpAnswer> {
   const { filter_path: filter, ...query } = Object.fromEntries(request.query)
   try {
@@ -40,7 +40,7 @@ function findRoute({ method, path, body }: HttpRequest, query: Query): { readonl
   return { route, call: { names, last: parts[2] ?? '', query, body } }
 }
 
-/** The parts of a value that any path of `filter_path` leads to; `*` stands for any one name. Undefined if there are none. */
+/** Applies `filter_path`: the parts of a value that any path selects; `*` matches one name. Undefined if there are none. */
 function filterPath(value: unknown, paths: readonly (readonly string[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return value
   if (Array.isArray(value)) {

@@ -5,7 +5,7 @@ import { type Entry, newestFirst, type StoredDocument, type View } from './shard
 
 type Json = Readonly<Record<string, unknown>>
 
-/** One shard that a search asks: what it finds, or why it does not answer. */
+/** A shard of a search: the view searched, or why it fails. */
 export type Target = { readonly index: Index; readonly shard: number } & (
   | { readonly view: View }
   | { readonly failure: Cause; readonly status: number }
@@ -16,7 +16,7 @@ type Hit = { readonly index: Index; readonly shard: number; readonly entry: Entr
 const sortByRow = '[{"teamId":"asc"},{"position":"desc"}]'
 const sortByPlace = '["_shard_doc"]'
 
-/** Runs one search, in the point in time `pit` if any; returns the JSON text of its answer, in which each source is as it was written. */
+/** Runs a search, in the point in time `pit` if given; returns the JSON of the response, with sources byte for byte. */
 export function search(targets: readonly Target[], body: Json, pit?: string): string {
   const { size = 10, from = 0, track_total_hits: tracksTotal, terminate_after: enough, aggs, ...others } = body
   expectOnly(['query', 'sort', 'search_after', ...hitOptions], others, 'a search')
@@ -35,7 +35,7 @@ export function search(targets: readonly Target[], body: Json, pit?: string): st
   return `{${snapshot}${envelope},"hits":{${count}"max_score":null,"hits":[${found.join()}]}${aggregations}}`
 }
 
-/** The number of documents that match a query, with the shards that were asked. */
+/** Answers a `_count` request. */
 export function count(targets: readonly Target[], body: Json): object {
   expectOnly(['query'], body, 'a count')
   const shards = shardsOf(targets, true)
@@ -99,10 +99,10 @@ const aggregate = (targets: readonly Target[], aggs: Json, hits: readonly Hit[])
   return compileAggregations(aggs, first.index.mapping)(hits.map(({ entry }) => entry.document))
 }
 
-/** The shard is in the upper half, as in Elasticsearch. */
+/** The `_shard_doc` of a hit: the shard in the upper 32 bits, as in Elasticsearch. */
 const placeOf = ({ shard, entry }: Hit): number => shard * 2 ** 32 + entry.place
 
-/** Those that come after a place. */
+/** The hits after `search_after`. */
 function after(hits: readonly Hit[], searchAfter: unknown, sort: Sort): readonly Hit[] {
   if (searchAfter === undefined) return hits
   if (sort !== 'place') throw notSimulated('search_after but by place')

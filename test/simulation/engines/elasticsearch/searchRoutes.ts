@@ -6,7 +6,7 @@ import { count, search } from './search.ts'
 import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 import { contextMissing, targetOf } from './snapshots.ts'
 
-/** Requests that read documents. */
+/** Routes that read documents. */
 export const searchRoutes: Readonly<Record<string, Route>> = {
   'POST /{names}/_search': {
     options: ['routing', 'preference', 'allow_partial_search_results'],
@@ -69,7 +69,7 @@ function onlyIndex({ catalog }: SimulatedElasticsearch, name: string): Index {
   return index
 }
 
-/** Reads what is stored, searchable or not, from a copy that can be reached. */
+/** Reads documents in real time from a reachable copy. */
 function reader(cluster: SimulatedElasticsearch): ReadDocument {
   const place = cluster.placeOf(undefined)
   return (index, id, routing) => {

@@ -6,7 +6,7 @@ export type StoredDocument = {
   readonly routing: string
   readonly version: number
   readonly seqNo: number
-  /** The text as it was written. */
+  /** JSON text as written. */
   readonly source: string
   readonly fields: Fields
 }
@@ -16,7 +16,7 @@ export type Entry = { readonly document: StoredDocument; readonly place: number 
 
 export type VersionType = 'external' | 'external_gte'
 
-/** What a copy finds: everything that was stored at its last refresh. */
+/** The searchable documents of a copy: those stored at its last refresh. */
 export class View {
   readonly byId: ReadonlyMap<string, StoredDocument>
   #entries: readonly Entry[] | undefined
@@ -26,20 +26,20 @@ export class View {
     this.byId = new Map(Array.from(documents, (each) => [each.id, each]))
   }
 
-  /** All documents by place. */
+  /** All documents, ordered by place. */
   get entries(): readonly Entry[] {
     this.#entries ??= Array.from(this.byId.values(), (document, place) => ({ document, place }))
     return this.#entries
   }
 
-  /** All documents as the indices sort them. */
+  /** All documents in the order of the index sort. */
   get rows(): readonly Entry[] {
     this.#rows ??= this.entries.toSorted(newestFirst)
     return this.#rows
   }
 }
 
-/** By team, then descending by position; a document without either comes last. */
+/** Compares by team, then descending by position; a document without them comes last. */
 export const newestFirst = (a: Entry, b: Entry): number =>
   compare(a.document.fields['teamId'] ?? last, b.document.fields['teamId'] ?? last) ||
   compare(b.document.fields['position'] ?? '', a.document.fields['position'] ?? '') ||
@@ -48,24 +48,24 @@ export const newestFirst = (a: Entry, b: Entry): number =>
 const last = '\u{10ffff}'
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A machine that holds one copy of every shard. */
+/** A node, with one copy of every shard. */
 export type Node = { readonly id: string; isReachable: boolean }
 
-/** `isActive`: what the master says, which may not know yet that the node is away. */
+/** `isActive`: in the cluster state, which may not show yet that the node is unreachable. */
 export type Copy = { readonly node: Node; isActive: boolean; view: View; recoveries: number }
 
 /**
- * The documents of some teams. Every active copy holds every document that was acknowledged; each finds only what was stored at its own
- * last refresh. A copy that missed a write is none any more until it has recovered.
+ * A shard. Every active copy stores every acknowledged document, and finds what was stored at its own last refresh. A copy that misses a
+ * write is inactive until it has recovered.
  */
 export class Shard {
   readonly number: number
   readonly copies: readonly Copy[]
-  /** The copy that writes go to. While no copy is active, the one that was the last. */
+  /** The primary; while no copy is active, the last one. */
   primary: Copy
   readonly #documents = new Map<string, StoredDocument>()
   #lastSeqNo = -1
-  /** Everything that is stored; undefined since the last write. */
+  /** A view of everything stored; undefined after a write. */
   #newest: View | undefined = new View([])
 
   constructor(number: number, nodes: readonly Node[]) {
@@ -81,7 +81,7 @@ export class Shard {
     return this.#lastSeqNo
   }
 
-  /** A document as it is stored, refreshed or not. */
+  /** A stored document, refreshed or not. */
   stored(id: string): StoredDocument | undefined {
     return this.#documents.get(id)
   }
@@ -99,26 +99,26 @@ export class Shard {
     return known === undefined ? 201 : 200
   }
 
-  /** Makes everything that is stored searchable on one copy. */
+  /** Makes everything stored searchable on one copy. */
   refresh(copy: Copy): void {
     this.#newest ??= new View(this.#documents.values())
     copy.view = this.#newest
   }
 
-  /** The master takes lost copies out, and makes another copy the primary if it must. */
+  /** Drops unreachable copies, and promotes another one if the primary is among them. */
   dropLost(): void {
     for (const copy of this.copies) if (!copy.node.isReachable) copy.isActive = false
     if (!this.primary.isActive) this.primary = this.copies.find(({ isActive }) => isActive) ?? this.primary
   }
 
-  /** Copies whose nodes are back, and that can be recovered now: the last one from its disk, the others from the primary. */
+  /** Inactive copies that can recover now: the last primary from its disk, the others from the primary. */
   recoverable(): readonly Copy[] {
     return this.copies.filter(
       (copy) => !copy.isActive && copy.node.isReachable && (copy === this.primary || isReachable(this.primary)),
     )
   }
 
-  /** Ends the recovery of a copy, which a refresh does. */
+  /** Ends the recovery of a copy, with a refresh. */
   recover(copy: Copy): void {
     this.refresh(copy)
     copy.isActive = true
@@ -126,8 +126,8 @@ export class Shard {
   }
 
   /**
-   * The copy that answers a search: the only one on a node, reachable or not; else the one at this place among the active ones, or the
-   * next that is reachable.
+   * The copy for a search: that of a node, reachable or not; or, for a number, that one of the active copies, or the next
+   * reachable one.
    */
   copyAt(place: number | string): Copy | undefined {
     const active = this.copies.filter(({ isActive }) => isActive)

@@ -9,23 +9,23 @@ import { answerRequest } from './routes.ts'
 import { isReachable, type Node, type Shard } from './shard.ts'
 import { type Asked, Snapshots } from './snapshots.ts'
 
-/** Which shards of an index a request asks, and which copy of each: the one on a node, or any. */
+/** Selects shards of an index by `routing`, and copies by `preference`: those of a node, or any. */
 type Routing = { readonly routing?: string | undefined; readonly preference?: string | undefined }
 
 const uuidCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** Each node holds one copy of every shard. */
+/** Number of nodes, each with one copy of every shard. */
 const nodeCount = 2
 
 /**
- * A cluster of Elasticsearch in memory, with the faults that it can have. It knows what the product asks, and answers 400
- * `not_simulated_exception` to anything else.
+ * An in-memory Elasticsearch cluster with faults. It implements the requests of the product, and answers 400
+ * `not_simulated_exception` to all others.
  */
 export class SimulatedElasticsearch {
   readonly catalog: Catalog
   readonly snapshots: Snapshots
-  /** All bulk requests are refused with 429. */
+  /** Answers all bulk requests with 429. */
   refusesWrites = false
-  /** Each write of the documents of this id is answered with 500, whatever is in them. */
+  /** Answers every write of a document with this id with 500. */
   failsAt: string | undefined
   readonly #host: Host
   readonly #nodes: readonly Node[]
@@ -42,24 +42,24 @@ export class SimulatedElasticsearch {
     this.snapshots = new Snapshots(host, this.catalog)
   }
 
-  /** The indices that have an alias. */
+  /** The indices behind an alias. */
   indicesOf(alias: string): readonly Index[] {
     return this.catalog.find([alias], true)
   }
 
-  /** A node cannot be reached any more. The master counts its copies as active until it notices, which a write makes it do. */
+  /** Makes a node unreachable. Its copies count as active until the master notices, at the latest at the next write. */
   loseNode(node: number): void {
     this.#node(node).isReachable = false
   }
 
-  /** The master takes the copies of lost nodes out. */
+  /** Makes the master drop the copies of unreachable nodes. */
   noticeLostNodes(): void {
     for (const shard of this.#shards()) shard.dropLost()
   }
 
   /**
-   * A node can be reached again. Its copies go on as they are if the master has not noticed; the others are recovered one after the other,
-   * and refreshed at the end of it. Copies whose primary is away are recovered when its node is back.
+   * Makes a node reachable again. Copies that the master has not dropped go on unchanged; the others are recovered one by one and
+   * refreshed, but not before the node of their primary is back.
    */
   async returnNode(node: number): Promise<void> {
     this.#node(node).isReachable = true
@@ -70,7 +70,7 @@ export class SimulatedElasticsearch {
       }
   }
 
-  /** Deletes the indices of a name, alias or pattern, as an operator might. */
+  /** Deletes the indices behind a name, alias or pattern, as an operator might. */
   deleteIndices(pattern: string): void {
     this.catalog.delete(this.catalog.find([pattern]))
   }
@@ -92,15 +92,15 @@ export class SimulatedElasticsearch {
   }
 
   /**
-   * The node whose copy a shard is asked of, or where among its copies. Nodes of a cluster do not agree on which copy the name of a
-   * preference means, and a client asks now one and now another.
+   * The node, or else the index of the copy, that a `preference` selects. The latter is random: nodes disagree about the copy for a
+   * custom preference, and clients rotate between nodes.
    */
   placeOf(preference: string | undefined): number | string {
     const [, only] = /^_only_nodes:(.+)$/.exec(preference ?? '') ?? []
     return only ?? Math.floor(this.#host.random() * 2 ** 31)
   }
 
-  /** The copies of the shards that a routing leads to. */
+  /** Answers `_search_shards`: the copies of the shards that a routing selects. */
   searchShards(indices: readonly Index[], routing: string | undefined): object {
     const shards = indices.flatMap((index) =>
       (routing === undefined ? index.shards : [index.shardOf(routing)]).map((shard) => ({ index, shard })),
@@ -121,12 +121,12 @@ export class SimulatedElasticsearch {
     }
   }
 
-  /** Makes what is stored searchable on one copy after the other. A copy that is away counts neither as successful nor as failed. */
+  /** Refreshes one copy after the other. An unreachable copy counts neither as successful nor as failed. */
   async refresh(indices: readonly Index[]): Promise<{ total: number; successful: number; failed: number }> {
     const counts = { total: 0, successful: 0, failed: 0 }
     for (const shard of indices.flatMap(({ shards }) => shards)) {
       counts.total += shard.copies.length
-      // The primary passes the request on to the others.
+      // The primary forwards a refresh to its replicas.
       if (!isReachable(shard.primary)) continue
       for (const copy of [shard.primary, ...shard.copies.filter((each) => each !== shard.primary)]) {
         if (counts.successful > 0) await this.#host.pause('refresh of a copy')
@@ -167,13 +167,13 @@ export class SimulatedElasticsearch {
 }
 
 export type Clients = {
-  /** Parses responses. */
+  /** A client that parses responses. */
   readonly elasticsearch: Client
-  /** Its responses are raw bytes of JSON. */
+  /** A client that returns raw bytes of JSON. */
   readonly bytes: Client
 }
 
-/** The clients of `src/core/stores/elasticsearch.ts`, connected with a simulated Elasticsearch. */
+/** The clients of `src/core/stores/elasticsearch.ts`, connected to a simulated Elasticsearch. */
 export function simulatedClients(simulated: SimulatedElasticsearch, network: Network): Clients {
   const connection = (bytes: boolean) => connectionTo(network, (request) => answerRequest(simulated, request), bytes)
   const options = { node: 'http://simulated', maxRetries: 0, requestTimeout: defaultRequestTimeoutMs }

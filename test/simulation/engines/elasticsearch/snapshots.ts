@@ -4,13 +4,13 @@ import { type Cause, noShardAvailable } from './refusal.ts'
 import type { Target } from './search.ts'
 import { type Copy, isReachable } from './shard.ts'
 
-/** A copy that a search asks; undefined when none is reachable. */
+/** The copy that a search uses; undefined when none is reachable. */
 export type Asked = { readonly index: Index; readonly shard: number; readonly copy: Copy | undefined }
 
 type Context = { readonly target: Target; readonly copy: Copy | undefined; readonly recoveries: number | undefined }
 type Snapshot = { readonly contexts: readonly Context[]; close(): void }
 
-/** The points in time: what copies found when each was opened, until nobody has searched it for its keep-alive. */
+/** Open points in time: the views of copies when opened. They expire `keep_alive` after their last search. */
 export class Snapshots {
   readonly #host: Host
   readonly #catalog: Catalog
@@ -33,7 +33,7 @@ export class Snapshots {
     return id
   }
 
-  /** What a search of a snapshot asks. Its keep-alive begins anew. */
+  /** The targets of a search in a snapshot, whose `keep_alive` it renews. */
   targets(id: string, keepAliveMs: number): readonly Target[] | undefined {
     const snapshot = this.#open.get(id)
     if (snapshot === undefined) return undefined
@@ -51,7 +51,7 @@ export class Snapshots {
     return this.#open.delete(id)
   }
 
-  /** How many searches may still come to an index. */
+  /** The number of open snapshots of an index. */
   countOf(index: Index): number {
     return [...this.#open.values()].flatMap(({ contexts }) => contexts).filter(({ target }) => target.index === index)
       .length
@@ -63,7 +63,7 @@ export class Snapshots {
   }
 }
 
-/** A copy answers with what it finds now. */
+/** The target for a copy: its present view. */
 export const targetOf = ({ index, shard, copy }: Asked): Target =>
   copy === undefined ? { index, shard, failure: noShardAvailable, status: 503 } : { index, shard, view: copy.view }
 

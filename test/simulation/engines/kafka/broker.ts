@@ -37,7 +37,7 @@ const readCommitted = 1
 /** The address of the only broker. */
 export const address = { host: 'simulated-kafka', port: 9092 }
 
-/** The only broker: leader of every partition, and coordinator of every group. Answers as KafkaJS decodes the answers of a real one. */
+/** The only broker: leads every partition, coordinates every group. Returns responses as KafkaJS decodes them. */
 export class Broker {
   readonly topics: Topics
   readonly coordinator: Coordinator
@@ -49,7 +49,7 @@ export class Broker {
     this.coordinator = new Coordinator(host, this.topics)
   }
 
-  /** Answers a request of KafkaJS, by its name in the protocol. */
+  /** Answers a request of KafkaJS; `apiName`: its name in the protocol. */
   answer(apiName: string, request: unknown): unknown {
     switch (apiName) {
       case 'Metadata':
@@ -126,7 +126,7 @@ export class Broker {
   #refused(at: TopicPartition, messages: readonly SentRecord[]): ErrorCode {
     if (this.topics.find(at) === undefined) return refusal.unknownTopicOrPartition
     const settings = this.topics.settings(at.topic)
-    // Compaction needs keys.
+    // Compacted topics reject records without a key.
     if (settings['cleanup.policy']?.includes('compact') && messages.some(({ key }) => key === null))
       return refusal.invalidRecord
     const bytes = messages.reduce((sum, { key, value }) => sum + byteLength(key) + byteLength(value), 0)
@@ -134,7 +134,7 @@ export class Broker {
   }
 
   #fetch({ maxWaitTime, topics }: FetchRequest): unknown {
-    // A broker fills its answer beginning with any partition.
+    // A real broker may fill the response beginning with any partition.
     const wanted = partitionsOf(topics)
       .toSorted((a, b) => (partitionName(a) < partitionName(b) ? -1 : 1))
       .map((each) => ({ each, turn: this.#host.random() }))
@@ -158,7 +158,7 @@ export class Broker {
     return promise
   }
 
-  /** Whether a fetch is answered at once: with records, or with a refusal. */
+  /** Whether a fetch is answered at once, with records or an error. */
   #hasNews(wanted: TopicPartition & { readonly fetchOffset: string }): boolean {
     return this.topics.find(wanted)?.stable !== BigInt(wanted.fetchOffset)
   }
@@ -170,7 +170,7 @@ export class Broker {
     const offsets = { highWatermark: String(log?.high ?? -1), lastStableOffset: String(log?.stable ?? -1) }
     if (log === undefined) return { ...nothing, ...offsets, errorCode: refusal.unknownTopicOrPartition }
     if (offset < log.low || offset > log.high) return { ...nothing, ...offsets, errorCode: refusal.offsetOutOfRange }
-    // The bound of bytes may cut an answer off anywhere.
+    // `maxBytes` may cut a response off anywhere.
     const count = Math.ceil((1 - this.#host.random()) * log.countFrom(offset))
     return { ...nothing, ...offsets, errorCode: refusal.none, messages: log.fetch(offset, count) }
   }

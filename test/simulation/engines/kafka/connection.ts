@@ -3,7 +3,7 @@ import kafkajs from 'kafkajs'
 import { type Network, NetworkFailure } from '../../network.ts'
 import { address } from './broker.ts'
 
-/** A request of KafkaJS, which knows how to read the answer. */
+/** A request of KafkaJS with the decoder of its response. */
 type Exchange = {
   readonly request: { readonly apiName: string; encode(): Promise<{ readonly buffer: Buffer }> }
   readonly response: { parse(answer: unknown): unknown }
@@ -24,10 +24,10 @@ const { KafkaJSConnectionClosedError: ConnectionClosedError } = load('kafkajs/sr
 }
 const apiKeys = Object.values(load('kafkajs/src/protocol/requests/apiKeys') as Record<string, number>)
 
-/** Every version that KafkaJS knows. */
+/** API versions: all that KafkaJS supports. */
 const versions = Object.fromEntries(apiKeys.map((key) => [key, { minVersion: 0, maxVersion: 99 }]))
 
-/** A broker as KafkaJS asks it. Only what would be bytes stays what it is. */
+/** A broker of KafkaJS whose requests and responses are not encoded to bytes. */
 class AskedBroker extends RealBroker {
   override async connect(): Promise<void> {
     await super.connect()
@@ -42,15 +42,15 @@ class AskedBroker extends RealBroker {
 type Timeouts = { readonly connectionTimeoutMs: number; readonly requestTimeoutMs: number }
 type Answerer = (apiName: string, request: unknown) => unknown
 
-/** A connection over which a broker answers one request after the other. It is closed once one of them gets no answer. */
+/** A connection that answers requests in order, and closes once one of them gets no response. */
 class Connection {
   readonly #network: Network
   readonly #answer: Answerer
   readonly #timeouts: Timeouts
-  /** While it is open: aborts the requests that wait when it is lost. */
+  /** Set while open; aborts pending requests when the connection is lost. */
   #open: AbortController | undefined
   #waiting = new Set<Promise<unknown>>()
-  /** The turn of the newest request. */
+  /** Settles after the newest request. */
   #last: Promise<void> = Promise.resolve()
 
   constructor(network: Network, answer: Answerer, timeouts: Timeouts) {
@@ -110,7 +110,7 @@ class Connection {
     }
   }
 
-  /** A broker answers a request once it has answered those that were sent before over the same connection. */
+  /** Delays a request until earlier ones on this connection were answered, as a broker does. */
   #inTurn(exchange: Exchange): () => Promise<unknown> {
     const before = this.#last
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -126,7 +126,7 @@ class Connection {
   }
 }
 
-/** What a broker is asked. Our patch of KafkaJS decides about the isolation level of questions for offsets as they are encoded. */
+/** The parameters of a request. Our patch of KafkaJS sets the isolation level of ListOffsets only while encoding. */
 async function parametersOf({ request, parameters }: Exchange): Promise<unknown> {
   if (request.apiName !== 'ListOffsets') return parameters
   const { buffer } = await request.encode()
@@ -134,7 +134,7 @@ async function parametersOf({ request, parameters }: Exchange): Promise<unknown>
 }
 const replicaIdBytes = 4
 
-/** What KafkaJS and our patch of it say of a connection on which a request was not answered. */
+/** The error of KafkaJS, and our patch of it, for a connection with an unanswered request. */
 const lost = (failure: NetworkFailure): Error =>
   failure.kind === 'timeout'
     ? connectionError(failure.message, 'ETIMEDOUT')
@@ -146,7 +146,7 @@ const connectionError = (message: string, code?: string): Error =>
     ...(code !== undefined && { code }),
   })
 
-/** The connections of one KafkaJS client to the broker: fetches wait on one of their own. */
+/** The connections of a KafkaJS client to the broker; fetches, which wait, have a separate one. */
 class ConnectionPool {
   readonly host = address.host
   readonly port = address.port
@@ -182,7 +182,7 @@ class ConnectionPool {
   }
 }
 
-/** The part of KafkaJS that makes brokers and their connections. */
+/** The part of KafkaJS that creates brokers and connections. */
 export type BrokerPool = {
   createBroker(options: object): KafkaJsBroker
   connectionPoolBuilder: { build(): Promise<PoolOfSockets | ConnectionPool> }
@@ -192,7 +192,7 @@ type PoolOfSockets = {
   readonly pool: readonly { readonly requestTimeout: number }[]
 }
 
-/** Connects KafkaJS with a broker by way of `network`, in place of sockets, with the time-outs that the sockets have. */
+/** Connects KafkaJS with a broker through `network` instead of sockets, with the same timeouts. */
 export function replaceSockets(brokers: BrokerPool, network: Network, answer: Answerer): void {
   const { connectionPoolBuilder } = brokers
   brokers.createBroker = (options) => new AskedBroker({ ...options, versions })

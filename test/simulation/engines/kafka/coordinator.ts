@@ -13,12 +13,12 @@ type CommitRequest = {
   readonly topics: ByTopic<{ readonly offset: { toString(): string }; readonly metadata?: string | null }>
 }
 
-/** The groups, and what they have committed. */
+/** The coordinator of all groups, with their committed offsets. */
 export class Coordinator {
   readonly #host: Host
   readonly #topics: Topics
   readonly #groups = new Map<string, Group>()
-  /** Group → partition → what is committed. */
+  /** Group → partition → commit. */
   readonly #commits = new Map<string, Map<string, Commit>>()
 
   constructor(host: Host, topics: Topics) {
@@ -38,7 +38,7 @@ export class Coordinator {
     return [...(this.#commits.get(groupId)?.values() ?? [])]
   }
 
-  /** Answers a request about groups, by its name in the protocol. */
+  /** Answers a group request; `apiName`: its name in the protocol. */
   answer(apiName: string, request: unknown): unknown {
     switch (apiName) {
       case 'OffsetCommit':

@@ -29,21 +29,21 @@ type Member = {
   readonly rebalanceTimeoutMs: number
   protocol: GroupProtocol
   assignment: Buffer
-  /** Answers the request to join that waits for the other members. */
+  /** Answers the pending JoinGroup request. */
   joined: ((answer: JoinAnswer) => void) | undefined
-  /** Answers the request for the assignment that waits for the leader of the group. */
+  /** Answers the pending SyncGroup request. */
   synced: ((answer: SyncAnswer) => void) | undefined
   endSession: () => void
 }
 
 const noAssignment = Buffer.alloc(0)
 
-/** The coordinator of a consumer group: who is a member, and which generation of assignments is true. */
+/** A consumer group at its coordinator: members, and the current generation of assignments. */
 export class Group {
   readonly #host: Host
   readonly #name: string
   readonly #members = new Map<string, Member>()
-  /** Ids that were given to members which have not joined with them yet → what stops waiting for it. */
+  /** Ids given to members that have not yet joined with them → a function that cancels the wait. */
   readonly #announced = new Map<string, () => void>()
   #state: 'Empty' | 'PreparingRebalance' | 'CompletingRebalance' | 'Stable' = 'Empty'
   #generation = 0
@@ -62,7 +62,7 @@ export class Group {
     if (known === undefined && !this.#announced.has(memberId))
       return { ...this.#joinAnswer(memberId), errorCode: refusal.unknownMemberId }
     const protocol = chosen(request)
-    // A member that asks again for what it has is told once more, unless it leads: then partitions may have been added.
+    // A member that rejoins unchanged gets its answer again; but if the leader rejoins, partitions may have been added.
     if (known?.protocol.metadata.equals(protocol.metadata) && this.#isAnswered(memberId))
       return this.#joinAnswer(memberId)
     const member = known ?? this.#add(request)
@@ -97,7 +97,7 @@ export class Group {
     return this.#state === 'PreparingRebalance' ? refusal.rebalanceInProgress : refusal.none
   }
 
-  /** Whether a member may commit. While a rebalance waits for members, those of the old generation still may. */
+  /** The error of a commit, if any. While a rebalance waits for members, those of the old generation may still commit. */
   mayCommit(memberId: string, generationId: number): ErrorCode {
     const errorCode = this.#fenced(memberId, generationId)
     if (errorCode !== refusal.none) return errorCode
@@ -117,12 +117,12 @@ export class Group {
     return refusal.none
   }
 
-  /** Takes every member for dead, as a coordinator does that has paused for longer than their sessions. */
+  /** Expires all sessions, as a coordinator does after a pause longer than the session timeout. */
   endSessions(): void {
     for (const id of [...this.#members.keys()]) this.#remove(id)
   }
 
-  /** Asks every member to join again. */
+  /** Starts a rebalance: all members must rejoin. */
   rebalance(): void {
     if (this.#state === 'PreparingRebalance') return
     for (const member of this.#members.values()) {
@@ -157,7 +157,7 @@ export class Group {
     return generationId === this.#generation ? refusal.none : refusal.illegalGeneration
   }
 
-  /** Whether the answer to this member's request to join is known already. */
+  /** Whether JoinGroup of this member can be answered without a rebalance. */
   #isAnswered(memberId: string): boolean {
     return this.#state === 'CompletingRebalance' || (this.#state === 'Stable' && memberId !== this.#leader)
   }
@@ -202,7 +202,7 @@ export class Group {
 
   #renewSession(memberId: string): void {
     const member = this.#members.get(memberId)
-    // Whoever waits for an answer of the coordinator cannot send heartbeats.
+    // A member with a pending JoinGroup or SyncGroup sends no heartbeats.
     if (member !== undefined && member.joined === undefined && member.synced === undefined) this.#startSession(member)
   }
 
@@ -217,7 +217,7 @@ export class Group {
     if ([...this.#members.values()].every(({ joined }) => joined !== undefined)) this.#endRebalance()
   }
 
-  /** Begins the next generation, without those who have not joined again. */
+  /** Begins the next generation, without members that have not rejoined. */
   #endRebalance(): void {
     this.#stopRebalanceTimer()
     for (const { id, joined, endSession } of [...this.#members.values()]) {
@@ -269,7 +269,7 @@ function chosen({ groupProtocols }: JoinRequest): GroupProtocol {
   return first
 }
 
-/** The answers of a broker that refuse something, by their codes in the protocol. */
+/** Error codes of the Kafka protocol. */
 export const refusal = {
   none: 0,
   offsetOutOfRange: 1,

@@ -2,14 +2,14 @@ import { createRequire } from 'node:module'
 import type { FetchedRecord } from '../../../../src/core/kafka/recordBatches.ts'
 import type { RecordHeaders } from '../../../../src/core/kafka/sourceRecord.ts'
 
-/** What a producer sends. */
+/** A record as a producer sends it. */
 export type SentRecord = {
   readonly key: Buffer | string | null
   readonly value: Buffer | string | null
   readonly headers?: RecordHeaders | undefined
 }
 
-/** A record as it is in a log. */
+/** A record in a log. */
 export type LogRecord = {
   readonly offset: bigint
   readonly key: Buffer | null
@@ -19,13 +19,13 @@ export type LogRecord = {
 }
 
 export type Compaction = {
-  /** Only records below this offset are looked at; without it, all but the newest record of the partition. */
+  /** Compacts only records below this offset; by default, all but the newest record of the partition. */
   readonly below?: bigint
-  /** Removes deletions, too. */
+  /** Also removes deletions. */
   readonly dropTombstones?: boolean
 }
 
-/** A batch of one record; of none at both ends of a transaction. */
+/** A batch of one record, or of none at the start and the end of a transaction. */
 type Batch = { readonly offset: bigint; readonly record: LogRecord | undefined }
 
 const load = createRequire(import.meta.url)
@@ -36,15 +36,15 @@ const decodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0/decoder') 
   batchContext: { readonly firstOffset: string; readonly firstTimestamp: string },
 ) => Pick<LogRecord, 'key' | 'value' | 'headers'>
 
-/** What the bytes on the wire say of a record. */
+/** Encodes and decodes a record as on the wire. */
 function onTheWire(record: SentRecord): Pick<LogRecord, 'key' | 'value' | 'headers'> {
   const inside = new Decoder(encodeRecord(record).buffer).readVarIntBytes()
   return decodeRecord(new Decoder(inside), { firstOffset: '0', firstTimestamp: '0' })
 }
 
-/** The records of one partition, with the clock of its leader. */
+/** The log of a partition, with the clock of its leader. */
 export class PartitionLog {
-  /** What the clock of the partition's leader is ahead (ms). */
+  /** Clock offset of the partition's leader (ms). */
   clockOffsetMs = 0
   #low = 0n
   #high = 0n
@@ -57,17 +57,17 @@ export class PartitionLog {
     return this.#low
   }
 
-  /** The offset of the next record. */
+  /** The log end offset. */
   get high(): bigint {
     return this.#high
   }
 
-  /** The last stable offset: what is behind it is not read before the open transaction has ended. */
+  /** The last stable offset: later records are readable once the open transaction has ended. */
   get stable(): bigint {
     return this.#openFrom ?? this.#high
   }
 
-  /** A transaction begins with a record that will never be committed. */
+  /** Begins a transaction with a record that will never be committed. */
   beginTransaction(): void {
     this.#openFrom ??= this.#appendEmpty()
   }
@@ -78,7 +78,7 @@ export class PartitionLog {
     this.#appendEmpty()
   }
 
-  /** The records that are left, in order. */
+  /** The present records, in order. */
   records(): LogRecord[] {
     return this.#batches.flatMap(({ record }) => record ?? [])
   }
@@ -91,12 +91,12 @@ export class PartitionLog {
     return record
   }
 
-  /** How many batches may be read from an offset on. */
+  /** The number of readable batches from an offset on. */
   countFrom(offset: bigint): number {
     return Math.max(0, this.#indexOf(this.stable) - this.#indexOf(offset))
   }
 
-  /** The first `count` batches from an offset on, as the product's decoder returns them to KafkaJS. */
+  /** The first `count` batches from an offset on, as the product's fetch decoder returns them. */
   fetch(offset: bigint, count: number): FetchedRecord[] {
     const start = this.#indexOf(offset)
     return this.#batches.slice(start, start + count).map((batch) => ({
@@ -110,29 +110,29 @@ export class PartitionLog {
     }))
   }
 
-  /** Removes each record that has a newer one of its key; of both, only those that `options` mean. */
+  /** Removes each record that has a newer one of its key, within the bounds of `options`. */
   compact({ below = this.#high - 1n, dropTombstones = false }: Compaction): void {
     const newest = new Map<string, bigint>()
     for (const { offset, key } of this.records()) if (offset < below) newest.set(keyText(key), offset)
     const isKept = ({ offset, key, value }: LogRecord): boolean =>
       offset >= below || (newest.get(keyText(key)) === offset && !(dropTombstones && value === null))
     this.#batches = this.#batches.filter(({ offset, record }) =>
-      // What is written to is not compacted.
+      // The active segment is not compacted.
       record === undefined ? offset === this.#high - 1n : isKept(record),
     )
   }
 
-  /** Removes each deletion that is the newest record of its key, and what it deleted: nothing is left of the key. */
+  /** Removes all records of each key whose newest record is a deletion. */
   forgetDeletions(): void {
     const newest = new Map(this.records().map((record) => [keyText(record.key), record]))
     this.#batches = this.#batches.filter(({ record }) => {
       const last = newest.get(keyText(record?.key ?? null))
-      // What is written to is not compacted.
+      // The active segment is not compacted.
       return record === undefined || last?.value !== null || last.offset === this.#high - 1n
     })
   }
 
-  /** Removes the records below an offset, as retention does. */
+  /** Deletes the records below an offset, as retention does. */
   deleteBelow(offset: bigint): void {
     this.#low = offset
     this.#batches = this.#batches.filter((batch) => batch.offset >= offset)

@@ -12,12 +12,12 @@ import type { Group } from './group.ts'
 import type { Compaction, LogRecord, PartitionLog } from './partitionLog.ts'
 import type { Topics } from './topics.ts'
 
-/** A record, and where it was appended. */
+/** A record with its topic and partition. */
 type PlacedRecord = LogRecord & { readonly topic: string; readonly partition: number }
 
 /**
- * Kafka with one broker, in memory. Its clients are the adapters of the product on KafkaJS; only the sockets and the broker behind
- * them are simulated. KafkaJS needs `setTimeout` and `Date.now` of the process that uses it; nothing depends on `Math.random`.
+ * An in-memory Kafka with one broker. The product's real clients (KafkaJS) run against it; only sockets and broker are simulated.
+ * KafkaJS uses `setTimeout` and `Date.now` of the calling process; nothing depends on `Math.random`.
  */
 export class SimulatedKafka {
   readonly #broker: Broker
@@ -34,7 +34,7 @@ export class SimulatedKafka {
     return this.#broker.coordinator.group(groupId)
   }
 
-  /** What one process uses to read and append. */
+  /** The Kafka client of a process. */
   client(
     network: Network,
     log: Logger = pino({ level: 'silent' }),
@@ -43,7 +43,7 @@ export class SimulatedKafka {
     return { openSource: () => kafkaSource(kafka), sink: kafkaSink(kafka) }
   }
 
-  /** Appends a record at once, as a producer elsewhere does. */
+  /** Appends a record at once, as an outside producer. */
   append(
     topic: string,
     key: Buffer | string | null,
@@ -54,14 +54,14 @@ export class SimulatedKafka {
     return { topic, partition, ...this.topics.append({ topic, partition }, { key, value, headers }) }
   }
 
-  /** The records of a topic that are left, partition by partition. */
+  /** The present records of a topic, partition by partition. */
   log(topic: string): PlacedRecord[] {
     return this.topics
       .partitions(topic)
       .flatMap((log, partition) => log.records().map((record) => ({ topic, partition, ...record })))
   }
 
-  /** What a group has committed; the offsets of KafkaJS that mean the beginning are negative. */
+  /** The committed offsets of a group; negative ones of KafkaJS mean the beginning. */
   committed(groupId: string): { topic: string; partition: number; offset: bigint; metadata: string | null }[] {
     return this.#broker.coordinator.committed(groupId).map((commit) => ({ ...commit, offset: BigInt(commit.offset) }))
   }
@@ -71,23 +71,23 @@ export class SimulatedKafka {
     for (const log of this.topics.partitions(topic)) log.compact(compaction)
   }
 
-  /** Compacts what a group has committed of a topic, as a compaction lag does that is longer than the group's. */
+  /** Compacts only records that a group has committed, like a `min.compaction.lag.ms` above the group's lag. */
   compactCommitted(topic: string, groupId: string): void {
     for (const commit of this.committed(groupId))
       if (commit.topic === topic) this.#log(topic, commit.partition).compact({ below: commit.offset })
   }
 
-  /** Forgets what was deleted in a topic, as compaction does with deletions that are old enough. */
+  /** Removes deletions and what they deleted, as compaction does after `delete.retention.ms`. */
   forgetDeletions(topic: string): void {
     for (const log of this.topics.partitions(topic)) log.forgetDeletions()
   }
 
-  /** Removes the records of a partition below an offset, as retention does. */
+  /** Deletes the records of a partition below an offset, as retention does. */
   deleteBelow(topic: string, partition: number, offset: bigint): void {
     this.#log(topic, partition).deleteBelow(offset)
   }
 
-  /** Sets how far the clock of a partition's leader, or of all leaders of the topic, is ahead (ms); append times may step back. */
+  /** Sets the clock offset (ms) of a partition's leader, or of all leaders of the topic; append times may step back. */
   setLeaderClockOffset(topic: string, partition: number | undefined, ms: number): void {
     const logs = partition === undefined ? this.topics.partitions(topic) : [this.#log(topic, partition)]
     for (const log of logs) log.clockOffsetMs = ms
@@ -100,12 +100,12 @@ export class SimulatedKafka {
   }
 }
 
-/** The client that the product makes, with connections to the simulated broker. */
+/** The product's KafkaJS client, connected to the simulated broker. */
 function connectTo(broker: Broker, network: Network, log: Logger): Kafka {
   const read = readConfig({ KAFKA_BROKERS: `${address.host}:${address.port}` }, ['KAFKA_BROKERS'])
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
   const kafka = connectKafka(read.config, log)
-  // The delays between tries must not depend on Math.random.
+  // No jitter: retry delays must not depend on Math.random.
   privatePart<{ factor: number }>(kafka, 'clusterRetry').value.factor = 0
   const clusters = privatePart<(options: object) => { readonly brokerPool: BrokerPool }>(kafka, 'createCluster')
   clusters.replace((options) => {
@@ -116,7 +116,7 @@ function connectTo(broker: Broker, network: Network, log: Logger): Kafka {
   return kafka
 }
 
-/** What KafkaJS keeps in a client under a symbol. */
+/** A private member of a KafkaJS client, under a symbol. */
 function privatePart<Part>(kafka: Kafka, name: string): { readonly value: Part; replace(part: Part): void } {
   const parts = kafka as unknown as Record<symbol, Part>
   const symbol = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === `private:Kafka:${name}`)

@@ -12,7 +12,7 @@ const defaultSettings = {
   'delete.retention.ms': '86400000',
 }
 
-/** Parts of requests that name partitions, topic by topic, with what each request says of a partition. */
+/** The part of a request that lists topics and partitions, with the request's data for each partition. */
 export type ByTopic<Each> = readonly {
   readonly topic: string
   readonly partitions: readonly ({ partition: number } & Each)[]
@@ -20,7 +20,7 @@ export type ByTopic<Each> = readonly {
 
 type Topic = { readonly settings: Readonly<Record<string, string>>; readonly partitions: PartitionLog[] }
 
-/** The topics of a broker, by name. Calls whoever waits for records when there may be some. */
+/** The topics of a broker. Notifies waiting fetches of new records. */
 export class Topics {
   readonly #host: Host
   readonly #topics = new Map<string, Topic>()
@@ -71,7 +71,7 @@ export class Topics {
     return appended
   }
 
-  /** Begins a transaction in every partition of a topic, or ends the open ones. */
+  /** Begins a transaction in every partition of a topic, or ends the open one. */
   setTransaction(topic: string, isOpen: boolean): void {
     for (const log of this.partitions(topic)) isOpen ? log.beginTransaction() : log.endTransaction()
     this.#tell()
@@ -85,7 +85,7 @@ export class Topics {
     return Partitioners.DefaultPartitioner()({ topic, partitionMetadata, message: { key, value: null } })
   }
 
-  /** Calls `tell` whenever there may be records; returns what ends that. */
+  /** Calls `tell` whenever there may be new records; returns a function that stops it. */
   onAppend(tell: () => void): () => void {
     this.#waiting.add(tell)
     return () => this.#waiting.delete(tell)
@@ -102,5 +102,5 @@ export class Topics {
   }
 }
 
-/** What every partition's metadata say of brokers: there is one. */
+/** Partition metadata of the only broker. */
 export const onlyLeader = { partitionErrorCode: 0, leader: 0, replicas: [0], isr: [0], offlineReplicas: [] }

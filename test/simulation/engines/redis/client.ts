@@ -20,12 +20,12 @@ type Issued = {
   resolve(reply: Reply): void
   reject(error: Error): void
 }
-/** `waiting` is empty once its commands have timed out; the connection still delivers them. */
+/** `waiting` is empty once the commands have timed out, though the connection still delivers them. */
 type Sent = Batch & { waiting: readonly Issued[] }
 
 const names = [...Object.keys(commands), 'eval', 'evalsha', 'info']
 
-/** Connects a process to a simulated Redis, and keeps reconnecting, as `connectRedis` does to a real one. */
+/** Connects a process to a simulated Redis and keeps reconnecting, like `connectRedis`. */
 export function connectSimulated(
   open: () => Session,
   network: Network,
@@ -33,20 +33,20 @@ export function connectSimulated(
   onCommand: OnCommand = () => undefined,
 ): RedisConnection {
   const client = new SimulatedClient(open, network, onCommand)
-  // It has what the product calls of ioredis.
+  // The client implements what the product uses of ioredis.
   return connectionOver(client as unknown as Redis, prefix, () => undefined)
 }
 
 /**
- * Behaves like ioredis with the options of `connectRedis`. Commands of one turn are sent together. A connection delivers what was sent in
- * order and once, like TCP: whatever was sent and not answered yet goes along with the next batch, also after a timeout.
+ * Behaves like ioredis with the options of `connectRedis`. Sends the commands of one event-loop turn together. A connection delivers
+ * commands in order and once, like TCP: unanswered ones, even timed-out ones, are delivered again with the next batch.
  */
 class SimulatedClient extends EventEmitter {
   readonly #open: () => Session
   readonly #network: Network
   readonly #onCommand: OnCommand
   #hasEnded = false
-  /** Aborted when a connection is over. */
+  /** Aborts when the connection ends. */
   #connection = new AbortController()
   #session: Session | undefined
   #sent: Sent[] = []
@@ -64,7 +64,7 @@ class SimulatedClient extends EventEmitter {
     this.#connect()
   }
 
-  /** Commands that are sent together by `exec`, which never rejects. */
+  /** A pipeline, whose `exec` never rejects. */
   pipeline(): object {
     const queued: [name: string, args: string[]][] = []
     const exec = (): Promise<unknown> =>
@@ -120,7 +120,7 @@ class SimulatedClient extends EventEmitter {
       .call('redis', what, () => session.deliver(upToThis()), { timeoutMs: commandTimeoutMs })
       .then(
         () => {
-          // An answer that comes after those to later batches, or after the end of its connection, has no reader.
+          // Ignore replies after the end of their connection; replies to a batch also answer earlier ones.
           if (session === this.#session) for (const each of upToThis()) this.#answer(each)
         },
         (error: Error) => this.#fail(session, batch, error),
@@ -146,7 +146,7 @@ class SimulatedClient extends EventEmitter {
       batch.waiting = []
       for (const { reject } of waiting) reject(new Error('Command timed out'))
     } else if (error instanceof NetworkFailure && error.kind === 'refused') {
-      // It may have come with a later batch, and was answered with that.
+      // The batch may have been delivered and answered with a later one.
       const at = this.#sent.indexOf(batch)
       if (at < 0) return
       this.#sent.splice(at, 1)
@@ -171,7 +171,7 @@ class SimulatedClient extends EventEmitter {
     )
   }
 
-  /** Loses the connection, or did not get one, and tries again later. */
+  /** Handles a lost or failed connection: reconnects later. */
   #lose(error: Error): void {
     if (this.#hasEnded) return
     this.emit('error', error)

@@ -1,6 +1,6 @@
 import { type Keyspace, ReplyError } from './keyspace.ts'
 
-/** A reply that is no text but a short word of Redis: Lua sees a table in it. */
+/** A status reply such as `OK`, which Lua sees as a table. */
 export class Status {
   readonly text: string
 
@@ -17,7 +17,7 @@ const ok = new Status('OK')
 const noExpiry = -1
 const noKey = -2
 
-/** The commands that the product's code and its scripts use, in lower case, without those that need more than the keys. */
+/** The commands that the product and its scripts use, in lower case, except those that need more than the keyspace. */
 export const commands = {
   ping: () => new Status('PONG'),
   time: (keys) => {
@@ -82,9 +82,9 @@ export const commands = {
   },
 } as const satisfies Record<string, Command>
 
-/** The commands that Redis refuses when its memory is full. */
+/** The commands that Redis refuses when out of memory. */
 export const growing: ReadonlySet<string> = new Set(['set', 'mset', 'incrby', 'hset', 'sadd'])
-/** The commands that write, whatever they find. */
+/** All commands that may write. */
 export const writing: ReadonlySet<string> = new Set([...growing, 'del', 'expire', 'pexpire', 'hdel', 'srem'])
 
 const textOf = (keys: Keyspace, key: string): string | null => keys.read('string', key)?.text ?? null
@@ -102,7 +102,7 @@ function pairsOf(values: readonly string[]): [string, string][] {
   return Array.from({ length: values.length / 2 }, (_, at) => [values[2 * at] ?? '', values[2 * at + 1] ?? ''])
 }
 
-/** Options by their names in lower case; `NX` has no value. */
+/** Option names in lower case → values; `NX` has none. */
 function optionsOf(words: readonly string[]): ReadonlyMap<string, string> {
   const options = new Map<string, string>()
   for (let at = 0; at < words.length; ) {
@@ -128,7 +128,7 @@ function expireAfter(keys: Keyspace, key: string, ms: number): number {
   return 1
 }
 
-/** The cursor is the number of the last key, so that a key that is there all the time is never left out. */
+/** The cursor is the serial of the last key, so that a key that exists throughout is never missed. */
 function scan(keys: Keyspace, cursor: number, options: ReadonlyMap<string, string>): Reply {
   const pattern = options.get('match') ?? '*'
   const prefix = pattern.slice(0, -1)

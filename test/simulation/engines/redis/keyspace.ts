@@ -1,4 +1,4 @@
-/** What a key holds. Values are never changed in place, so that an earlier state of them is kept for free. */
+/** The value of a key. Immutable, so that keeping earlier states costs nothing. */
 export type Value =
   | { readonly kind: 'string'; readonly text: string }
   | { readonly kind: 'hash'; readonly fields: ReadonlyMap<string, string> }
@@ -7,12 +7,12 @@ export type Value =
 type Entry = {
   readonly value: Value
   readonly expiresAtMs: number | undefined
-  /** Tells in which order keys were created; a key that is overwritten keeps it. */
+  /** Grows with every key created; overwriting a key keeps it. */
   readonly serial: number
 }
 type Change = { readonly atMs: number; readonly key: string; readonly before: Entry | undefined }
 
-/** An error that Redis answers with. */
+/** An error reply of Redis. */
 export class ReplyError extends Error {
   override readonly name = 'ReplyError'
 }
@@ -20,7 +20,7 @@ export class ReplyError extends Error {
 /** How far back (ms) a state can be restored. */
 const historyMs = 60_000
 
-/** The keys of a simulated Redis, with their expiry, and what they were in the last minute. */
+/** The keys of a simulated Redis, with expiry, and their changes in the last minute. */
 export class Keyspace {
   readonly #nowMs: () => number
   readonly #entries = new Map<string, Entry>()
@@ -32,12 +32,12 @@ export class Keyspace {
     this.#nowMs = nowMs
   }
 
-  /** What its clock reads (epoch ms). */
+  /** The time of the server (epoch ms). */
   nowMs(): number {
     return this.#nowMs()
   }
 
-  /** Undefined for a key that does not exist; throws `WRONGTYPE` for one that holds something else. */
+  /** Undefined for a missing key; throws `WRONGTYPE` for a value of another kind. */
   read<K extends Value['kind']>(kind: K, key: string): Extract<Value, { kind: K }> | undefined {
     const value = this.#find(key)?.value
     if (value !== undefined && value.kind !== kind)
@@ -49,24 +49,24 @@ export class Keyspace {
     return this.#find(key) !== undefined
   }
 
-  /** When a key expires (epoch ms); undefined without expiry, and for a key that does not exist. */
+  /** When a key expires (epoch ms); undefined for a missing key and one without expiry. */
   expiryOf(key: string): number | undefined {
     return this.#find(key)?.expiresAtMs
   }
 
-  /** Sets a key, which exists until `expiresAtMs` (epoch ms). An empty hash or set does not exist. */
+  /** Sets a key that expires at `expiresAtMs` (epoch ms). An empty hash or set deletes the key. */
   write(key: string, value: Value, expiresAtMs: number | undefined): void {
     if (isEmpty(value)) this.delete(key)
     else this.#put(key, { value, expiresAtMs, serial: this.#find(key)?.serial ?? ++this.#lastSerial })
   }
 
-  /** Sets when a key that exists expires (epoch ms); at once when that is over. */
+  /** Sets when an existing key expires (epoch ms); at once for a past time. */
   expireAt(key: string, expiresAtMs: number): void {
     const entry = this.#find(key)
     if (entry !== undefined) this.#put(key, expiresAtMs <= this.#nowMs() ? undefined : { ...entry, expiresAtMs })
   }
 
-  /** False for a key that did not exist. */
+  /** Deletes a key; false if it did not exist. */
   delete(key: string): boolean {
     const existed = this.has(key)
     if (existed) this.#put(key, undefined)
@@ -77,7 +77,7 @@ export class Keyspace {
     for (const key of [...this.#entries.keys()]) this.#put(key, undefined)
   }
 
-  /** At most `count` keys that were created after the key with the number `after`, oldest first. */
+  /** At most `count` keys with a serial above `after`, oldest first. */
   keysAfter(after: number, count: number): { readonly key: string; readonly serial: number }[] {
     return [...this.#entries.keys()]
       .flatMap((key) => {
@@ -88,7 +88,7 @@ export class Keyspace {
       .slice(0, count)
   }
 
-  /** Forgets what was written in the last `lastMs` of its clock. */
+  /** Reverts the writes of the last `lastMs` of the server's clock. */
   lose(lastMs: number): void {
     if (lastMs > historyMs) throw new RangeError(`the state of ${lastMs} ms ago is not kept`)
     const lostFromMs = this.#nowMs() - lastMs

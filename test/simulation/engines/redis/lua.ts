@@ -2,19 +2,19 @@ import { LuaApi } from 'wasmoon-lua5.1'
 import { type Reply, Status } from './commands.ts'
 import { ReplyError } from './keyspace.ts'
 
-/** Carries out a command of a script. */
+/** Executes a Redis command of a script. */
 type CallCommand = (name: string, args: readonly string[]) => Reply
 
 /*
- * Lua 5.1, which Redis has, too: the same arithmetic and text of numbers, and the same order of the fields of a table in every run. One state
- * serves all simulated servers of this process; like in Redis, a script leaves nothing in it that another could see.
+ * Lua 5.1, as in Redis: same arithmetic, same formatting of numbers; tables iterate in the same order in every run. One Lua state serves
+ * all simulated servers of this process; as in Redis, scripts share no state.
  */
 
 const api = await LuaApi.initialize()
 const lua = api.luaL_newstate()
 /**
- * What the library exports. Its own functions prepare each call for any type of argument, which takes longer than most calls; and texts
- * pass by memory of our own, because it would put them on a small stack, and end them at the first NUL.
+ * The library's raw exports. Its wrappers convert arguments of any type, which takes longer than most calls. Texts are passed in memory
+ * allocated here, because the wrappers put them on a small stack and end them at the first NUL.
  */
 const raw = api.module as unknown as {
   _lua_createtable(state: number, items: number, fields: number): void
@@ -37,10 +37,10 @@ const raw = api.module as unknown as {
 const registry = -10_000
 const globals = -10_002
 const [ofNil, ofBoolean, ofNumber, ofText, ofTable] = [0, 1, 3, 4, 5]
-/** The type of the value at this index: one of the above. */
+/** The Lua type of the value at a stack index. */
 const typeAt = (at: number): number => raw._lua_type(lua, at)
 
-/** Errors cannot pass a function of the host: it returns whether it succeeded, and its result or an error. */
+/** Host functions cannot throw into Lua: they return a success flag, and the result or an error. */
 const prelude = `
 local call, decode, null = ...
 local function raising(f)
@@ -56,13 +56,13 @@ io, os, debug, package, require, dofile, loadfile, module, print = nil
 math.random, math.randomseed = nil
 setmetatable(_G, {__newindex = function(_, name) error('Attempt to modify a readonly table', 2) end})`
 
-/** Numbers of compiled scripts by their text. */
+/** Script text → number of the compiled script. */
 const compiled = new Map<string, number>()
 let callCommand: CallCommand = () => null
 const lengthAt = api.module._malloc(4)
 let room = { pointer: api.module._malloc(4_096), bytes: 4_096 }
 let memory = Buffer.from(api.module.HEAPU8.buffer)
-/** What the host threw and Redis would not have answered with. */
+/** An error of the host that is no Redis reply. */
 let defect: unknown
 
 const host = (name: string, act: () => void): number =>
@@ -93,7 +93,7 @@ push(null)
 if (raw._lua_pcall(lua, 3, 0, 0) !== 0) throw new Error(textAt(-1))
 for (const name of ['KEYS', 'ARGV']) setGlobal(name, [])
 
-/** Runs a script to its end, as EVAL does. Throws `ReplyError` for an error of the script or of one of its commands. */
+/** Runs a script as EVAL does. Throws `ReplyError` for an error of the script or of one of its commands. */
 export function runLua(text: string, keys: readonly string[], args: readonly string[], call: CallCommand): Reply {
   callCommand = call
   defect = undefined
@@ -124,7 +124,7 @@ function compile(text: string): number {
 function setGlobal(name: string, values: readonly string[]): void {
   pushText(name)
   push(values)
-  // Without the metatable, which forbids scripts to do this.
+  // Bypasses the metatable that makes globals read-only for scripts.
   raw._lua_rawset(lua, globals)
 }
 
@@ -135,7 +135,7 @@ function argument(at: number): string {
   return type === ofNumber ? String(raw._lua_tonumber(lua, at)) : textAt(at)
 }
 
-/** The memory of Lua, which moves when it grows. */
+/** The memory of Lua, which is reallocated when it grows. */
 function currentMemory(): Buffer {
   if (memory.buffer !== api.module.HEAPU8.buffer) memory = Buffer.from(api.module.HEAPU8.buffer)
   return memory
@@ -156,7 +156,7 @@ function textAt(at: number): string {
   return text.toString('utf8', pointer, pointer + text.readUInt32LE(lengthAt))
 }
 
-/** Pushes a value of JSON; null is `cjson.null`. */
+/** Pushes a JSON value; null becomes `cjson.null`. */
 function push(value: unknown): void {
   if (typeof value === 'string') pushText(value)
   else if (typeof value === 'number') raw._lua_pushnumber(lua, value)
@@ -190,7 +190,7 @@ function pushList<T>(values: readonly T[], pushOne: (value: T) => void): void {
   })
 }
 
-/** What Redis makes of a value of Lua: numbers lose their fraction, and a list ends before its first nil. */
+/** Converts a Lua value to a reply as Redis does: numbers lose their fraction, and a list ends before its first nil. */
 function replyAt(at: number): Reply {
   switch (typeAt(at)) {
     case ofText:

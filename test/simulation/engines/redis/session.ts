@@ -2,19 +2,19 @@ import type { Host } from '../../network.ts'
 import { type Reply, Status } from './commands.ts'
 import { ReplyError } from './keyspace.ts'
 
-/** What a client has sent; `replies` are there once all of it was carried out. */
+/** Commands sent together; `replies` is set once all were executed. */
 export type Batch = {
   readonly number: number
   readonly commands: readonly { readonly name: string; readonly args: readonly string[] }[]
   replies: (Reply | ReplyError)[] | undefined
 }
 
-/** The server closed the connection, or has started again. */
+/** The server has closed the connection or restarted. */
 class SessionClosed extends Error {
   override readonly name = 'SessionClosed'
 }
 
-/** One connection, as the server sees it. */
+/** The server side of a connection. */
 export class Session {
   readonly #host: Host
   readonly #execute: (name: string, args: readonly string[]) => Reply
@@ -38,8 +38,8 @@ export class Session {
   }
 
   /**
-   * Carries out what a connection has brought so far, in its order and each batch once; other clients may be served between two commands.
-   * Rejects with `SessionClosed`.
+   * Executes the batches sent so far, in order and each once; other clients may be served between two commands. Rejects with
+   * `SessionClosed`.
    */
   async deliver(batches: readonly Batch[]): Promise<void> {
     const done = this.#done.then(async () => {
@@ -59,7 +59,7 @@ export class Session {
     return replies
   }
 
-  /** For up to a millisecond: a server that is at work on a batch does not rest. */
+  /** Yields to other clients for up to a millisecond: a server that works on a batch does not idle. */
   #serveOthers(next: string): Promise<void> {
     return new Promise((resolve) => {
       this.#host.after(this.#host.random(), `before ${next} of a batch`, resolve)

@@ -10,15 +10,15 @@ import { Session } from './session.ts'
 const hexDigits = 16
 const runIdLength = 40
 
-/** A Redis in memory, on the clock of its host, that carries out what the product asks of Redis and fails as Redis may. */
+/** An in-memory Redis on the clock of its host, with the commands that the product uses, and failures as of a real one. */
 export class SimulatedRedis {
   readonly #host: Host
   readonly #keys: Keyspace
-  /** Scripts by their SHA-1. */
+  /** SHA-1 → script. */
   readonly #scripts = new Map<string, string>()
   readonly #sessions = new Set<Session>()
   #runId: string
-  /** Whether its memory is full: it reads, but refuses what would take more memory. */
+  /** Out of memory: serves reads, refuses commands that need memory. */
   isFull = false
 
   constructor(host: Host) {
@@ -27,12 +27,12 @@ export class SimulatedRedis {
     this.#runId = this.#newRunId()
   }
 
-  /** A connection of one process. `onCommand` is called after every command. */
+  /** Connects a process. Calls `onCommand` after every command. */
   connect(network: Network, prefix: string, onCommand?: OnCommand): RedisConnection {
     return connectSimulated(() => this.#open(), network, prefix, onCommand)
   }
 
-  /** Starts again without what was written in the last milliseconds of its clock (a minute at most). */
+  /** Restarts, and loses the writes of the last milliseconds of its clock (a minute at most). */
   restart({ losesLastMs }: { readonly losesLastMs: number }): void {
     for (const session of this.#sessions) session.close()
     this.#sessions.clear()
@@ -49,7 +49,7 @@ export class SimulatedRedis {
     return this.#runId
   }
 
-  /** The fields of a hash, as who looks from outside sees them at once. */
+  /** The fields of a hash, for inspection by tests. */
   hash(name: string): Readonly<Record<string, string>> {
     const flat = this.#command('hgetall', [name]) as readonly string[]
     return Object.fromEntries(flat.flatMap((field, at) => (at % 2 === 0 ? [[field, flat[at + 1] ?? '']] : [])))
@@ -97,7 +97,7 @@ export class SimulatedRedis {
     const names = Number(count)
     let hasWritten = false
     return runLua(script, values.slice(0, names), values.slice(names), (name, args) => {
-      // A script that has written goes on to its end.
+      // A script that has already written is not refused.
       if (!hasWritten) this.#refuseWhenFull(name)
       hasWritten ||= writing.has(name)
       return this.#command(name, args)
