@@ -102,7 +102,7 @@ export const portOf = (server: Server): number => (server.address() as AddressIn
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
   server.endKeepAlive()
-  // A client may be sending a request on an idle connection: it would have to guess whether that was served.
+  // A client may just be sending on an idle connection: if that were closed, it could not know whether the request was served.
   if (drainMs > 0) await sleep(Math.min(drainMs, maxLingerMs))
   // A kept-alive connection stays open after its answer, and server.close() waits for it.
   const idle = setInterval(() => server.closeIdleConnections(), 50)

@@ -161,7 +161,7 @@ export async function claimPartitions(
   return { watermarkMs: highest === null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
 }
 
-/** The claims that count for partitions (by topic/partition); null where Redis knows none, as after a loss of its data. */
+/** The present claims of partitions (topic/partition), in their order; null where there is none, as after Redis lost its data. */
 export const readClaimants = ({ client, keys }: RedisConnection, partitions: string[]): Promise<(string | null)[]> =>
   client.hmget(keys.partitionOwners, ...partitions)
 
