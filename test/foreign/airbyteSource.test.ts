@@ -11,12 +11,12 @@ const manifest = resolve('connectors/airbyte/manifest.yaml')
 type Stream = 'forms' | 'records'
 const { tools, pipeline, api } = usePythonPipeline('airbyte')
 
-/** Tables as a destination keeps them that removes duplicates by primary key, and rows that are marked as deleted. */
+/** Tables of a destination that deduplicates by primary key and removes rows marked as deleted. */
 const tables: Record<Stream, Map<string, Json>> = { forms: new Map(), records: new Map() }
 let states: Json[] = []
 
 describePython('The Airbyte manifest', () => {
-  test('tables that the Airbyte manifest fills sync after sync equal the fold of the topics, without what was deleted', async () => {
+  test('after several syncs, the tables equal the API, without deleted entities', async () => {
     const history = randomHistory(8, 900)
     await pipeline.createKeys(history.teams)
     expect(await check()).toMatchObject({ status: 'SUCCEEDED' })
@@ -38,7 +38,7 @@ describePython('The Airbyte manifest', () => {
 const rows = (stream: Stream): Json[] =>
   [...tables[stream].values()].map(withoutNulls).toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
-/** Airbyte leaves members out that are null. */
+/** Removes null members, as Airbyte does. */
 function withoutNulls(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (typeof value !== 'object' || value === null) return value
@@ -75,7 +75,7 @@ function apply({ stream, data }: { stream: Stream; data: Json }): void {
   else tables[stream].delete(row.id)
 }
 
-/** Runs the manifest with Airbyte's own program; returns the messages that it writes. */
+/** Runs the manifest with Airbyte's own program; returns its messages. */
 async function run(args: readonly string[]): Promise<Json[]> {
   const config = { base_url: `${api.url}/api/v1/`, account_key: pipeline.keyOf(team), lookback: 'PT2S' }
   const options = ['--manifest-path', manifest, '--config', await saved('config', config)]

@@ -16,7 +16,7 @@ function secondsOf(duration: string): number {
   return Number(minutes) * 60 + Number(seconds)
 }
 
-test.each(alerts)('%s is tried: silent at one sample, firing at the next', (alert) => {
+test.each(alerts)('%s has test data: silent at one sample, firing at the next', (alert) => {
   const tried = cases.filter(({ name }) => name === alert)
   expect(tried).not.toEqual([])
   for (const { alert_rule_test: moments } of tried) {
@@ -27,13 +27,13 @@ test.each(alerts)('%s is tried: silent at one sample, firing at the next', (aler
   }
 })
 
-describePrometheus('Prometheus itself', () => {
-  test('takes the configuration and the rules', async () => {
+describePrometheus('Prometheus', () => {
+  test('accepts the configuration and the rules', async () => {
     const said = await promtool('check', 'config', 'deploy/prometheus.yml')
     expect(said).toContain(`SUCCESS: ${alerts.length} rules found`)
   })
 
-  test('fires each alert at its moment, with its labels and its texts', async () => {
+  test('fires each alert on time, with its labels and texts', async () => {
     expect(await promtool('test', 'rules', 'deploy/alerts.test.yml')).toContain('SUCCESS')
   })
 })

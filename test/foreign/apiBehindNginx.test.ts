@@ -30,7 +30,7 @@ const hold = holdingExports(api.elasticsearch)
 const passing = (port: number, directives: string): string =>
   `server { listen 127.0.0.1:${port}; ${directives} location / { proxy_pass http://127.0.0.1:${api.port}; } }`
 
-/** The configuration that the project ships, with the ports of this test. */
+/** The nginx configuration that the project ships, with the ports of this test. */
 const asShipped = (port: number): string =>
   shipped
     .replace('listen 80;', `listen 127.0.0.1:${port};`)
@@ -38,10 +38,10 @@ const asShipped = (port: number): string =>
     .replace('/var/log/nginx/tidemark.log', 'access.log')
 
 describeNginx.each([
-  ['with the configuration that is shipped', asShipped],
+  ['with the shipped configuration', asShipped],
   ['with nothing but proxy_pass', (port: number) => passing(port, '')],
   ['without buffers', (port: number) => passing(port, 'proxy_buffering off;')],
-  ['that compresses by itself', (port: number) => passing(port, 'gzip on; gzip_proxied any; gzip_types *;')],
+  ['with gzip of its own', (port: number) => passing(port, 'gzip on; gzip_proxied any; gzip_types *;')],
   ['that speaks HTTP/1.1', (port: number) => passing(port, 'proxy_http_version 1.1;')],
 ])('behind nginx %s', (_how, configure) => {
   let nginx: Nginx
@@ -74,7 +74,7 @@ describeNginx.each([
       await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
     }
 
-    test('is answered once there is one', async () => {
+    test('is answered once a change is visible', async () => {
       const answer = wait()
       await untilWaiting(1)
       const id = randomUUID()
@@ -84,7 +84,7 @@ describeNginx.each([
       await store(id, null)
     })
 
-    test('leaves its place when its client disconnects', async () => {
+    test('frees its permit when its client disconnects', async () => {
       const client = new AbortController()
       const answer = wait(client.signal)
       await untilWaiting(1)
@@ -95,7 +95,7 @@ describeNginx.each([
   })
 
   describe.each(['identity', 'gzip', 'br'])('an export in %s', (encoding) => {
-    test('is the same', async () => {
+    test('has the same content as without nginx', async () => {
       const [direct, passed] = await Promise.all([
         ask(`http://127.0.0.1:${api.port}`, 'identity'),
         ask(nginx.url, encoding),
@@ -103,7 +103,7 @@ describeNginx.each([
       expect(await passed.text()).toBe(await direct.text())
     })
 
-    test('never looks whole when it fails on its way', async () => {
+    test('never looks complete when it fails half way', async () => {
       const held = hold()
       const answer = await ask(nginx.url, encoding)
       expect(answer.status).toBe(200)
@@ -112,7 +112,7 @@ describeNginx.each([
       await expect(answer.text()).rejects.toThrow('terminated')
     })
 
-    test('hands over every row that was found before the next ones are', async () => {
+    test('is streamed: rows arrive before the next ones are found', async () => {
       const held = hold()
       const { body } = await ask(nginx.url, encoding)
       const rows = createInterface({ input: Readable.fromWeb(body as ReadableStream) })[Symbol.asyncIterator]()
@@ -126,7 +126,7 @@ describeNginx.each([
   })
 })
 
-test('the configuration that is shipped lets a request wait for the longest time there is', () => {
+test('the shipped configuration lets a request wait for the longest time that the API allows', () => {
   const seconds = Number(/proxy_read_timeout (?<seconds>\d+)s;/.exec(shipped)?.groups?.['seconds'])
   expect(seconds).toBeGreaterThan(maxWaitSeconds)
 })

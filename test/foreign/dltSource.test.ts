@@ -10,7 +10,7 @@ const team = 'acme'
 const { tools, pipeline, api } = usePythonPipeline()
 
 describePython('The dlt source', () => {
-  test('a warehouse that the dlt source loads again and again equals the fold of the topics, without what was deleted', async () => {
+  test('after several loads, the warehouse equals the API, without deleted entities', async () => {
     const { folder } = tools
     await cp('connectors/dlt', resolve(folder, 'package'), { recursive: true })
     const [site, source] = [resolve(folder, 'site'), resolve(folder, 'package')]
@@ -43,7 +43,7 @@ const load = (): Promise<string> =>
     RUNTIME__LOG_LEVEL: 'ERROR',
   })
 
-/** A table of the warehouse by id, without what dlt notes about its own runs. */
+/** The rows of a table, ordered by id, without dlt's own columns. */
 async function rows(table: 'forms' | 'records'): Promise<Json[]> {
   const said = await tools.runScript('test/foreign/python/read_table.py', ['warehouse.duckdb', table])
   return jsonLines(said).map(({ _dlt_id, _dlt_load_id, deleted, ...row }) => servedRow(row))

@@ -47,7 +47,7 @@ const helm = async (...args: readonly string[]): Promise<string> =>
 const template = async (...args: readonly string[]): Promise<Manifest[]> =>
   parseAllDocuments(await helm('template', 'quiz', chart, ...args)).map((document) => document.toJS() as Manifest)
 
-/** The pods that manifests make, by the names of their objects. */
+/** The pods of manifests, with the names of their objects. */
 const podsOf = (manifests: readonly Manifest[] = []): (readonly [string, PodSpec])[] =>
   manifests.flatMap(({ kind, metadata: { name }, spec }) => {
     const made =
@@ -65,7 +65,7 @@ const secretValues: Readonly<Record<string, string>> = {
   SIGN_IN_SECRET: 'x'.repeat(32),
 }
 
-/** What a process finds in its environment, after the entry point has read the files of secrets. What authorities' files hold is not known here. */
+/** The environment of a process, after the entry point has read secret files; CA files are not mounted here. */
 function environmentOf({ containers: [{ env, volumeMounts = [] }], volumes = [] }: PodSpec): Record<string, string> {
   const sources = volumes.filter(({ name }) => name === 'secrets').flatMap(({ projected }) => projected?.sources ?? [])
   const inFiles = sources.flatMap(({ secret }) => secret?.items ?? []).map(({ path }): Variable => ({ name: path }))
@@ -106,11 +106,11 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     }
   })
 
-  test.each(valueSets)('%s: the linter finds nothing', async (values) => {
+  test.each(valueSets)('%s: helm lint finds nothing', async (values) => {
     expect(await helm('lint', '--strict', chart, '--values', values)).toContain('0 chart(s) failed')
   })
 
-  test.each(kubernetesVersions)('Kubernetes %s knows every field of the five', async (version) => {
+  test.each(kubernetesVersions)('all manifests are valid for Kubernetes %s', async (version) => {
     expect(valueSets.length).toBe(5)
     const written = valueSets.map((values) => join(folder, basename(values)))
     const said = await python.run('kubernetes-validate', ['-k', version, '--strict', ...written])
@@ -119,7 +119,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     expect(said.match(/ passed for resource /g)?.length).toBeGreaterThan(50)
   })
 
-  test.each(valueSets)('%s: every pod is restricted, has no user of its own and ends in time', (values) => {
+  test.each(valueSets)('%s: every pod is restricted, sets no user id and terminates in time', (values) => {
     for (const [, pod] of podsOf(rendered.get(values))) {
       expect(pod).toMatchObject(restricted)
       expect(JSON.stringify(pod)).not.toMatch(/"(host\w+|runAs(User|Group)|privileged|add|persistentVolumeClaim)":/)
@@ -128,7 +128,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     }
   })
 
-  test.each(valueSets)('%s: every process and job accepts its variables, and lacks none', (values) => {
+  test.each(valueSets)('%s: every process and job has valid and complete variables', (values) => {
     for (const [name, pod] of podsOf(rendered.get(values)).filter(([name]) => !name.endsWith('-test'))) {
       const read = readConfig(environmentOf(pod), needs[pod.containers[0].args[0] ?? ''] ?? engines)
       expect([name, read.ok ? [] : read.problems]).toEqual([name, []])
@@ -158,8 +158,8 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     await expect(template('--values', files, '--set', set)).rejects.toThrow(complaint)
   })
 
-  describePrometheus('indexers by lag', () => {
-    test('each partition asks for one at most, one that stands still for none', async () => {
+  describePrometheus('autoscaling of indexers by lag', () => {
+    test('asks for at most one indexer per partition, none for a partition without progress', async () => {
       const scaled = rendered.get(`${chart}/ci/keda-values.yaml`)?.find(({ kind }) => kind === 'ScaledObject')
       const { query = '', threshold } = scaled?.spec.triggers?.[0]?.metadata ?? {}
       await expectKnown(query.replaceAll('namespace="quiz"', ''))

@@ -7,11 +7,11 @@ import { useReplica } from '../support/useApi.ts'
 import { describePython, usePython } from './support/python.ts'
 
 const team = 'team-1'
-/** Requests that are made up for each endpoint, beside those that the description's rules and examples lead to. */
+/** Random requests per endpoint, besides those derived from the description's rules and examples. */
 const examples = process.env['SCHEMATHESIS_EXAMPLES'] ?? '20'
-/** Makes up other requests; without it they are the same in every run. */
+/** Varies the random requests; without a seed, every run sends the same. */
 const seed = process.env['SCHEMATHESIS_SEED']
-/** Every minute for which a request prefers to wait takes so long. */
+/** Real duration of a minute for requests with `Prefer: wait`. */
 const minuteMs = 500
 const deadlineMs = 120_000 + Number(examples) * 5_000
 
@@ -19,7 +19,7 @@ const exampleId = (answer: 'Form' | 'Submission'): string => (exampleOf(answerSc
 const exampleIds = { form: exampleId('Form'), submission: exampleId('Submission') }
 const idsOf = (kind: string): string[] => Array.from({ length: 30 }, (_, at) => `${kind}-${at}`)
 
-/** What the examples in the description name is there. */
+/** The replica contains the entities named in the description's examples. */
 const stored = useReplica({
   forms: [exampleIds.form, ...idsOf('form')].map((id) => ({ team, id, entity: formEntity({ id }) })),
   submissions: [exampleIds.submission, ...idsOf('record')].map((id) => ({
@@ -38,7 +38,7 @@ const startApi = (settings: Readonly<Record<string, string>>, awaitReady: boolea
     elapsedMs: () => (performance.now() * 60_000) / minuteMs,
   })
 
-/** Lets Schemathesis make up requests from the description of the API; rejects with what it has to say against an answer. */
+/** Tests the API with requests that Schemathesis generates from the description; rejects with the failures that it reports. */
 async function judge(api: TestApi, config: string, args: readonly string[]): Promise<void> {
   try {
     const how = seed === undefined ? ['--generation-deterministic'] : ['--seed', seed, '--generation-database', 'none']
@@ -59,7 +59,7 @@ async function judge(api: TestApi, config: string, args: readonly string[]): Pro
   }
 }
 
-/** The endpoints that have given an answer with this status. */
+/** The endpoints that have answered with this status. */
 const answering = ({ logLines }: TestApi, wanted: number): unknown[] =>
   [...new Set(logLines.filter(({ status }) => status === wanted).map(({ route }) => route))].sort()
 
@@ -68,7 +68,7 @@ const endpoints = paths.map((path) => `/api/v1${path}`)
 
 describePython('Schemathesis', () => {
   test(
-    'every answer to what Schemathesis makes up from the description is as described',
+    'every answer to a generated request matches the OpenAPI description',
     async () => {
       const api = await startApi({}, true)
       await judge(api, 'schemathesis.toml', [])
@@ -78,17 +78,17 @@ describePython('Schemathesis', () => {
   )
 
   test(
-    'every answer to a client that holds whatever there is already is as described',
+    'every answer to a request with If-None-Match: * matches the OpenAPI description',
     async () => {
       const api = await startApi({}, true)
-      // What Schemathesis makes up for If-None-Match may never be `*`, nor an ETag that stands.
+      // Schemathesis may never generate `*` or a current ETag for If-None-Match.
       await judge(api, 'schemathesisUnchanged.toml', ['--phases', 'coverage'])
       expect(answering(api, 304)).toEqual(expect.arrayContaining(endpoints))
     },
     deadlineMs,
   )
 
-  describe('also while an engine is away', () => {
+  describe('while an engine is unreachable', () => {
     const config = 'schemathesisOutage.toml'
     const phases = ['--phases', 'coverage']
 

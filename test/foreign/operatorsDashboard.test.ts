@@ -44,7 +44,7 @@ describePrometheus('a Prometheus that scrapes one of each process', () => {
     working = work(api, settings)
   })
 
-  /** Everything that an operator can see happening, again and again. */
+  /** Causes every kind of event that the dashboard shows, repeatedly. */
   async function work(api: Program, settings: Program): Promise<void> {
     for (let revision = 1; !over.signal.aborted; revision++) {
       const form = formEntity({ id: 'form-1' })
@@ -56,7 +56,7 @@ describePrometheus('a Prometheus that scrapes one of each process', () => {
       await pipeline.produce('submissions', [
         { key: `${team}/${submission.id}`, value: JSON.stringify({ revision, submission }) },
       ])
-      // No list is answered 304 before its newest change is published.
+      // 304 needs a list whose newest change is published.
       await sleep(publishedWithinMs, undefined, { signal: over.signal }).catch(() => undefined)
       const headers = { authorization: `Bearer ${pipeline.keyOf(team)}` }
       const first = await fetch(`${api.url}/api/v1/forms?Limit=5`, { headers })
@@ -71,7 +71,7 @@ describePrometheus('a Prometheus that scrapes one of each process', () => {
     }
   }
 
-  /** Asks as Grafana does for a panel that shows the last minute. */
+  /** Queries as Grafana does for a panel of the last minute. */
   async function seriesOf({ expr, instant }: PrometheusTarget): Promise<readonly Series[]> {
     const query = withGrafanaVariables(expr)
     const end = Date.now() / 1_000

@@ -6,9 +6,9 @@ import { usePipeline } from '../support/usePipeline.ts'
 import { type Connect, openConnect } from './support/debezium.ts'
 import { describePostgresql, type Postgresql, startPostgresql } from './support/postgresql.ts'
 
-/** Includes fetching the connector on a new machine. */
+/** Includes the download of the connector on a new machine. */
 const startMs = 15 * 60_000
-/** Kafka Connect takes up to half a minute to start on a busy machine, then waits for nothing. */
+/** How often to wait for the API: Kafka Connect takes up to half a minute to start on a busy machine. */
 const tries = 4
 
 describePostgresql('From the outbox of a PostgreSQL database to the API', () => {
@@ -31,7 +31,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     await postgresql?.close()
   })
 
-  /** The documented one, with this test's database and topics. */
+  /** The documented connector, with this test's database and topics. */
   async function connector(): Promise<object> {
     const text = await readFile('docs/producers/outbox-connector.json', 'utf8')
     const { name, config } = JSON.parse(text) as { name: string; config: Record<string, string> }
@@ -52,7 +52,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
   const insert = (id: string, title: string): string =>
     `INSERT INTO form (team_id, id, title, scene, fields) VALUES ('acme', '${id}', '${title}', 'scored_quiz', '[{"b":1.50,"a":2}]')`
   const rename = (id: string, title: string): string => `UPDATE form SET title = '${title}' WHERE id = '${id}'`
-  /** What the API answers for a form: its title, or the status. */
+  /** A form's title in the API, or the status of the answer. */
   const served = async (id: string): Promise<string | number> => {
     const { status, body } = await pipeline.get(api, 'acme', `/api/v1/forms/${id}`)
     return status === 200 ? (body as { title: string }).title : status
@@ -65,7 +65,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     throw new Error(`${id} is ${await served(id)}, not ${expected}; Kafka Connect said:\n${await connect.log()}`)
   }
 
-  test('a committed transaction is served, also its numbers and members as they were written', async () => {
+  test('a committed transaction is served, with numbers and member order as written', async () => {
     await postgresql.run(insert('f1', 'Erstes Quiz ✓'))
     await expectServed('f1', 'Erstes Quiz ✓')
     const { body } = await pipeline.get(api, 'acme', '/api/v1/forms/f1')
@@ -76,7 +76,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     expect(await answer.text()).toContain('[{"b":1.50,"a":2}]')
   })
 
-  test('a change is served, one that is rolled back is not even in the topic', async () => {
+  test('a change is served; a rolled-back one is not even in the topic', async () => {
     await postgresql.run(insert('f2', 'Before'))
     await postgresql.run(`BEGIN; ${rename('f2', 'Rolled back')}; ${insert('f3', 'Rolled back')}; ROLLBACK`)
     await postgresql.run(`BEGIN; ${rename('f2', 'Between')}; ${rename('f2', 'After')}; COMMIT`)
@@ -91,7 +91,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     ])
   })
 
-  test('a deletion is served as one, and is a record without a value', async () => {
+  test('a deleted form is a 404, and its record has a null value', async () => {
     await postgresql.run(insert('f5', 'Short-lived'))
     await expectServed('f5', 'Short-lived')
     await postgresql.run(`DELETE FROM form WHERE id = 'f5'`)
@@ -99,7 +99,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     expect(await recordsAbout('acme/f5')).toEqual([['acme/f5', 1, 'Short-lived'], ['acme/f5']])
   })
 
-  test('what is committed while the connector is down comes when it is back, though the outbox was emptied', async () => {
+  test('a change committed while the connector is down is served after its restart, though the outbox was emptied', async () => {
     await postgresql.run(insert('f6', 'Before'))
     await expectServed('f6', 'Before')
     await connect.kill()
@@ -109,7 +109,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     await expectServed('f6', 'While it was down')
   })
 
-  test('no record of the outbox is a dead letter, and the connector has no right to read anything else', async () => {
+  test('no record of the outbox is a dead letter, and the connector may read nothing else', async () => {
     expect(await deadLetterCount()).toBe(0)
     const rights = `SELECT has_table_privilege('debezium', 'form', 'SELECT'), has_table_privilege('debezium', 'tidemark_outbox', 'SELECT')`
     expect(await postgresql.run(rights)).toBe('f|t')
@@ -126,7 +126,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     }
   }
 
-  /** Key, revision and title of each record about these forms; of a deletion, the key alone. */
+  /** Key, revision and title of each record of these forms; of a deletion, the key alone. */
   const recordsAbout = async (...keys: string[]): Promise<unknown[][]> =>
     (await recordsOf(pipeline.kafka, pipeline.names['TOPIC_FORMS'] ?? '', keys)).map(({ key, value }) => {
       if (value === null) return [String(key)]

@@ -16,7 +16,7 @@ const javaDeadlineMs = 120_000
 const unpackingMs = 300_000
 const codecs = ['none', 'gzip', 'snappy', 'lz4', 'zstd']
 const modes = ['plain', 'idempotent', 'transactional']
-/** Enough for Snappy and LZ4 to make several blocks of one batch. */
+/** Records per codec and mode: enough for several Snappy and LZ4 blocks per batch. */
 const perMode = 40
 
 const { tools, pipeline, api } = usePythonPipeline()
@@ -27,12 +27,12 @@ beforeAll(async () => {
   await writeFile(join(tools.folder, 'template.json'), JSON.stringify({ revision: 1, form }))
 })
 
-describePython('Producers of others', () => {
+describePython('Third-party producers', () => {
   test.each([
     ['librdkafka', () => tools.runScript('test/foreign/python/produce.py', programArguments())],
     ['java', runJava],
   ])(
-    'what the client %s produces is served, in every codec, idempotent and in transactions; nothing that it aborts',
+    'records of the client %s are served in every codec, idempotent and transactional, but none of aborted transactions',
     async (client, produce) => {
       await produce()
       await expectServed(client)
@@ -59,7 +59,7 @@ const programArguments = (): string[] => [
   String(perMode),
 ]
 
-/** Asked after a record of our own that comes last. */
+/** Expects the client's records to be served, once a record appended after them is served. */
 async function expectServed(client: string): Promise<void> {
   const last = { revision: 1, form: formEntity({ id: `last-${client}` }) }
   const partitions = [0, 1, 2, 3]
@@ -92,7 +92,7 @@ const submissionChange = (id: string, formId: string): ProducedChange => ({
 })
 const deletion = (id: string): ProducedChange => ({ topic: nameOf('FORMS'), key: `acme/${id}`, value: null })
 
-/** Transactions: both topics, a change and an older one that comes late, a deletion and a change that comes after it. */
+/** Transactions: both topics, a change and a late older one, a deletion and a late change after it. */
 const transactions = (name: string): ProducedChange[][] => [
   [
     formChange(`${name}-kept`, 1, 'First'),
@@ -112,12 +112,12 @@ async function runPython(lines: string, id: string): Promise<void> {
   await tools.run('python', ['-c', redirected, input, script, process.env['KAFKA_BROKERS'] ?? '', id])
 }
 
-describePython('The examples of producers', () => {
+describePython('The producer examples', () => {
   test.each([
     ['TypeScript', runTypeScript],
     ['Python', runPython],
   ])(
-    'what the example in %s appends is served: the highest revision, and nothing that was deleted',
+    'records of the example in %s are served: the highest revision, and nothing deleted',
     async (name, run) => {
       await run(exampleInput(transactions(name)), `${pipeline.names['INDEX_PREFIX']}-${name}`)
       const statusOf = async (path: string): Promise<number> =>
@@ -132,8 +132,8 @@ describePython('The examples of producers', () => {
     },
   )
 
-  test('both examples and the tests send an entity to the same partition', async () => {
-    // A single entity could share a partition by chance.
+  test('both examples and KafkaJS send an entity to the same partition', async () => {
+    // Several entities, because one could share a partition by chance.
     const ids = Array.from({ length: 20 }, (_, at) => `same-${at}`)
     const changes = (revision: number): ProducedChange[] => ids.map((id) => formChange(id, revision, 'a'))
     await runTypeScript(exampleInput([changes(1)]), `${pipeline.names['INDEX_PREFIX']}-same-1`)

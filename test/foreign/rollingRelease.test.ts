@@ -10,14 +10,14 @@ import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
 
 const team = 'steady'
 const drainMs = 1_500
-/** How often everything is replaced. A release of a hundred thousand requests is ten. */
+/** How often all processes are replaced. `RELEASES=10` sends about a hundred thousand requests. */
 const releases = Number(process.env['RELEASES'] ?? 1)
 const addresses = ['127.0.0.1', '127.0.0.2']
 const perSecond = { nginx: 200, resolver: 200, settings: 10 }
 
 const pipeline = usePipeline()
 
-/** Programs of one kind, each on an address that its successor takes over. */
+/** Processes of one kind, each on an address that its successor takes over. */
 async function startFleet(start: (settings: Record<string, string>) => Promise<Program>, hosts: readonly string[]) {
   const [port = 0] = await chooseDistinctPorts(1)
   const startAt = (HOST: string): Promise<Program> => start({ HOST, PORT: String(port), DRAIN_MS: String(drainMs) })
@@ -25,7 +25,7 @@ async function startFleet(start: (settings: Record<string, string>) => Promise<P
   return {
     port,
     serving,
-    /** Replaces one after the other, each when its successor is ready. */
+    /** Replaces the processes one by one, each when its successor is ready. */
     replaceAll: async (): Promise<void> => {
       for (const [at, host] of hosts.entries()) {
         expect(await serving[at]?.end('SIGTERM')).toBe(0)
@@ -36,8 +36,8 @@ async function startFleet(start: (settings: Record<string, string>) => Promise<P
 }
 
 /**
- * A client that keeps connections, and resolves a name to several addresses when it opens one: to those that are ready, as a cluster's name
- * server does.
+ * An HTTP client with keep-alive whose DNS look-ups return the addresses of ready processes only, as in a Kubernetes
+ * cluster.
  */
 function resolveReady(programs: readonly Program[], intervalMs: number) {
   let ready = [...addresses]
@@ -68,7 +68,7 @@ function resolveReady(programs: readonly Program[], intervalMs: number) {
   return { agent, stop: () => clearInterval(timer) }
 }
 
-/** Asks `url` at a constant rate until it is stopped; tells what became of the requests. */
+/** Requests `url` at a constant rate until stopped; returns the results. */
 function askSteadily(url: string, authorization: string, agent: Agent, rate: number) {
   const told = new Map<string, number>()
   const running = new Set<Promise<void>>()

@@ -4,7 +4,7 @@ import { useApi } from '../support/useApi.ts'
 import { describeSpreadsheet, useSpreadsheet } from './support/spreadsheet.ts'
 
 const team = 'team-1'
-/** Answers that a spreadsheet runs unless it is kept from it, also at other places than the start of the cell. */
+/** Texts that a spreadsheet runs as formulas unless prevented, even when not at the start of a cell. */
 const formulas = [
   '=1+1',
   '+1+1',
@@ -46,12 +46,12 @@ describeSpreadsheet('LibreOffice', () => {
   test.each([
     [',', '"x","=1+1"\r\n'],
     [';', '"x","a\n=1+1\nb"\r\n'],
-  ])('that separates cells by %s runs what is not kept from it: %j', async (separator, csv) => {
+  ])('with the separator %s, runs unprotected formulas: %j', async (separator, csv) => {
     const { shown, formulas: found } = await spreadsheet.open(csv, separator)
     expect([shown, found]).toEqual([expect.stringMatching(/(?:^|,)2$/m), 1])
   })
 
-  test('shows every cell of CSV as it was sent, and runs none', async () => {
+  test('shows every cell of the exported CSV as text, and runs no formula', async () => {
     const sent = await read()
     const { shown, formulas: found } = await spreadsheet.open(sent, ',')
     expect(found).toBe(0)
@@ -63,7 +63,7 @@ describeSpreadsheet('LibreOffice', () => {
         expect([column, after[at]?.[column]?.text]).toEqual([column, text.replace(/\r\n?/g, '\n')])
   })
 
-  test.each([';', '\t', ';\t,'])('runs nothing either when it separates cells by %j', async (separators) => {
+  test.each([';', '\t', ';\t,'])('runs no formula with the separators %j either', async (separators) => {
     expect(await spreadsheet.countFormulas(await read(), separators)).toBe(0)
   })
 })

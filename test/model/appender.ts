@@ -7,9 +7,9 @@ const againMs = 250
 const metadataMaxAgeMs = 5_000
 const partitionOf = kafkajs.Partitioners.DefaultPartitioner()
 
-/** Appends in order, tries until Kafka acknowledges, and knows the place of every record. */
+/** Appends in order, retries until Kafka acknowledges, and journals every record with its offset. */
 export class Appender {
-  /** What this one appended; append times never decrease. */
+  /** The records of this appender; append times never decrease. */
   readonly entries: Entry[] = []
   readonly #producer: Producer
   readonly #journal: SentJournal
@@ -18,7 +18,7 @@ export class Appender {
 
   constructor(kafka: Kafka, journal: SentJournal, names: Readonly<Record<string, string>>, signal: AbortSignal) {
     const retry = { retries: 2, initialRetryTime: 100 }
-    // KafkaJS sends to a frozen leader until it asks who leads now, by default after five minutes.
+    // KafkaJS sends to a frozen leader until its metadata expires, by default after five minutes.
     this.#producer = kafka.producer({ allowAutoTopicCreation: false, retry, metadataMaxAge: metadataMaxAgeMs })
     this.#journal = journal
     this.#names = names
@@ -40,11 +40,11 @@ export class Appender {
   async #appendTo(topic: Draft['topic'], drafts: readonly Draft[]): Promise<void> {
     const name = this.#names[`TOPIC_${topic.toUpperCase()}`] ?? ''
     const byPartition = Map.groupBy(drafts, (draft) => choosePartition(name, draft))
-    // One send for each partition: of a send to several brokers, KafkaJS can forget what one of them did not answer.
+    // One send per partition: of a send to several brokers, KafkaJS can lose what one of them did not acknowledge.
     const sent = await Promise.all(
       [...byPartition].map(async ([partition, some]) => ({ some, ...(await this.#untilSent(name, partition, some)) })),
     )
-    // A leader stamps a record before its replicas have it. While one of these is cut off, the leader shows the record to nobody.
+    // A leader stamps a record before its replicas have it, and hides the record while one of them is cut off.
     const atMs = Math.max(Date.now(), ...sent.map(({ logAppendTime }) => Number(logAppendTime)))
     for (const { some, partition, baseOffset = '' } of sent)
       for (const [at, draft] of some.entries())

@@ -9,10 +9,10 @@ import {
 } from '../support/served.ts'
 import type { Suspect } from './problems.ts'
 
-/** Asks any API process that runs, with the key of a team. */
+/** Sends a request to any running API process, with the key of a team. */
 export type Ask = (team: string, target: string) => Promise<{ readonly status: number; readonly body: Json }>
 
-/** What is served otherwise than a fold of the records says. */
+/** A difference between the API and the fold of the records. */
 export type Difference = {
   readonly kind: 'total' | 'list' | 'detail'
   readonly text: string
@@ -25,13 +25,13 @@ const kinds = [
 ] as const
 const askedAtOnce = 6
 
-/** A kind of entity, and under its key each that the records leave. */
+/** A kind of entity, with the fold of its records: record key → entity. */
 export type Folded = (typeof kinds)[number] & { readonly entities: ReadonlyMap<string, Json> }
 
 export const foldedOf = (records: readonly HistoryRecord[]): Folded[] =>
   kinds.map((kind) => ({ ...kind, entities: fold(records, kind.topic) }))
 
-/** Compares every page of a team's list; of submissions also of the list of those that are completed. */
+/** Compares every page of a team's list; for submissions, also with `status=completed`. */
 export async function compareLists(ask: Ask, folded: Folded, team: string, limit: number): Promise<Difference[]> {
   const mine = newestFirst(
     [...folded.entities].filter(([key]) => key.startsWith(`${team}/`)).map(([, entity]) => entity),
@@ -72,7 +72,7 @@ async function compareList(
   return [...found, { kind: 'list', text, suspects }]
 }
 
-/** Compares single entities: each as it is, or the same 404 where there is none. */
+/** Compares entities requested by id, missing ones with 404. */
 export async function compareDetails(ask: Ask, folded: Folded, keys: readonly string[]): Promise<Difference[]> {
   const found: Difference[] = []
   const asked = [...new Set(keys)]
@@ -96,7 +96,7 @@ async function compareDetail(ask: Ask, { topic, path, detail, entities }: Folded
   return [{ kind: 'detail', text, suspects: [{ topic, key }] }]
 }
 
-/** As JSON: what Node made for `fetch` is of other classes than what Jest made. */
+/** Compares as JSON, because objects from Node's `fetch` have other classes than those made in Jest. */
 const isSame = (one: Json, other: Json): boolean => isDeepStrictEqual(plain(one), plain(other))
 const plain = (value: Json): unknown => JSON.parse(JSON.stringify(value ?? null))
 const cut = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 600)

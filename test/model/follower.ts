@@ -11,17 +11,17 @@ const oftenMs = 100
 type Options = {
   readonly pollMs?: number
   readonly signal?: AbortSignal
-  /** Told at once of what no client may see. */
+  /** Called at once with anything that no client may see. */
   onProblem?(problem: string, what: string): void
 }
 
-/** A client that follows one list by watermark, as in the documentation, and knows nothing of the history but what it is told. */
+/** A client that follows one list by watermark, as documented, and sees only the API's answers. */
 export class Follower {
   readonly items = new Map<string, Json>()
   watermarkMs = 0
-  /** How many answers it has read to their end. */
+  /** The number of answers read to their end. */
   answers = 0
-  /** What no client may see. */
+  /** Everything seen that no client may see. */
   readonly problems: string[] = []
   readonly ended: Promise<void>
   readonly #stop = new AbortController()
@@ -70,13 +70,13 @@ export function follow(
   return Object.assign(new Follower(source, options), { team, list })
 }
 
-/** What a client must hold: everything that is there, as it is, and nothing else. */
+/** Expects the client to hold exactly the fold of the history. */
 export function expectTruth(follower: TeamFollower, history: History): void {
   expect(follower.items).toEqual(truthFor(follower, history.records))
   expect(follower.problems).toEqual([])
 }
 
-/** What a client must hold of a history, by id. */
+/** What a client must hold after a history: id → item. */
 export function truthFor(
   { team, list }: Pick<TeamFollower, 'team' | 'list'>,
   records: readonly HistoryRecord[],

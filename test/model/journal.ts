@@ -2,10 +2,10 @@ import type { HistoryRecord } from '../support/randomHistory.ts'
 
 export type Topic = HistoryRecord['topic']
 
-/** The revision of a deletion, above every other one: an entity that was deleted stays so. */
+/** The revision of a deletion, above every other one, because deletions are final. */
 export const gone = Number.MAX_SAFE_INTEGER
 
-/** A record that Kafka holds, at its place; one that breaks the contract has no revision. */
+/** A record in Kafka; one that breaks the contract has no revision. */
 export type Entry = {
   readonly topic: Topic
   /** `<team>/<id>` */
@@ -16,11 +16,11 @@ export type Entry = {
   readonly revision: number | undefined
 }
 
-/** All that was appended: the truth that documents, answers, commits and watermarks are held against. */
+/** All appended records: the truth for documents, answers, commits and watermarks. */
 export class Journal<Kind extends Entry = Entry> {
   readonly entries: Kind[] = []
 
-  /** Key → the revision that its entity has once the entries that count are applied. */
+  /** Key → the entity's revision after the entries for which `counts` is true. */
   revisions(topic: Topic, counts: (entry: Kind) => boolean = () => true): Map<string, number> {
     const revisions = new Map<string, number>()
     for (const entry of this.entries)
@@ -34,24 +34,24 @@ export class Journal<Kind extends Entry = Entry> {
   }
 }
 
-/** A record to append, with what is known of it beforehand; a dead letter has no revision. */
+/** A record to append; a dead letter has no revision. */
 export type Draft = HistoryRecord & { readonly revision: number | undefined }
 
-/** An entity of a topic, by one name. */
+/** The name of an entity across topics. */
 export const entityOf = (topic: Topic, key: string): string => `${topic} ${key}`
 
 const placeOf = ({ topic, partition, offset }: Entry): string => `${topic}/${partition}/${offset}`
 
-/** A record whatever its place: a send that was not acknowledged may have been appended, and is sent again. */
+/** Identifies a record without its offset: an unacknowledged send may have been appended, and is retried. */
 export const bytesOf = (topic: string, key: Buffer | null, value: Buffer | null): string =>
   `${topic} ${key?.toString('base64') ?? '-'} ${value?.toString('base64') ?? '-'}`
 
-/** Everything that was ever sent to a real Kafka. What was not acknowledged is known, too: it may have been appended. */
+/** Everything ever sent to a real Kafka, even if unacknowledged, as that may have been appended. */
 export class SentJournal extends Journal {
-  /** Place → the bytes of a record that breaks the contract. */
+  /** Topic, partition and offset → bytes of a record that breaks the contract. */
   readonly deadLetters = new Map<string, string>()
   readonly deadLetterBytes = new Set<string>()
-  /** Entity → the record that all others of it are older than. */
+  /** Entity → its newest record. */
   readonly #newest = new Map<string, Draft>()
   readonly #sent = new Map<string, number>()
   #changed = new Set<string>()
@@ -77,17 +77,17 @@ export class SentJournal extends Journal {
     return entry
   }
 
-  /** The highest revision that may be in Kafka; 0 for an entity that was never sent. */
+  /** The highest revision of an entity that may be in Kafka; 0 if never sent. */
   highestSent(topic: Topic, key: string): number {
     return this.#sent.get(entityOf(topic, key)) ?? 0
   }
 
-  /** A fold of these is a fold of all. */
+  /** The newest record of every entity; their fold is the fold of all records. */
   newest(): readonly Draft[] {
     return [...this.#newest.values()]
   }
 
-  /** Entities of records since this was asked last. */
+  /** Entities with records since the last call. */
   takeChanged(): ReadonlySet<string> {
     const changed = this.#changed
     this.#changed = new Set()

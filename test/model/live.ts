@@ -10,7 +10,7 @@ import { Watcher } from './watcher.ts'
 
 type LiveWriter = ReturnType<typeof startSteadyWriter>
 
-/** One team's submissions, written at a steady rate for as long as a test wants: new revisions, late ones, deletions. */
+/** Writes one team's submissions at a steady rate until stopped: new revisions, late ones, deletions. */
 export function startSteadyWriter(
   pipeline: Pick<Pipeline, 'kafka' | 'names'>,
   { team, ...how }: { team: string; seed: number; perSecond: number },
@@ -30,12 +30,12 @@ export function startSteadyWriter(
   return {
     ...{ team, journal, entries: appender.entries },
     written: () => appender.entries.length,
-    /** Ends the writing; resolves once everything is appended. */
+    /** Stops writing; resolves once everything is appended. */
     stop: async (): Promise<void> => {
       await end()
       if (failure !== undefined) throw failure
     },
-    /** Ends it at once, whether or not Kafka answers. */
+    /** Stops at once, even if Kafka does not answer. */
     abandon: async (): Promise<void> => {
       over.abort()
       await end()
@@ -43,7 +43,7 @@ export function startSteadyWriter(
   }
 }
 
-/** Asks for what is written steadily, again and again, and remembers everything that is wrong: every answer must be 200. */
+/** Polls the list of a steady writer and collects problems; every answer must be 200. */
 export function startPollingReader(
   pipeline: Pick<Pipeline, 'keyOf'>,
   api: Pick<Program, 'url'>,
@@ -56,7 +56,7 @@ export function startPollingReader(
   const running = reader.run([api], pipeline.keyOf(team), over.signal)
   return {
     answers: () => reader.answers,
-    /** Ends it and resolves with what was wrong. */
+    /** Stops; resolves with the problems. */
     stop: async (): Promise<readonly string[]> => {
       over.abort()
       await running
@@ -69,7 +69,7 @@ export const checkerTeam = 'checker'
 
 export type ConsistencyChecker = Awaited<ReturnType<typeof startConsistencyChecker>>
 
-/** Writes steadily while faults last, and checks what answers, watermark and commits promise of it. Its team must have a key already. */
+/** Writes steadily during faults, and checks answers, watermark and commits. The team must have a key already. */
 export async function startConsistencyChecker(pipeline: Pipeline, api: Program) {
   const writer = startSteadyWriter(pipeline, { team: checkerTeam, seed: 1, perSecond: 10 })
   const { journal, entries } = writer
@@ -84,9 +84,9 @@ export async function startConsistencyChecker(pipeline: Pipeline, api: Program) 
   const key = pipeline.keyOf(checkerTeam)
   const running = [reader.run([api], key, over.signal), watcher.run(api, key, over.signal)]
   return {
-    /** Broken promises, and answers that no outage excuses. */
+    /** Broken promises, and errors not due to an outage. */
     problems: (): readonly string[] => problems.found,
-    /** How often promises were checked. */
+    /** The number of checks so far. */
     checks: () => ({ answers: reader.answers, commits: watcher.looks }),
     stop: async (): Promise<void> => {
       over.abort()

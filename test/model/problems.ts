@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
 import { entityOf, type Journal, type Topic } from './journal.ts'
 
-/** An entity that something is wrong with. */
+/** The entity of a problem. */
 export type Suspect = { readonly topic: Topic; readonly key: string }
 
 export type Engines = {
@@ -16,17 +16,17 @@ export type Engines = {
 const mostOfOneKind = 3
 const mostEntries = 40
 
-/** What is wrong, each with what Kafka, Elasticsearch and Redis held at that moment; no more than a few of one kind. */
+/** Problems, each with what Kafka, Elasticsearch and Redis held at that time; only a few of each kind. */
 export class Problems {
   readonly found: string[] = []
-  /** What is being done just now. */
+  /** The present step of the test, for messages. */
   during = 'the start'
-  /** Kind → how often it was noticed. */
+  /** Kind → number of problems. */
   readonly counts = new Map<string, number>()
   readonly #journal: Journal
   readonly #engines: Engines | undefined
 
-  /** Without engines, what they hold is not told. */
+  /** Without `engines`, problems do not include their data. */
   constructor(journal: Journal, engines?: Engines) {
     this.#journal = journal
     this.#engines = engines
@@ -47,7 +47,7 @@ export class Problems {
     this.found[at] = [...told, ...held].join('\n')
   }
 
-  /** Every place the entity was written to, and its version in every index that there is. */
+  /** The entity's records in Kafka, and its version in every index. */
   async #held({ topic, key }: Suspect, { elasticsearch, names }: Engines): Promise<string> {
     const entries = this.#journal.entries.filter((each) => entityOf(each.topic, each.key) === entityOf(topic, key))
     const written = entries
@@ -67,7 +67,7 @@ export class Problems {
   }
 }
 
-/** What is asked for, as text; while a fault lasts, why it cannot be told. */
+/** The result of `ask` as text, or why it failed, as during a fault. */
 const told = (ask: () => Promise<unknown>): Promise<string> =>
   ask().then(
     (answer) => JSON.stringify(answer),

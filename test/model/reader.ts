@@ -22,34 +22,34 @@ export async function ask(api: Pick<Program, 'url'>, key: string, path: string):
   }
 }
 
-/** What a reader saw while faults lasted, and until everything was whole again. */
+/** What a reader saw during faults and recovery. */
 export type Seen = {
   answers: number
-  /** 503. */
+  /** Answers with 503. */
   refusals: number
-  /** Between two answers. */
+  /** The longest time (ms) between two answers. */
   longestGapMs: number
-  /** The greatest age of a watermark. */
+  /** The greatest age (ms) of a watermark. */
   oldestMs: number
-  /** Rows that were older than in the answer before, or gone. */
+  /** Rows older than in the answer before, or missing. */
   fallbacks: number
 }
 
 const nothingSeen = (): Seen => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0, fallbacks: 0 })
 
 /**
- * Asks for a team's submissions that are written steadily, one API after the other, again and again. A 200 answer holds everything appended
- * before its watermark and nothing that was never sent; neither a watermark nor a revision ever falls back, whichever API
- * answers. 503 is for as long as a fault lasts.
+ * Polls the submissions of a steady writer at each API in turn. Checks that a 200 contains everything appended before its watermark and
+ * nothing that was never sent, that neither watermark nor revisions go back, whichever API answers, and that 503 occurs only
+ * during faults.
  */
 export class PollingReader {
-  /** No fault lasts: every answer must be a 200 with a watermark. */
+  /** Whether no fault lasts, so that every answer must be a 200 with a watermark. */
   #isCalm = false
-  /** A cached answer may be served meanwhile: it may show less than the answer before, never less than promised. */
+  /** Whether cached answers may be served, which may be older than the last answer, never than their watermark. */
   #mayFallBack = false
   #seenSince = nothingSeen()
   #lastAnswerAtMs = Date.now()
-  /** 200. */
+  /** Answers with 200. */
   answers = 0
   readonly #journal: SentJournal
   readonly #problems: Problems
@@ -73,7 +73,7 @@ export class PollingReader {
     this.#seenSince = nothingSeen()
   }
 
-  /** What was seen since the faults began. */
+  /** Ends the faults; returns what was seen since they began. */
   endFaults(): Seen {
     this.#isCalm = true
     this.#mayFallBack = false
@@ -153,7 +153,7 @@ export class PollingReader {
     for (const [key, revision] of this.#before) {
       const id = key.slice(this.#team.length + 1)
       const served = items.get(id) ?? (this.#journal.highestSent('submissions', key) === gone ? gone : 0)
-      // What was promised by a watermark that another answer told later may be missing from this one only when it is lower.
+      // Rows promised by a later watermark of another answer may be missing here only if this watermark is lower.
       if (served < revision && nowMs >= this.#watermarkMs)
         await this.#suspect('promise broken', `${id} is served at ${served}, not ${revision}, before ${watermark}`, id)
     }

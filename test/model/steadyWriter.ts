@@ -7,7 +7,7 @@ import { type Draft, gone } from './journal.ts'
 const tickMs = 100
 const entities = 90
 
-/** One team's submissions at a steady rate, new revisions, late ones and deletions, for as long as it is not paused. */
+/** Writes one team's submissions at a steady rate until paused: new revisions, late ones, deletions. */
 export class SteadyWriter {
   readonly #appender: Appender
   readonly #team: string
@@ -32,7 +32,7 @@ export class SteadyWriter {
     this.#running = this.#run(this.#pause.signal).catch(onError)
   }
 
-  /** Resolves once everything is appended. */
+  /** Pauses; resolves once everything is appended. */
   async pause(): Promise<void> {
     this.#pause.abort()
     await this.#running
@@ -55,7 +55,7 @@ export class SteadyWriter {
     const known = this.#revisions.get(id) ?? 0
     if (known > 1 && random.chance(0.1)) return this.#draftOf(id, 1 + random.below(known))
     if (random.chance(0.001)) {
-      // Its place is taken by a new one, so that a page holds all there are.
+      // A new entity replaces a deleted one, so that all fit on one page.
       this.#ids[slot] = `s-${this.#created++}`
       this.#deleted.push(id)
       return this.#draftOf(id, gone)

@@ -9,16 +9,16 @@ const pauseMs = 700
 const requestTimeoutMs = 3_000
 const everything = 100_000
 const topics = ['forms', 'submissions'] as const
-/** Nothing can be told while an engine is away. */
+/** The result of a check while an engine is unreachable. */
 const away = Symbol('away')
 
 /**
- * Looks behind the promises while faults last: what is below a committed offset is searchable in the generation that the
- * commit names, and what was appended before a watermark is searchable where readers are led. It searches the indices itself
- * and never refreshes them.
+ * Checks promises during faults: records below a committed offset are searchable in the generation of the commit, and records
+ * appended before a watermark are searchable behind the read aliases. Searches the indices directly, without refreshing
+ * them.
  */
 export class Watcher {
-  /** How often either promise could be looked at. */
+  /** The number of completed checks. */
   looks = 0
   readonly #journal: Journal
   readonly #problems: Problems
@@ -90,7 +90,7 @@ export class Watcher {
   }
 }
 
-/** Generation → partition → the offset committed as true of it. */
+/** Generation → partition → offset committed for that generation. */
 function byGeneration(
   commits: readonly { readonly partition: number; readonly offset: string; readonly metadata: string | null }[],
 ): Map<string, Map<number, bigint>> {
@@ -104,7 +104,7 @@ function byGeneration(
   return found
 }
 
-/** Document → version of everything that a search finds; undefined when there is no such index. */
+/** Document id → version of all searchable documents; undefined when the index is missing. */
 async function versions(client: Client, index: string): Promise<Map<string, number> | undefined> {
   const answer = await client.search(
     { index, version: true, _source: false, size: everything, allow_partial_search_results: false },

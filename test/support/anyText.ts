@@ -29,7 +29,7 @@ const pieces = [
 const wholePieces = pieces.filter((piece) => piece.isWellFormed())
 const marks = ['\u0300', '\u0307', '\u0323', '\u064b', '\u05b0', '\u093f', '\u0e34', '\u3099']
 
-/** Whatever can be typed or pasted, and what cannot: control characters, marks alone, unpaired surrogates. */
+/** Any text, even what nobody can type: control characters, lone marks, unpaired surrogates. */
 export const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({ unit: 'grapheme', maxLength: 60 }),
@@ -39,7 +39,7 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 40 }).map((units) => String.fromCharCode(...units)),
 )
 
-/** Percent-encodes any text; an unpaired surrogate as the three bytes that UTF-8 would have for it. */
+/** Percent-encodes any text; an unpaired surrogate as the three bytes that UTF-8 would give it. */
 export const percentEncoded = (text: string): string =>
   text.replace(/[\s\S]/gu, (character) =>
     character.isWellFormed() ? encodeURIComponent(character) : encodeUnit(character.charCodeAt(0)),

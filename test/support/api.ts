@@ -12,7 +12,7 @@ export type TestApi = Awaited<ReturnType<typeof startTestApi>>
 type ApiOptions = {
   readonly settings: Readonly<Record<string, string>>
   readonly nowMs?: () => number
-  /** How long requests wait that prefer to is measured by this. */
+  /** The monotonic clock (ms) that measures requests with `Prefer: wait`. */
   readonly elapsedMs?: () => number
   /** Waits until the API is ready to answer. */
   readonly awaitReady?: boolean
@@ -20,7 +20,7 @@ type ApiOptions = {
 
 type LogLine = Readonly<Record<string, unknown>>
 
-/** The API in this process. */
+/** Starts the API in this process. */
 export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = true }: ApiOptions) {
   const started = await startInProcess((service) => startApi(service, nowMs, elapsedMs), settings, awaitReady)
   const { port, metrics, readiness, log } = started
@@ -40,7 +40,7 @@ export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = tr
   }
 }
 
-/** Throws where cached answers were served in a contract test that does not run without them, too. */
+/** Throws if cached answers were served in a contract test that does not also run without the answer cache. */
 async function expectNamedIfRepeating(metrics: Registry): Promise<void> {
   const [, name = ''] = /\/test\/(contract\/\w+)\.test\.ts$/.exec(expect.getState().testPath ?? '') ?? []
   if (name === '' || [...repeating, ...sideBySide].includes(name)) return
@@ -49,7 +49,7 @@ async function expectNamedIfRepeating(metrics: Registry): Promise<void> {
   if (kept.some(({ value }) => value > 0)) throw new Error(`cached answers were served: repeating.ts must name ${name}`)
 }
 
-/** An answer whose body is read by hand. */
+/** Sends a request; the caller reads the body of the answer. */
 export async function openAnswer(
   port: number,
   path: string,

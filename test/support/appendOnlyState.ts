@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { cp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** What Redis keeps its data in: one file up to version 6, a folder of several since version 7. */
+/** The path of Redis's append-only data: a file up to version 6, a folder since version 7. */
 export function appendOnlyState(dataFolder: string): string {
   const folder = join(dataFolder, 'appendonlydir')
   return existsSync(folder) ? folder : join(dataFolder, 'appendonly.aof')
@@ -14,7 +14,7 @@ export async function copyState(from: string, to: string): Promise<void> {
   await cp(from, to, { recursive: true })
 }
 
-/** All that Redis keeps, as text. */
+/** The append-only data, as text. */
 export async function readState(dataFolder: string): Promise<string> {
   const state = appendOnlyState(dataFolder)
   if (!(await stat(state)).isDirectory()) return await readFile(state, 'utf8')

@@ -8,7 +8,7 @@ export const searchAnswer = (hits: object, others: object = {}): string =>
 
 type Answer = string | { readonly isFound: boolean; readonly text: string }
 
-/** A list of a team, what Elasticsearch was asked for it, and what that answers. */
+/** A list of a team whose requests to Elasticsearch are recorded and answered by the test. */
 export function askedList(
   answer: (request: SearchRequest) => Answer,
   type: EntityType = 'forms',

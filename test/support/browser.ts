@@ -6,7 +6,7 @@ import { patienceMs } from './eventually.ts'
 
 export const screenshots = 'var/screenshots'
 
-/** The browser that pages are seen in; what it sees goes into `screenshots`. */
+/** Launches the browser; screenshots go into `screenshots`. */
 export async function launchBrowser(): Promise<Browser> {
   const { executablePath, env } = await browserProgram(process)
   await mkdir(screenshots, { recursive: true })
@@ -15,17 +15,17 @@ export async function launchBrowser(): Promise<Browser> {
 
 export type Visit = Awaited<ReturnType<typeof openVisit>>
 
-/** A person with a browser of their own. */
+/** Opens a page in a new browser context. */
 export async function openVisit(browser: Browser, options: BrowserContextOptions) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US', ...options })
   context.setDefaultTimeout(patienceMs)
   const page = await context.newPage()
-  /** Errors and warnings that the browser has told so far. */
+  /** Errors and warnings of the browser so far. */
   const complaints: string[] = []
-  /** Every URL that was asked for. */
+  /** Every requested URL. */
   const requested: string[] = []
   page.on('request', (request) => requested.push(request.url()))
-  // What the content security policy forbids is told to the console, too.
+  // The console also reports violations of the content security policy.
   page.on('console', (message) => {
     const isExpected = /Failed to load resource: the server responded with a status of 4/.test(message.text())
     if (['error', 'warning'].includes(message.type()) && !isExpected) complaints.push(message.text())
@@ -34,13 +34,13 @@ export async function openVisit(browser: Browser, options: BrowserContextOptions
   return { page, complaints, requested, close: () => context.close() }
 }
 
-/** How far the page is wider than its window, in pixels. */
+/** By how many pixels the page is wider than its window. */
 export const overhangOf = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 
 export const screenshotOf = async (page: Page, name: string): Promise<void> => {
   const take = (): Promise<unknown> => page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true })
-  // Chromium cannot always, on a busy machine; nothing is judged by the picture.
+  // Retry once: Chromium may fail on a busy machine, and no test checks the picture.
   await take().catch(take)
 }
 
@@ -49,9 +49,9 @@ type Finding = {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
 }
 
-/** What keeps people from using the page as it stands now, as axe sees it. */
+/** Accessibility violations of the page, found by axe. */
 export async function barriersOn(page: Page): Promise<string[]> {
-  // Evaluated by the browser itself, since the page's policy lets no foreign script in.
+  // Evaluated instead of loaded, because the page's policy forbids foreign scripts.
   await page.evaluate(await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
   const { violations, incomplete } = await page.evaluate<{ violations: Finding[]; incomplete: Finding[] }>('axe.run()')
   return [...violations, ...incomplete].flatMap(({ id, nodes }) =>

@@ -1,7 +1,7 @@
 import { jsonAnswer } from './elasticsearchFaults.ts'
 import type { Answer, Exchange, Fault } from './faultyElasticsearch.ts'
 
-/** One document of a bulk request: what its action line tells, and both of its lines. */
+/** One document of a bulk request: its parsed action line, and both lines. */
 export type BulkDocument = {
   readonly index: string
   readonly id: string
@@ -20,8 +20,8 @@ const errorTypes: Readonly<Record<number, string>> = {
 }
 
 /**
- * Elasticsearch sees only the documents that `refusalOf` gives no status for; the others are refused with theirs, in one
- * answer with the true items. `heard` is told every status of the answer.
+ * Refuses the documents for which `refusalOf` returns a status; Elasticsearch gets the others, and one answer has all
+ * items. Calls `heard` with every status of the answer.
  */
 export const refusesDocuments =
   (
@@ -43,7 +43,7 @@ export const refusesDocuments =
     exchange.reply(jsonAnswer(200, { items }))
   }
 
-/** Elasticsearch sees only the first half of the documents, and answers for no others. */
+/** Elasticsearch gets, and answers for, only the first half of the documents. */
 export const doesHalf: Fault = async (exchange) => {
   const documents = documentsOf(exchange)
   const items = await write(exchange, documents.slice(0, documents.length / 2))
@@ -66,7 +66,7 @@ async function write(exchange: Exchange, documents: readonly BulkDocument[]): Pr
 
 const itemsOf = (answer: Answer): Item[] => (JSON.parse(answer.body.toString()) as { items: Item[] }).items
 
-/** Elasticsearch too quotes documents in its reasons. */
+/** A refused item whose reason quotes the document, as Elasticsearch does. */
 const refused = ({ id, lines }: Pick<BulkDocument, 'id' | 'lines'>, status: number): Item => ({
   index: { _id: id, status, error: { type: errorTypes[status], reason: `as injected: ${lines}` } },
 })

@@ -2,7 +2,7 @@ import { errors } from '@elastic/elasticsearch'
 import type { DocumentWrite } from '../../indexer/convertRecord.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 
-/** The list and the detail document of a form whose record has this text. */
+/** The list and the detail document of a form, with this text as source. */
 export const documentsOf = (entity: string, version: number, source = '{"a":1}'): DocumentWrite[] =>
   (['forms', 'form-details'] as const).map((kind) => ({
     kind,
@@ -13,6 +13,6 @@ export const documentsOf = (entity: string, version: number, source = '{"a":1}')
     ...(kind === 'forms' && { digest: source }),
   }))
 
-/** What the client of Elasticsearch throws when a request is answered with this status. */
+/** The error of the Elasticsearch client for an answer with this status. */
 export const responseError = (statusCode: number, body: unknown = {}): Error =>
   new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })

@@ -3,8 +3,8 @@ import { generate } from 'selfsigned'
 const days = 2
 
 /**
- * PEM texts of one test file's engines, of which nothing outlives it: the engine's certificate and key, for 127.0.0.1 alone, the authority
- * that vouches for it, and one of the same name which does not.
+ * Makes PEM texts for one test file: an engine's certificate for 127.0.0.1 with its key, its certificate authority, and another authority
+ * of the same name, which has not signed it.
  */
 export async function makeCertificates() {
   const [own, foreign] = await Promise.all([makeAuthority(), makeAuthority()])

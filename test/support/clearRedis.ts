@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 
-/** The names of all keys with this prefix, in their order. */
+/** The names of all keys with this prefix, sorted. */
 export async function namesOf(client: Redis, prefix: string): Promise<string[]> {
   const names = new Set<string>()
   let cursor = '0'
@@ -12,7 +12,7 @@ export async function namesOf(client: Redis, prefix: string): Promise<string[]> 
   return [...names].sort()
 }
 
-/** Deletes everything that Redis holds of the installation with this prefix, as a flush would; that of other tests stays. */
+/** Deletes all keys with this prefix, like a flush that spares other tests. */
 export async function clearRedis(client: Redis, prefix: string | undefined): Promise<void> {
   if (prefix === undefined) throw new Error('the installation has no prefix')
   const names = await namesOf(client, prefix)

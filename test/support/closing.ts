@@ -1,8 +1,8 @@
 type Closable = { close(): Promise<unknown> }
 
 /**
- * Called in a file or block, gives a function that takes what a test starts and hands it back; all of it is closed after
- * that test, however it ends.
+ * Call in a file or block. The returned function registers a resource of a test, to be closed after that test, and returns
+ * it.
  */
 export function closing(): <T extends Closable>(started: T) => T {
   const open: Closable[] = []

@@ -3,14 +3,14 @@ import type { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
 import type { Cluster } from '../../tools/engines/engines.ts'
 
-/** The Sentinels of a cluster as the Redis client wants them. */
+/** The addresses of a cluster's Sentinels, for the Redis client. */
 export const sentinelAddresses = ({ REDIS_SENTINELS }: Cluster['urls']): { host: string; port: number }[] =>
   REDIS_SENTINELS.split(',').map((address) => {
     const [host = '', port] = address.split(':')
     return { host, port: Number(port) }
   })
 
-/** Whether three nodes of Elasticsearch are there, with every copy of every shard. */
+/** Whether Elasticsearch has three nodes and all copies of all shards. */
 export async function isElasticsearchWhole(elasticsearch: Client): Promise<boolean> {
   const { status, number_of_nodes, relocating_shards } = await elasticsearch.cluster.health()
   return status === 'green' && number_of_nodes === 3 && relocating_shards === 0

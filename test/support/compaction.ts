@@ -5,10 +5,10 @@ import { withAdmin } from './faults.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { HistoryRecord } from './randomHistory.ts'
 
-/** An entity that was never there: its deletions make Kafka begin new segments, and change nothing. */
+/** The key of an entity that never existed, whose deletions make Kafka begin new segments without other effect. */
 export const fillerKey = Buffer.from('acme/filler')
 
-/** What Kafka compacts in seconds: only segments that are no longer written to are, and these end soon. */
+/** Topic settings for compaction within seconds: short segments, because Kafka never compacts the active one. */
 const settings = {
   'cleanup.policy': 'compact',
   'message.timestamp.type': 'LogAppendTime',
@@ -17,7 +17,7 @@ const settings = {
   'min.cleanable.dirty.ratio': '0',
 }
 
-/** Where indexers read documents, a deletion must be kept for longer than they take to read it: else they promise no watermark. */
+/** Deletion retention for topics that no indexer reads: with one this short, indexers withhold the watermark. */
 export const shortRetentionMs = 10_000
 
 export async function createCompactedTopics(
@@ -36,7 +36,7 @@ export async function createCompactedTopics(
   })
 }
 
-/** The cleaner rests for 15 s between two looks. */
+/** Shortens the backoff of Kafka's log cleaner, by default 15 s. */
 async function hurryCleaner(admin: Admin): Promise<void> {
   const { brokers } = await admin.describeCluster()
   const configEntries = [{ name: 'log.cleaner.backoff.ms', value: '200' }]
@@ -48,7 +48,7 @@ async function hurryCleaner(admin: Admin): Promise<void> {
   await admin.alterConfigs({ validateOnly: false, resources })
 }
 
-/** Appends deletions of the filler to every partition until compaction has done what `isGone` asks for. */
+/** Appends deletions of `fillerKey` to every partition until compaction has made `isGone` true. */
 export async function untilCompacted<Topic extends HistoryRecord['topic'] | 'account-keys'>(
   pipeline: Pipeline,
   topic: Topic,
@@ -68,7 +68,7 @@ export async function untilCompacted<Topic extends HistoryRecord['topic'] | 'acc
   return { topic, key: fillerKey, value: null }
 }
 
-/** The offset of the first record appended at or after `epochMs`, for each partition; the end where there is none. */
+/** Partition → offset of the first record appended at or after `epochMs`, else the log end offset. */
 export async function firstOffsets(admin: Admin, topic: string, epochMs: number): Promise<Map<number, bigint>> {
   const found = await admin.fetchTopicOffsetsByTimestamp(topic, epochMs)
   return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]))

@@ -1,6 +1,6 @@
 /**
- * Removes all containers with a label once it is told to end: `node containerReaper.ts <label> <value>`. As a warded
- * program it outlives whoever started the containers by just that.
+ * Removes all containers with a label on SIGTERM: `node containerReaper.ts <label> <value>`. It runs as a warded program,
+ * so it gets SIGTERM once the process that started the containers has ended.
  */
 const [label = '', value = ''] = process.argv.slice(2)
 const waiting = setInterval(() => undefined, 60_000)
@@ -14,7 +14,7 @@ process.once('SIGTERM', () => {
 })
 
 const removeAll = async (): Promise<void> => {
-  // Not before: SIGTERM has its listener at once.
+  // Imported late, so that SIGTERM has its listener at once.
   const { getContainerRuntimeClient } = await import('testcontainers')
   const { container: client } = await getContainerRuntimeClient()
   for (;;) {

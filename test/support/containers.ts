@@ -12,7 +12,7 @@ import { redisArguments } from '../../tools/engines/redis.ts'
 import { startSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { within } from '../../tools/engines/waiting.ts'
 
-/** Engines in containers of their own. */
+/** Running engine containers. */
 export type Containers = { urls: Partial<EngineUrls>; stop(): Promise<void> }
 
 const images = { elasticsearch: 'elasticsearch:9.4.3', kafka: 'apache/kafka:4.3.1', redis: 'redis:8-alpine' }
@@ -21,7 +21,7 @@ const startDeadlineMs = 180_000
 const runLabel = 'tidemark.test-run'
 const reaperPath = fileURLToPath(new URL('./containerReaper.ts', import.meta.url))
 
-/** Why these engines cannot run in containers here; undefined when they can. Pulls nothing. */
+/** Why these engines cannot run in containers here; undefined if they can. Pulls no images. */
 export const whyNoContainers = async (names: readonly EngineName[]): Promise<string | undefined> => {
   const lacking = await within(
     imagesLacking(names).catch(() => undefined),
@@ -39,14 +39,14 @@ const imagesLacking = async (names: readonly EngineName[]): Promise<string[]> =>
 }
 
 /**
- * Starts these engines in containers, set like those that run as processes, and returns once all answer. They go when
- * this process ends, however it ends. What they write goes to files in the folder `logs`.
+ * Starts these engines in containers, with the settings of those that run as processes, and returns once all answer. The
+ * containers are removed when this process ends in any way. Their logs go to files in the folder `logs`.
  */
 export const startContainers = async (
   names: readonly EngineName[],
   { logs, signal }: { logs: string; signal: AbortSignal },
 ): Promise<Containers> => {
-  // Whose image would have to be pulled; the reaper does its work.
+  // Ryuk's image would have to be pulled; containerReaper.ts replaces it.
   process.env['TESTCONTAINERS_RYUK_DISABLED'] = 'true'
   await mkdir(logs, { recursive: true })
   const run = randomUUID()
@@ -75,7 +75,7 @@ export const startContainers = async (
   }
 }
 
-/** Each starts its engine and answers its URL. */
+/** Engine → function that starts it and returns its URL. */
 const starters: Record<EngineName, (container: GenericContainer) => Promise<string>> = {
   elasticsearch: async (container) => {
     const started = await container
@@ -93,7 +93,7 @@ const starters: Record<EngineName, (container: GenericContainer) => Promise<stri
   },
   kafka: async (container) => {
     const { host } = (await getContainerRuntimeClient()).info.containerRuntime
-    // Known before the start, for Kafka tells its clients where it is.
+    // Chosen before the start, because Kafka advertises its address to clients.
     const port = await choosePort()
     await container
       .withEnvironment({ ...kafkaEnvironment(host, port), KAFKA_HEAP_OPTS: '-Xmx512m' })
@@ -112,7 +112,7 @@ const starters: Record<EngineName, (container: GenericContainer) => Promise<stri
   },
 }
 
-/** The settings of the process, as the image takes them. */
+/** The settings of a Kafka process, as environment of the image. */
 const kafkaEnvironment = (host: string, port: number): Record<string, string> => {
   const controllerPort = 9093
   const lines = renderServerProperties({ id: 1, port, controllerPort }).trim().split('\n')

@@ -10,7 +10,7 @@ export type ExpectedCounts = {
   readonly items: readonly Item[]
 }
 
-/** What `/record-counts` must answer: all that is held, filtered and counted with plain rules. Undefined where a date is none. */
+/** The expected answer of `/record-counts`, filtered and counted by simple rules. Undefined for an invalid date. */
 export function expectedCounts(
   held: readonly Held[],
   team: string,

@@ -1,8 +1,8 @@
 import { appendFileSync } from 'node:fs'
 
 /**
- * Ends a run with one line that says how many tests passed and failed; a file that cannot run counts as a failure. Appends the paths of
- * the files that failed to the file that FAILED_TEST_FILES names, a line each.
+ * Ends a run with one line of passed and failed counts; a file that cannot run counts as a failure. Appends the paths of failed files to
+ * the file named by FAILED_TEST_FILES, one per line.
  */
 export default class CountReporter {
   onRunComplete(

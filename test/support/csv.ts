@@ -1,19 +1,19 @@
 import { parse } from 'csv-parse/sync'
 
-/** What a spreadsheet takes for the start of a formula. */
+/** Characters that begin a formula in a spreadsheet. */
 const formulaStarts = '=+-@＝＋－＠'
 
-/** A cell as RFC 4180 has it: text stands in quotes, numbers and booleans do not, and null is empty. */
+/** A cell of our CSV (RFC 4180): text is quoted, numbers and booleans are not, null is empty. */
 export type Cell = { readonly text: string; readonly isQuoted: boolean }
 
-/** The rows of CSV, its header among them, read by a parser that is not ours and takes nothing but RFC 4180. */
+/** The rows of CSV, with the header, by a third-party parser that accepts RFC 4180 only. */
 export const csvRows = (text: string, lineEnd = '\r\n'): Cell[][] =>
   parse(text, {
     record_delimiter: lineEnd,
     cast: (cell, { quoting }): Cell => ({ text: cell, isQuoted: quoting }),
   }) as unknown as Cell[][]
 
-/** The rows of CSV by the names of their columns. */
+/** The rows of CSV as column name → cell. */
 export function csvRecords(text: string, lineEnd?: string): Record<string, Cell>[] {
   const [header = [], ...rows] = csvRows(text, lineEnd)
   const names = header.map((cell) => cell.text)
@@ -23,14 +23,14 @@ export function csvRecords(text: string, lineEnd?: string): Record<string, Cell>
 
 const missing: Cell = { text: 'no such cell', isQuoted: false }
 
-/** The text of a cell without the quotes that were put before what a spreadsheet would run. */
+/** The text of a cell without the `'` that protects it from being run as a formula. */
 export const asWritten = (cell: string): string => {
   const skipped = "(?:[^\\S\\t\\r\\n]|['\\0])*"
   const start = `${skipped}[${formulaStarts.replace('-', '\\-')}]`
   return cell.replace(new RegExp(`(?<=^|[;\\t\\r\\n])'(?=${start})|^'(?=${skipped}[\\t\\r\\n\\0])`, 'g'), '')
 }
 
-/** Expects a cell to hold the JSON value that is written as `raw`; undefined is a member that is missing. */
+/** Expects a cell to contain the JSON value `raw`; undefined for a missing member. */
 export function expectCell(cell: Cell | undefined, raw: string | undefined): void {
   const value: unknown = raw === undefined ? null : JSON.parse(raw)
   const { text = '' } = cell ?? {}
@@ -42,6 +42,6 @@ export function expectCell(cell: Cell | undefined, raw: string | undefined): voi
   else expect(cell).toEqual({ text: raw, isQuoted: false })
 }
 
-/** The pieces of a cell that a spreadsheet which separates cells by semicolons or tabs would run. */
+/** Pieces of a cell that a spreadsheet with semicolons or tabs as separators would run as formulas. */
 export const runnablePieces = (cell: string): string[] =>
   cell.split(/[;\t\r\n]/).filter((piece) => formulaStarts.includes(piece.replace(/^[\s\0]+/, '')[0] ?? 'none'))

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** A dashboard of deploy/grafana as far as tests read it; `Target` is a query of its data source. */
+/** The parts of a dashboard of deploy/grafana that tests read; `Target`: a query of its data source. */
 export type Dashboard<Target> = {
   readonly uid: string
   readonly schemaVersion: number
@@ -19,10 +19,10 @@ export type Panel<Target> = {
   readonly targets?: readonly (Target & { readonly refId: string; readonly datasource: { readonly uid: string } })[]
 }
 
-/** A query of Prometheus. */
+/** A Prometheus query. */
 export type PrometheusTarget = { readonly expr: string; readonly instant: boolean; readonly legendFormat?: string }
 
-/** A query of Infinity, which reads an address and takes rows and columns from the JSON of its answer. */
+/** A query of the Infinity data source, which reads rows and columns from the JSON at a URL. */
 export type InfinityTarget = {
   readonly url: string
   readonly url_options: { readonly params: readonly { readonly key: string; readonly value: string }[] }
@@ -37,6 +37,6 @@ export type InfinityTarget = {
 export const readDashboard = <Target>(name: 'operators' | 'team'): Dashboard<Target> =>
   JSON.parse(readFileSync(`deploy/grafana/${name}.json`, 'utf8')) as Dashboard<Target>
 
-/** An expression with what Grafana puts in for its own variables, of a dashboard that shows five minutes. */
+/** Replaces Grafana's variables in an expression, as for a dashboard of five minutes. */
 export const withGrafanaVariables = (expression: string): string =>
   expression.replaceAll('$__rate_interval', '1m').replaceAll('$__range', '5m')

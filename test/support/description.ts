@@ -3,17 +3,17 @@ import addFormats from 'ajv-formats'
 
 export type SchemaJudge = ReturnType<typeof schemaJudge>
 
-/** Judges values by schemas of the description of the API, strictly, formats included. */
+/** Validates values by schemas of the OpenAPI description, strictly, with formats. */
 export function schemaJudge(description: object) {
-  // "type" as a list is how a schema of OpenAPI 3.1 says that a value may be null.
+  // OpenAPI 3.1 declares nullable values by a list in `type`.
   const ajv = new Ajv2020({ strict: true, allErrors: true, allowUnionTypes: true, strictTypes: false })
   addFormats.default(ajv)
-  // The description is no schema as a whole: what is in it is found by pointer.
+  // The whole description is no schema; JSON pointers find the schemas in it.
   ajv.addVocabulary([...Object.keys(description)])
   ajv.addSchema(description, 'description')
   const compiled = new Map<string, ValidateFunction>()
   return {
-    /** What is wrong with a value; empty when nothing is. `pointer` is a JSON pointer into the description. */
+    /** Problems of a value; empty if valid. `pointer`: JSON pointer to a schema in the description. */
     problems: (pointer: string, value: unknown): readonly string[] => {
       const validate = compiled.get(pointer) ?? ajv.compile({ $ref: `description#${pointer}` })
       compiled.set(pointer, validate)
@@ -22,6 +22,6 @@ export function schemaJudge(description: object) {
   }
 }
 
-/** A JSON pointer from its parts. */
+/** Joins and escapes the parts of a JSON pointer. */
 export const pointer = (...parts: readonly string[]): string =>
   parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')

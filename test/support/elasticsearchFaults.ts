@@ -10,7 +10,7 @@ export const jsonAnswer = (status: number, body: unknown): Answer => ({
   body: Buffer.from(JSON.stringify(body)),
 })
 
-/** Answers as Elasticsearch refuses a request, which it never sees. */
+/** Refuses a request in the form of Elasticsearch, which never gets it. */
 export const refusesWith = (status: number, type: string): Fault => {
   const error = { root_cause: [{ type, reason: 'as injected' }], type, reason: 'as injected' }
   return answersWith(jsonAnswer(status, { error, status }))
@@ -22,7 +22,7 @@ export const answersWith =
   ({ reply }) =>
     reply(answer)
 
-/** Half of the request's body reaches Elasticsearch; then both sides are cut. */
+/** Cuts both connections after half of the request's body has reached Elasticsearch. */
 export const cutsRequest: Fault = async ({ open, body, response }) => {
   const sent = open(body.length)
   sent.on('error', () => undefined)
@@ -31,7 +31,7 @@ export const cutsRequest: Fault = async ({ open, body, response }) => {
   response.destroy()
 }
 
-/** Elasticsearch does the work; the client is cut off in the middle of the answer. */
+/** Lets Elasticsearch execute the request, and cuts the client off in the middle of the answer. */
 export const cutsAnswer: Fault = async ({ ask, response }) => {
   const { status, headers, body } = await ask()
   response.writeHead(status, { ...headers, 'content-length': body.length })
@@ -39,7 +39,7 @@ export const cutsAnswer: Fault = async ({ ask, response }) => {
   response.destroy()
 }
 
-/** Elasticsearch does the work at once; the client hears of it once the gate is open. */
+/** Lets Elasticsearch execute the request at once, and holds the answer until the gate opens. */
 export const holdsAnswer =
   (gate: Gate): Fault =>
   async ({ ask, reply }) => {

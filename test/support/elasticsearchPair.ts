@@ -8,13 +8,13 @@ import { localHost, localNetwork } from '../simulation/network.ts'
 import { testConfig } from './config.ts'
 import { seeded } from './random.ts'
 
-/** The Elasticsearch of all tests. */
+/** Connects to the Elasticsearch shared by all tests. */
 export const connectReal = (): Clients => ({
   elasticsearch: connectElasticsearch(testConfig({})),
   bytes: connectElasticsearchBytes(testConfig({})),
 })
 
-/** A simulated Elasticsearch of its own, on the clock of this machine. */
+/** Connects to a new simulated Elasticsearch, on the clock of this machine. */
 export const connectSimulated = (): Clients =>
   simulatedClients(new SimulatedElasticsearch(localHost(seeded(1).next)), localNetwork)
 

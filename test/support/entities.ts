@@ -1,4 +1,4 @@
-/** Entities as the product sends them, every documented field filled; `changes` replaces members. */
+/** Entities in records, with every documented field; `changes` replaces members. */
 
 type Entity = Readonly<Record<string, unknown>> & { readonly id: string }
 
@@ -54,12 +54,12 @@ export const submissionEntity = (changes: Entity): Entity => ({
   ...changes,
 })
 
-/** The value of the record of an active key `k1` that never expires. */
+/** The record value of an active key `k1` that never expires. */
 export const accountKeyRecord = (digest: string, createdAt: string): string =>
   JSON.stringify({
     revision: 1,
     key: { id: 'k1', name: 'test', digest, state: 'active', createdAt, createdBy: 'test', expiresAt: null },
   })
 
-/** What parsing and rendering again would change: key order, digits, exponents, escapes. */
+/** JSON that parsing and rendering would change: key order, digits, exponents, escapes. */
 export const opaque = String.raw`{"10":"ten","2":12345678901234567890.10,"b":1E+2,"a":-0.0,"esc":"\u00e9\/é","deep":[{"z":1.0,"1":[]}]}`

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A wait that comes true ends at once: this bounds only failures, and what takes seconds takes a minute on a busy machine. */
+/** Generous, because only failing tests wait this long, and a busy machine takes a minute for what takes seconds. */
 export const patienceMs = 90_000
 const restMs = 50
-/** Each question costs whoever is asked, too: one that is not answered within a second is asked less often. */
+/** After this time, the condition is checked less often, because checks load the engines. */
 const patientAfterMs = 1_000
 const patientRestMs = 150
 
-/** Waits until `condition` holds; rejects when it does not in a minute and a half. */
+/** Waits until `condition` holds; rejects after 90 seconds. */
 export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
   const startedAtMs = Date.now()
   for (;;) {

@@ -11,8 +11,8 @@ const askOf =
     pipeline.get(api, team, target)
 
 /**
- * Every list page of every team, and the detail of every entity it ever had, is what a fold of the history's records says:
- * nothing else is listed, and what was deleted is a 404.
+ * Expects every list page of every team, and the detail of every entity ever written, to equal the fold of the history's
+ * records: nothing else is listed, and deleted entities are 404.
  */
 export async function expectFold(pipeline: Pipeline, api: Program, { teams, records }: History): Promise<void> {
   const ask = askOf(pipeline, api)
@@ -26,7 +26,7 @@ export async function expectFold(pipeline: Pipeline, api: Program, { teams, reco
   }
 }
 
-/** Every id that any team ever used, in either list, is a 404 to each team that has no such entity. */
+/** Expects 404 for every id of other teams. */
 export async function expectNothingOfOthers(pipeline: Pipeline, api: Program, history: History): Promise<void> {
   const ids = history.records.map(({ key }) => key.toString()).map((key) => key.slice(key.indexOf('/') + 1))
   for (const folded of foldedOf(history.records))

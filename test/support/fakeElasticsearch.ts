@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { startLocalServer } from './localServer.ts'
 
-/** Answers one request; by default as an empty index would. */
+/** Answers a request; by default like an empty index. */
 type Answering = (request: IncomingMessage, response: ServerResponse) => void
 
 export type FakeElasticsearch = Awaited<ReturnType<typeof startFakeElasticsearch>>
@@ -24,7 +24,7 @@ export const answer =
     response.end(JSON.stringify(body))
   }
 
-/** A server that passes for Elasticsearch and answers as a test wants it, for answers that no healthy one gives. */
+/** Starts a fake Elasticsearch whose answers a test sets, for answers that no healthy one gives. */
 export async function startFakeElasticsearch() {
   let answering = answer(200, emptySearch)
   const { url, close } = await startLocalServer((request, response) => {

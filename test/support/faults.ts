@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
-// As every process of the product has it: it reads every codec.
+// For its patch of KafkaJS, which reads every codec.
 import '../../src/core/kafka/client.ts'
 import { readTopic } from '../../src/core/kafka/readTopic.ts'
 import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
@@ -27,11 +27,11 @@ export const documentTopics = ({ names }: Pipeline): string[] => [
   names['TOPIC_SUBMISSIONS'] ?? '',
 ]
 
-/** Deletes every record of a topic, and waits until the log begins where it ends. Afterwards it has the named policy. */
+/** Deletes every record of a topic and waits until it is empty; its `cleanup.policy` is then `policy`. */
 export async function deleteRecords(admin: Admin, topic: string, policy = 'compact'): Promise<void> {
   const ends = await admin.fetchTopicOffsets(topic)
   const partitions = ends.map(({ partition, high }) => ({ partition, offset: high }))
-  // Kafka deletes no records of a topic that is only compacted. The log is told of its new policy after the change was accepted.
+  // Kafka does not delete records of a topic that is only compacted. A log learns its new policy after the change was accepted.
   await setPolicy(admin, topic, 'compact,delete')
   await eventually(async () => {
     try {
@@ -55,7 +55,7 @@ export async function setPolicy(admin: Admin, topic: string, policy: string): Pr
   await admin.alterConfigs({ validateOnly: false, resources })
 }
 
-/** The history of two teams, and all dead letters: so few entities that all of them can be looked at again and again. */
+/** A history of two teams with all kinds of dead letters, and few enough entities to check all of them repeatedly. */
 export function smallHistory(seed: number, count: number): History {
   const teams = ['acme', 'b.team']
   const isOfTeams = ({ key }: HistoryRecord): boolean => teams.some((team) => key.toString().startsWith(`${team}/`))
@@ -63,7 +63,7 @@ export function smallHistory(seed: number, count: number): History {
   return { teams, records: records.filter((record) => record.isDeadLetter || isOfTeams(record)).slice(0, count) }
 }
 
-/** What a topic holds now, of these keys or of all; aborted records are not among it. */
+/** The present records of a topic, of these keys or of all, without aborted ones. */
 export async function recordsOf(kafka: Kafka, topic: string, keys?: readonly string[]): Promise<SourceRecord[]> {
   const records: SourceRecord[] = []
   await readTopic(kafka, {
@@ -76,7 +76,7 @@ export async function recordsOf(kafka: Kafka, topic: string, keys?: readonly str
   return records
 }
 
-/** Produces through whatever happens to Kafka meanwhile, however long; what was not acknowledged comes again. */
+/** Produces through any outage of Kafka, by retrying whatever was not acknowledged. */
 export async function producePersistently(pipeline: Pipeline, records: readonly HistoryRecord[]): Promise<void> {
   const size = 50
   for (let at = 0; at < records.length; ) {
@@ -98,7 +98,7 @@ export async function untilServes(rebuild: Program): Promise<number> {
   return Number(serving.exec(rebuild.log())?.[1])
 }
 
-/** Waits until the watermark has passed this moment: the indexer has nothing left to do that it knows of. */
+/** Waits until the watermark has passed the present: the indexer has caught up. */
 export async function untilCaughtUp(pipeline: Pipeline, api: Program, team: string): Promise<void> {
   const askedAtMs = Date.now()
   await eventually(async () => ((await watermarkOf(pipeline, api, team)) ?? 0) > askedAtMs)
@@ -109,7 +109,7 @@ export async function watermarkOf(pipeline: Pipeline, api: Program, team: string
   return watermark === null ? undefined : Date.parse(watermark)
 }
 
-/** Waits until the group has committed every partition of the topics, those of documents unless named, up to the end it has now. */
+/** Waits until the group has committed every partition of the topics (by default those of documents) up to its present end. */
 export const untilCommitted = (pipeline: Pipeline, topics = documentTopics(pipeline)): Promise<void> =>
   withAdmin(pipeline.kafka, async (admin) => {
     const groupId = pipeline.names['CONSUMER_GROUP'] ?? ''
@@ -123,14 +123,14 @@ export const untilCommitted = (pipeline: Pipeline, topics = documentTopics(pipel
     }
   })
 
-/** Documents are the fold of the records, and what breaks the contract, and nothing else, is among the dead letters. */
+/** Expects documents to equal the fold of the records, and dead letters to be exactly the records that break the contract. */
 export async function expectWhole(pipeline: Pipeline, api: Program, history: History): Promise<void> {
   await untilCaughtUp(pipeline, api, history.teams[0] ?? '')
   await expectFold(pipeline, api, history)
   await expectDeadLetters(pipeline, history.records)
 }
 
-/** A record that is read again is set aside again, so that letters are compared as sets. */
+/** Compares dead letters as sets, because a record that is read again becomes a dead letter again. */
 export async function expectDeadLetters(pipeline: Pipeline, records: readonly HistoryRecord[]): Promise<void> {
   const nameOf = { forms: pipeline.names['TOPIC_FORMS'], submissions: pipeline.names['TOPIC_SUBMISSIONS'] }
   const expected = records

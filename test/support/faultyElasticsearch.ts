@@ -13,20 +13,20 @@ import { buffer } from 'node:stream/consumers'
 
 export type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
 
-/** One request on its way to Elasticsearch. */
+/** A request on its way to Elasticsearch. */
 export type Exchange = {
   readonly path: string
   readonly body: Buffer
-  /** The way back to the client; destroyed once the client is gone. */
+  /** The response to the client; destroyed once the client has disconnected. */
   readonly response: ServerResponse
-  /** A request to Elasticsearch with the client's headers, and nothing of a body yet. */
+  /** Opens a request to Elasticsearch with the client's headers, without a body yet. */
   open(bodyBytes: number): ClientRequest
-  /** Elasticsearch's answer to this request, or to another body in its place. */
+  /** Elasticsearch's answer to this request, or to the same with another body. */
   ask(body?: Buffer): Promise<Answer>
   reply(answer: Answer): void
 }
 
-/** What happens to a request in place of its being passed on. */
+/** Handles a request instead of forwarding it. */
 export type Fault = (exchange: Exchange) => unknown
 
 export type Injected = ReturnType<FaultyElasticsearch['inject']>
@@ -37,7 +37,7 @@ export type FaultyElasticsearch = Awaited<ReturnType<typeof startFaultyElasticse
 
 export const passes: Fault = async (exchange) => exchange.reply(await exchange.ask())
 
-/** The real Elasticsearch behind a port that passes everything byte for byte, but for what a test injects. */
+/** Starts a proxy before the real Elasticsearch, which forwards byte for byte, except for injected faults. */
 export async function startFaultyElasticsearch(target: string) {
   const agent = new Agent({ keepAlive: true })
   const injections = new Set<{ meets(exchange: Exchange): boolean; fault: Fault }>()
@@ -65,7 +65,7 @@ export async function startFaultyElasticsearch(target: string) {
   }
   return {
     url: `http://127.0.0.1:${port}`,
-    /** From now on requests whose path contains `path` meet `fault`: the first `times`, only those that `when` names. */
+    /** Injects `fault` into requests whose path contains `path` and for which `when` is true: the first `times` of them. */
     inject: (path: string, fault: Fault, { times = Number.POSITIVE_INFINITY, when = () => true }: Limits = {}) => {
       let met = 0
       const injection = {
@@ -78,14 +78,14 @@ export async function startFaultyElasticsearch(target: string) {
       }
       injections.add(injection)
       return {
-        /** How many requests have met the fault. */
+        /** The number of requests handled by the fault. */
         met: () => met,
         lift: () => injections.delete(injection),
       }
     },
     refuse,
     accept: () => listen(port),
-    /** Lifts everything that was injected, and accepts connections again. */
+    /** Removes all faults, and accepts connections again. */
     restore: async (): Promise<void> => {
       injections.clear()
       if (!server.listening) await listen(port)

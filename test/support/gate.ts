@@ -1,22 +1,22 @@
 import { eventually } from './eventually.ts'
 
-/** A point that work reaches and does not pass until it is opened. */
+/** Blocks code at a point until a test opens the gate. */
 export class Gate {
   #isReached = false
   readonly #opened = Promise.withResolvers<void>()
 
-  /** Called by the work. */
+  /** Called by the blocked code. */
   async pass(): Promise<void> {
     this.#isReached = true
     await this.#opened.promise
   }
 
-  /** Rejects when the work does not come here in half a minute. */
+  /** Resolves once the code has reached the gate; rejects after half a minute. */
   untilReached(): Promise<void> {
     return eventually(() => this.#isReached)
   }
 
-  /** Lets the work go on, and all that comes later. */
+  /** Lets waiting and later code pass. */
   open(): void {
     this.#opened.resolve()
   }

@@ -7,8 +7,8 @@ export type GroupReader = ReturnType<typeof startGroupReader>
 export type ReaderOptions = Partial<Pick<GroupOptions, 'onBatch' | 'onBatchEnd' | 'onAssigned'>>
 
 /**
- * Starts a member of a group that keeps what it reads: every record of every partition from the first committed offset, or 0, unless
- * `options` do something else.
+ * Starts a group member that collects every record of every partition from the first committed offset, or 0; `options` replace
+ * callbacks.
  */
 export function startGroupReader(
   source: KafkaSource,
@@ -38,9 +38,9 @@ export function startGroupReader(
   return {
     member,
     records,
-    /** The partitions of its newest assignment, by name; none while it has been revoked. */
+    /** The names of the assigned partitions; none after a revocation. */
     assigned: () => assigned.map(partitionName).toSorted(),
-    /** Rejects with what the member crashed with. */
+    /** Rejects with the error of a crash. */
     ended,
     /** Leaves the group and waits until the reader has ended. */
     close: async (): Promise<void> => {

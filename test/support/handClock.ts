@@ -1,11 +1,11 @@
 import { jest } from '@jest/globals'
 
-/** Lets promises that are settled be heard. */
+/** Lets handlers of settled promises run. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
-/** Time, and every timer, in the hands of a test. */
+/** A clock whose time and timers a test advances. */
 export function handClock() {
   jest.useFakeTimers()
   const startMs = Date.now()

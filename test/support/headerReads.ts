@@ -1,6 +1,6 @@
 import { type IncomingMessage, Server } from 'node:http'
 
-/** Notes the names of the headers that code on a request reads, libraries included, in every HTTP server of this process until `stop`. */
+/** Records the names of request headers read by any code, libraries included, in all HTTP servers of this process until `stop`. */
 export function recordHeaderReads(): { readonly names: Set<string>; stop(): void } {
   const names = new Set<string>()
   const { emit } = Server.prototype

@@ -1,7 +1,7 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Bytes of live objects. */
+/** Bytes of live objects, after a garbage collection. */
 export function heapBytes(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()

@@ -1,7 +1,7 @@
 import { type Exchange, type FaultyElasticsearch, type Injected, passes } from './faultyElasticsearch.ts'
 import { Gate } from './gate.ts'
 
-/** Finds the parts of exports after the first one of each snapshot, and how many rows the newest first one has. */
+/** Recognises requests for later parts of exports (after the first one of a snapshot), and counts the rows of the newest first part. */
 export function laterParts() {
   const begun = new Set<string>()
   let firstRows = 0
@@ -18,7 +18,7 @@ export function laterParts() {
   return { when, firstRows: () => firstRows }
 }
 
-/** Exports that Elasticsearch has answered their first part, and nothing more until it is told how to go on. */
+/** Exports held after their first part until a test lets them continue or fail. */
 class HeldExports {
   readonly #gate = new Gate()
   readonly #parts = laterParts()
@@ -34,7 +34,7 @@ class HeldExports {
     this.#injected = elasticsearch.inject('/_search', fault, this.#parts)
   }
 
-  /** How many rows the first part has. */
+  /** The number of rows of the first part. */
   firstRows(): number {
     return this.#parts.firstRows()
   }
@@ -43,20 +43,20 @@ class HeldExports {
     return this.#gate.untilReached()
   }
 
-  /** Answers everything that it is asked. */
+  /** Lets exports continue. */
   goOn(): void {
     this.#injected.lift()
     this.#gate.open()
   }
 
-  /** Answers nothing that it is asked for these exports. */
+  /** Makes exports fail. */
   fail(): void {
     this.#fails = true
     this.goOn()
   }
 }
 
-/** Called in a file or block, gives a function that holds exports until its test goes on with them, or ends. */
+/** Call in a file or block. The returned function holds exports until the test lets them continue, or ends. */
 export function holdingExports(elasticsearch: FaultyElasticsearch): () => HeldExports {
   const holding: HeldExports[] = []
   afterEach(() => {

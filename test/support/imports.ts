@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 /** `import … from '…'`, `export … from '…'`, `import '…'` and `import('…')`. */
 const statement = /(?:^|\n)(?:import|export)\s[^'"]*?from\s+'([^']+)'|(?:^|\n)import\s+'([^']+)'|import\('([^']+)'\)/g
 
-/** Statements that load something; types alone load nothing. */
+/** Statements that load a module, unlike `import type`. */
 export const loading = /^(?!import type|export type)/
 
-/** What the file names in its import statements, those that `kept` matches. */
+/** The specifiers of a file's import statements that match `kept`. */
 export const specifiersOf = (file: string, kept = /./): string[] =>
   [...readFileSync(file, 'utf8').matchAll(statement)]
     .filter(([text]) => kept.test(text.trim()))

@@ -15,7 +15,7 @@ export type TestAnswer = {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly cookies: readonly string[]
   readonly text: string
-  /** The body, parsed; undefined when there is none, or it is not JSON. */
+  /** The parsed body; undefined when empty or not JSON. */
   readonly json: unknown
 }
 
@@ -27,7 +27,7 @@ export type TestRequest = {
   readonly signal?: AbortSignal
 }
 
-/** Sends the target as it is written, without any normalising. */
+/** Sends a request; the target is not normalised. */
 export async function send(
   port: number,
   target: string,
@@ -35,7 +35,7 @@ export async function send(
 ): Promise<TestAnswer> {
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` }
   const sent = request({ port, path: target, method, agent: false, signal, headers: { ...authorization, ...headers } })
-  // One that comes after the answer has begun: reading the answer tells of it.
+  // Ignored, because an error after the answer has begun also fails the reading of the answer.
   sent.on('error', () => undefined)
   sent.end(body)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
@@ -51,7 +51,7 @@ export async function send(
   }
 }
 
-/** A server of the project in this process, on a free port, composed as in production. */
+/** Starts a server of the project in this process, on a free port, composed as in production. */
 export async function startInProcess(
   start: (service: Omit<Service, 'fail'>) => Promise<Started & { readonly port: number }>,
   settings: Readonly<Record<string, string>>,
@@ -92,7 +92,7 @@ export async function startInProcess(
   }
 }
 
-/** What every check says now that has a problem, as `name: problem`. */
+/** The present problems of all checks, as `name: problem`. */
 const readinessOf = (checks: Checks) => async (): Promise<string[]> => {
   const said = Object.entries(checks).map(async ([name, check]) => {
     const problem = await check(AbortSignal.timeout(2_000)).catch((error: Error) => error.message)

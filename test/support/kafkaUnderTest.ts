@@ -9,18 +9,18 @@ import { createCompactedTopics, fillerKey } from './compaction.ts'
 import { testConfig } from './config.ts'
 import { withAdmin } from './faults.ts'
 
-/** Kafka, and what happens to it that the product does not do. */
+/** Kafka, with operations that the product itself never does. */
 export type KafkaUnderTest = {
-  /** A client as another process has one. */
+  /** A new client, as of another process. */
   client(): { openSource(): KafkaSource; readonly sink: KafkaSink }
   addPartition(topic: string): Promise<void>
-  /** Removes the records of a partition below an offset, as retention does. */
+  /** Deletes the records of a partition below an offset, as retention does. */
   deleteBelow(topic: string, partition: number, offset: bigint): Promise<void>
   /** Begins a transaction in the first partition of a topic; the returned function aborts it. */
   beginTransaction(topic: string): Promise<() => Promise<void>>
-  /** Creates a topic of one partition that `compact` compacts. */
+  /** Creates a topic of one partition, for `compact`. */
   createCompacted(topic: string): Promise<void>
-  /** Makes compaction likelier with every call; it may append deletions of `fillerKey`. */
+  /** Advances compaction; call repeatedly. It may append deletions of `fillerKey`. */
   compact(topic: string): Promise<void>
 }
 

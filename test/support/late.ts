@@ -1,4 +1,4 @@
-/** Stands for a value that a hook makes later: each use reads the value that is there by then. */
+/** A proxy for a value that a hook sets later: each use reads the current value. */
 export const late = <T extends object>(what: string, current: () => T | undefined): T =>
   new Proxy({} as T, {
     get: (_target, name) => {

@@ -1,8 +1,8 @@
-/** The clock of a time zone, read from `Intl` alone; years are those of the Gregorian calendar throughout. */
+/** The clock of a time zone, from `Intl` alone; proleptic Gregorian calendar. */
 export type LocalClock = {
-  /** The clock's time as text, `2026-03-29T03:00:00.000+02:00`; the offset's seconds are left out. */
+  /** Local time as text, `2026-03-29T03:00:00.000+02:00`, without seconds of the offset. */
   read(epochMs: number): string
-  /** When the hour, day or month began that holds a moment. */
+  /** The start (epoch ms) of the local hour, day or month that contains a time. */
   startOf(unit: TimeUnit, epochMs: number): number
 }
 
@@ -11,7 +11,7 @@ export type TimeUnit = 'hour' | 'day' | 'month'
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
-/** More than the longest unit takes on any clock, and than its last part after a change of the clock. */
+/** An upper bound for the length of each unit on any clock, with clock changes. */
 const longestMs: Readonly<Record<TimeUnit, number>> = { hour: 3 * hourMs, day: 2 * dayMs, month: 33 * dayMs }
 
 export function localClock(timeZone: string): LocalClock {
@@ -23,12 +23,12 @@ export function localClock(timeZone: string): LocalClock {
     const offsetMs = Number(hours) * hourMs + Number(minutes) * minuteMs + Number(seconds) * 1_000
     return sign === '-' ? -offsetMs : offsetMs
   }
-  /** The moment from which on the clock has had the offset that it has at `toMs`, if it was changed after `fromMs`. */
+  /** The time since which the clock has the offset of `toMs`, if it changed after `fromMs`. */
   const changeBetween = (fromMs: number, toMs: number): number => {
     const offset = offsetOf(toMs)
     return startBetween(fromMs, toMs, (at) => offsetOf(at) === offset)
   }
-  /** An hour begins when the clock shows a full one. */
+  /** An hour begins when the clock shows a full hour. */
   const startOfHour = (epochMs: number): number => {
     const offset = offsetOf(epochMs)
     const fullHour = Math.floor((epochMs + offset) / hourMs) * hourMs - offset
@@ -37,14 +37,14 @@ export function localClock(timeZone: string): LocalClock {
   const dateOf = (unit: 'day' | 'month', epochMs: number): string =>
     new Date(epochMs + offsetOf(epochMs)).toISOString().slice(0, unit === 'day' ? -14 : -17)
   const starts = new Map<string, number>()
-  /** A day or a month begins with the first moment of its date. */
+  /** A day or a month begins with the first millisecond of its date. */
   const startOfDate = (unit: 'day' | 'month', epochMs: number): number => {
     const date = dateOf(unit, epochMs)
     const known = starts.get(date)
     if (known !== undefined) return known
     const isOnDate = (at: number): boolean => dateOf(unit, at) === date
     const last = startBetween(epochMs - longestMs[unit], epochMs, isOnDate)
-    // A clock that is put back soon after midnight shows the date before once more: the date has begun twice, and counts from the first time.
+    // A clock set back soon after midnight shows the former date again: the new date begins twice, and the first time counts.
     const minutes = offsetOf(last - 3 * hourMs) === offsetOf(last) ? 0 : 3 * 60
     const earlier = Array.from({ length: minutes }, (_, at) => last - (minutes - at) * minuteMs)
     const again = earlier.find(isOnDate)
@@ -64,7 +64,7 @@ export function localClock(timeZone: string): LocalClock {
   }
 }
 
-/** By bisection, a moment from which on something holds that does not hold at `fromMs` and does at `toMs`. */
+/** The time between `fromMs` (where `holds` is false) and `toMs` (true) at which `holds` becomes true, by bisection. */
 function startBetween(fromMs: number, toMs: number, holds: (atMs: number) => boolean): number {
   let [before, after] = [fromMs, toMs]
   while (after - before > 1) {
@@ -75,7 +75,7 @@ function startBetween(fromMs: number, toMs: number, holds: (atMs: number) => boo
   return after
 }
 
-/** When the units begin that lie between two moments, from the one that holds the first to the one that holds the last. */
+/** The starts of all units from the one that contains `fromMs` to the one that contains `toMs`. */
 export function startsBetween({ startOf }: LocalClock, unit: TimeUnit, fromMs: number, toMs: number): number[] {
   const shortestMs = { hour: 15 * minuteMs, day: 20 * hourMs, month: 27 * dayMs }[unit]
   const stepMs = { hour: 15 * minuteMs, day: hourMs, month: 6 * hourMs }[unit]

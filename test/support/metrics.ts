@@ -10,15 +10,15 @@ import { requestMetrics } from '../../src/core/process/requestLog.ts'
 import { measureCalls } from '../../src/core/stores/openStores.ts'
 import { rejectionReasons } from '../../src/settings/errors.ts'
 
-/** The letters by which docs/metrics.md calls the processes. */
+/** The letters of the processes in docs/metrics.md. */
 export type Process = 'A' | 'I' | 'S'
 
-/** Whether a metric is none of prom-client's default ones, which the page does not list. */
+/** Whether a metric is Tidemark's own, not a default one of prom-client, which the page does not list. */
 export const isOwn = ({ name }: Pick<Metric, 'name'>): boolean => name.startsWith('tidemark_')
 
 export type Metric = { readonly name: string; readonly type: string; readonly labels: readonly string[] }
 
-/** What the page says that a process tells. */
+/** The metrics of a process in docs/metrics.md. */
 export function documentedMetrics(process: Process): Metric[] {
   const rows = readFileSync('docs/metrics.md', 'utf8').matchAll(
     /^\| `(?<name>\w+)` \| (?<type>\w+) \| (?<labels>[^|]*)\| (?<of>[AIS ]+) \|/gm,
@@ -30,7 +30,7 @@ export function documentedMetrics(process: Process): Metric[] {
   )
 }
 
-/** What a process registers, without its engines. */
+/** The metrics that a process registers. */
 export async function registeredMetrics(process: Process): Promise<Metric[]> {
   const registry = new Registry()
   processMetrics(registry, { results: async () => [] })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type DocumentKind, definitions, type PhysicalIndex, physicalName } from '../../src/core/stores/indices.ts'
 
-/** Names of its own for one test's share of the engines, as environment settings. */
+/** Unique names of topics, group and index prefix for one test, as environment settings. */
 export function ownNames(): Record<string, string> {
   const id = `test-${randomUUID().slice(0, 8)}`
   return {
@@ -15,6 +15,6 @@ export function ownNames(): Record<string, string> {
   }
 }
 
-/** The physical index that this release makes of a kind, in generation 1 unless told. */
+/** The name of the physical index of a kind in this release, by default of generation 1. */
 export const indexName = async (prefix: string, kind: DocumentKind, generation = 1): Promise<PhysicalIndex> =>
   physicalName(prefix, kind, definitions[kind].version, generation)

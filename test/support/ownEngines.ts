@@ -11,10 +11,10 @@ import {
 import { temporaryFolder } from './temporaryFolder.ts'
 
 export const startDeadlineMs = 180_000
-/** Three nodes take three times the CPU of one to start. */
+/** Longer than for a single node: three need three times the CPU to start. */
 export const clusterDeadlineMs = 420_000
 
-/** Engines that no other test misses, as processes: what a container's daemon would restart or hide cannot be tested. */
+/** Engines of one test file alone, as processes, because a container daemon would restart them or hide their failures. */
 export type OwnEngines = {
   readonly urls: Readonly<Record<string, string>>
   engine(name: EngineName): Engine
@@ -23,7 +23,7 @@ export type OwnEngines = {
 
 type Special = Partial<Pick<Parameters<typeof startEngines>[0], 'quick' | 'adapt'>>
 
-/** Starts engines beside those of all tests. */
+/** Starts engines in addition to the shared ones. */
 export async function startBeside(names: readonly EngineName[], special: Special): Promise<OwnEngines> {
   const folder = await temporaryFolder('tidemark-engines-')
   const engines = await startEngines({
@@ -49,7 +49,7 @@ export async function startBeside(names: readonly EngineName[], special: Special
   }
 }
 
-/** Starts engines, all of them unless named, and leads this process and what it starts to them. */
+/** Starts engines (by default all), and sets their URLs for this process and its children. */
 export async function startOwnEngines(
   names: readonly EngineName[] = engineNames,
   special: Special = {},
@@ -59,7 +59,7 @@ export async function startOwnEngines(
   return own
 }
 
-/** An Elasticsearch of 512 MiB of heap with its own breakers and garbage collector, as in a small container. */
+/** Starts an Elasticsearch with 512 MiB of heap and default circuit breakers and garbage collector, as in a small container. */
 export const startSmallElasticsearch = (): Promise<OwnEngines> =>
   startOwnEngines(['elasticsearch'], {
     quick: false,
@@ -76,7 +76,7 @@ export const startSmallElasticsearch = (): Promise<OwnEngines> =>
     }),
   })
 
-/** Starts three nodes of engines, of all unless named, and leads this process and what it starts to them. */
+/** Starts three nodes of engines (by default all), and sets their URLs for this process and its children. */
 export async function startOwnCluster(only: readonly EngineName[] = engineNames): Promise<Cluster> {
   const folder = await temporaryFolder('tidemark-cluster-')
   const others = othersThan(only)
@@ -98,7 +98,7 @@ export async function startOwnCluster(only: readonly EngineName[] = engineNames)
   }
 }
 
-/** Where this process finds the other engines. */
+/** The URLs of the other engines. */
 const othersThan = (names: readonly EngineName[]): Record<string, string> =>
   Object.fromEntries(
     engineNames

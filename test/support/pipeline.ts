@@ -17,7 +17,7 @@ export type Pipeline = Awaited<ReturnType<typeof openPipeline>>
 const bounded = { requestTimeout: 10_000, maxRetries: 0 }
 const atOnce = 100
 
-/** The whole path under names of its own: Kafka in, HTTP out. */
+/** Opens the whole path from Kafka to HTTP, under unique names. */
 export async function openPipeline() {
   const names = ownNames()
   const kafka = new kafkajs.Kafka({
@@ -58,13 +58,13 @@ export async function openPipeline() {
     names,
     kafka,
     elasticsearch,
-    /** The key of a team that `createKeys` was called with. */
+    /** The plaintext key of a team for which `createKeys` was called. */
     keyOf,
     startIndexer: starting('indexer'),
     startApi: starting('api', { RATE_LIMIT_PER_MINUTE: '1000000' }),
     startSettings: starting('settings'),
     produce,
-    /** The latest append time of what was produced. */
+    /** The latest append time of produced records (epoch ms). */
     appendedAtMs: () => appendedAtMs,
     produceHistory: async (records: readonly HistoryRecord[]): Promise<void> => {
       for (let at = 0; at < records.length; at += atOnce) {
@@ -86,7 +86,7 @@ export async function openPipeline() {
       )
     },
     get,
-    /** Waits until the API says that everything produced so far is in its answers. */
+    /** Waits until the watermark of the API covers everything produced so far. */
     untilApplied: (api: Pick<Program, 'url'>, team: string): Promise<void> =>
       eventually(async () => {
         const { headers } = await get(api, team, '/api/v1/forms?limit=1')
@@ -106,7 +106,7 @@ export async function openPipeline() {
         return { key, value, headers: Object.fromEntries(texts) }
       })
     },
-    /** Deletes its indices, for Elasticsearch becomes slower with each. */
+    /** Deletes its indices, because every index slows Elasticsearch down. */
     close: async (): Promise<void> => {
       await producer.disconnect()
       const indices = Object.keys(await elasticsearch.indices.get({ index: `${names['INDEX_PREFIX']}-*` }, bounded))

@@ -1,10 +1,10 @@
-/** The paths of all members of a JSON object, also of those within its members. */
+/** The paths of all members of a JSON object, at any depth. */
 export const placesIn = (value: unknown): string[][] =>
   isObject(value)
     ? Object.entries(value).flatMap(([name, inner]) => [[name], ...placesIn(inner).map((path) => [name, ...path])])
     : []
 
-/** The object with another value at a path. */
+/** A copy of a JSON value with another value at a path. */
 export function changedAt(value: unknown, [name = '', ...rest]: readonly string[], other: unknown): unknown {
   const object = Object(value) as Readonly<Record<string, unknown>>
   return { ...object, [name]: rest.length === 0 ? other : changedAt(object[name], rest, other) }

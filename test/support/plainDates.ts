@@ -1,4 +1,4 @@
-/** A bound of a window as it is written, exact to the last digit: ticks of 10^-18 s since 1970 in UTC. */
+/** An exact bound of a window, in ticks of 10^-18 s since 1970 UTC. */
 export type PlainBound = { readonly ticks: bigint; readonly isWholeDay: boolean }
 
 const fractionDigits = 18
@@ -8,14 +8,14 @@ const daySeconds = 86_400n
 const form =
   /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,18}))?)?(?:(Z)|([+ -])(\d{2})(?::?(\d{2}))?)?)?$/
 
-/** Reads a date or a date-time by the rules for window parameters; undefined when it is none. */
+/** Parses a date or a date-time of a window parameter; undefined if invalid. */
 export function readBound(text: string): PlainBound | undefined {
   const groups = form.exec(text)
   if (groups === null) return undefined
   const [year, month, day, hour, minute, second] = groups.slice(1, 7).map((digits) => Number(digits ?? 0)) as Six
   const midnight = new Date(0)
   midnight.setUTCFullYear(year, month - 1, day)
-  // Of a day that there is not, another one has been made.
+  // Date.UTC has turned an impossible day into another one.
   if (midnight.getUTCMonth() !== month - 1 || midnight.getUTCDate() !== day) return undefined
   if (hour > 23 || minute > 59 || second > 59) return undefined
   const [fraction = '', , sign, offsetHours = '0', offsetMinutes = '0'] = groups.slice(7)
@@ -27,10 +27,10 @@ export function readBound(text: string): PlainBound | undefined {
   return { ticks, isWholeDay: groups[4] === undefined }
 }
 
-/** Whether a moment of whole milliseconds lies at or after a bound. */
+/** Whether a time (epoch ms) is at or after a bound. */
 export const isFrom = (epochMs: number, { ticks }: PlainBound): boolean => BigInt(epochMs) * ticksPerMs >= ticks
 
-/** Whether it lies at or before a bound; a whole day ends where the next one begins. */
+/** Whether a time (epoch ms) is at or before a bound; a whole day ends where the next one begins. */
 export const isUpTo = (epochMs: number, { ticks, isWholeDay }: PlainBound): boolean =>
   isWholeDay
     ? BigInt(epochMs) * ticksPerMs < ticks + daySeconds * ticksPerSecond

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** A process and all that it started, directly or not. */
+/** The ids of a process and all its descendants. */
 export async function treeOf(pid: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
   const pairs = stdout
@@ -13,7 +13,7 @@ export async function treeOf(pid: number): Promise<number[]> {
   return tree
 }
 
-/** Whether the process runs; one that has ended and that nobody has waited for does not. */
+/** Whether a process runs; a zombie does not. */
 export const isRunning = (pid: number): Promise<boolean> =>
   promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).then(
     ({ stdout }) => !stdout.trim().startsWith('Z'),

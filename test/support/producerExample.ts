@@ -6,11 +6,11 @@ const deadlineMs = 120_000
 
 export type ProducedChange = { readonly topic: string; readonly key: string; readonly value: object | null }
 
-/** What the examples of producers read: each transaction is a line. */
+/** Input of the producer examples: one transaction per line. */
 export const exampleInput = (transactions: readonly (readonly ProducedChange[])[]): string =>
   transactions.map((changes) => `${JSON.stringify(changes)}\n`).join('')
 
-/** Runs the example of a producer in TypeScript; resolves with what it said of errors, and rejects when it fails. */
+/** Runs the TypeScript producer example; resolves with its stderr, rejects when it fails. */
 export async function runProducerExample(brokers: string, transactionalId: string, input: string): Promise<string> {
   const args = [
     '--disable-warning=TimeoutNegativeWarning',

@@ -5,12 +5,12 @@ import type { CommandName } from '../../bin/commands.ts'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { eventually } from './eventually.ts'
 
-/** One of the project's processes, run as a user runs it. */
+/** A process of the project, run as a user runs it. */
 export type Program = Awaited<ReturnType<typeof startProgram>>
 
 const started = new Set<ChildProcess>()
 
-/** Starts a command of the project in the folder `root`, on ports and at an address of its own unless `environment` names them. */
+/** Starts a command of the project in the folder `root`, on unique ports and address unless `environment` sets them. */
 export async function startProgram(
   command: CommandName,
   environment: Readonly<Record<string, string>>,
@@ -36,22 +36,22 @@ export async function startProgram(
     adminUrl,
     url: `http://${host}:${port}`,
     pid: child.pid ?? 0,
-    /** Everything it has logged so far. */
+    /** The log so far. */
     log: () => log,
     /** The value of a metric, summed over its labels that contain `labels`. */
     metric: async (name: string, labels = ''): Promise<number> => {
       const text = await (await fetch(`${adminUrl}/metrics`)).text()
-      // A name that nobody knows would be 0 for ever.
+      // An unknown metric would read as 0.
       if (!text.includes(`# TYPE ${name.replace(/_(bucket|count|sum)$/, '')}`)) throw new Error(`no metric ${name}`)
       const lines = text.split('\n').filter((line) => line.startsWith(name) && line.includes(labels))
       return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
     },
-    /** Resolves once it has ended by itself, with its exit code. */
+    /** Resolves with the exit code once the process has ended by itself. */
     ended: async (): Promise<number | null> => {
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
       return child.exitCode
     },
-    /** Ends it and returns its exit code (null when it died by the signal). */
+    /** Sends a signal; resolves with the exit code (null if the signal killed the process). */
     end: async (signal: NodeJS.Signals): Promise<number | null> => {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
       const exited = once(child, 'exit')
@@ -71,14 +71,14 @@ export type Probed = {
   readonly tookMs: number
 }
 
-/** What a program answers to a probe now. */
+/** The answer of a program to a probe. */
 export async function probe({ adminUrl }: Program, path: 'livez' | 'readyz'): Promise<Probed> {
   const askedMs = Date.now()
   const answer = await fetch(`${adminUrl}/${path}`)
   return { code: answer.status, said: (await answer.json()) as Probed['said'], tookMs: Date.now() - askedMs }
 }
 
-/** Waits until a program says that it can do its work; rejects with what it said last. */
+/** Waits until `/readyz` answers 200; rejects with its last answer. */
 export async function untilReady(program: Program): Promise<void> {
   let said = ''
   const isReady = async (): Promise<boolean> => {
@@ -96,7 +96,7 @@ export async function untilReady(program: Program): Promise<void> {
   })
 }
 
-/** Kills whatever a test has left running. */
+/** Kills all programs that a test has left running. */
 export function killPrograms(): void {
   for (const child of started) child.kill('SIGKILL')
 }

@@ -1,16 +1,16 @@
 import { parser } from '@prometheus-io/lezer-promql'
 import { registeredMetrics } from './metrics.ts'
 
-/** The metrics of an expression with the labels they are selected by, and the labels it groups by. */
+/** Metrics of an expression, with the labels that select them, and the labels of its grouping. */
 export type Uses = {
   readonly metrics: ReadonlyMap<string, readonly string[]>
   readonly groupings: readonly string[]
 }
 
-/** Given to every series by Prometheus itself. */
+/** Labels that Prometheus adds to every series. */
 const targetLabels = ['job', 'instance']
 
-/** What an expression reads; throws for what is no PromQL. */
+/** The metrics and labels that an expression uses; throws for invalid PromQL. */
 export function usesOf(expression: string): Uses {
   const metrics = new Map<string, string[]>()
   const groupings: string[] = []
@@ -31,7 +31,7 @@ export function usesOf(expression: string): Uses {
   return { metrics, groupings }
 }
 
-/** Every series that a process tells, with its labels. */
+/** Names of all series of all processes → labels. */
 const knownSeries = (async (): Promise<ReadonlyMap<string, readonly string[]>> => {
   const all = (await Promise.all((['A', 'I', 'S'] as const).map(registeredMetrics))).flat()
   const series = all.flatMap(({ name, type, labels }) =>
@@ -46,7 +46,7 @@ const knownSeries = (async (): Promise<ReadonlyMap<string, readonly string[]>> =
   return new Map([...series, ['up', []]])
 })()
 
-/** Fails unless an expression reads metrics that some process tells, by labels that they have. */
+/** Throws unless some process has the metrics of an expression, with the labels that it uses. */
 export async function expectKnown(expression: string): Promise<void> {
   const { metrics, groupings } = usesOf(expression)
   expect(metrics.size).toBeGreaterThan(0)

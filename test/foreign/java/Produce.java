@@ -10,7 +10,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
 /**
  * Produces with the Java client, in every codec and mode: Produce BROKERS TOPIC TEMPLATE COUNT.
  *
- * <p>A record's value is the text of the file TEMPLATE with {{id}} replaced. In transactions, as many records again are aborted.
+ * <p>A record's value is the text of the file TEMPLATE with {{id}} replaced. With transactions, as many more records are aborted.
  */
 public class Produce {
   public static void main(String[] args) throws Exception {

@@ -1,4 +1,4 @@
-"""Loads what has changed into DuckDB with the source of connectors/dlt: load_with_dlt.py FILE."""
+"""Loads changes into DuckDB with the source of connectors/dlt: load_with_dlt.py FILE."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
 """Produces with librdkafka, in every codec and mode: produce.py BROKERS TOPIC TEMPLATE COUNT.
 
-A record's value is the text of the file TEMPLATE with {{id}} replaced. In transactions, as many records again are aborted.
+A record's value is the text of the file TEMPLATE with {{id}} replaced. With transactions, as many more records are aborted.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Prints the rows of a table that dlt has loaded, one JSON object a line: read_table.py FILE TABLE."""
+"""Prints the rows of a table loaded by dlt, one JSON object per line: read_table.py FILE TABLE."""
 
 import json
 import sys

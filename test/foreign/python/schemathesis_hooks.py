@@ -1,4 +1,4 @@
-"""Lets Schemathesis ask for an export where it makes up a parameter that only exports have.
+"""Makes Schemathesis request an export when it generates a parameter that only exports have.
 
 OpenAPI cannot say that a parameter belongs to one of two media types, or that it needs another one.
 """
@@ -11,7 +11,7 @@ WITHOUT_DELETIONS = ("formId", "status", "scene", "titleContains", "since", "unt
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    # A request without a key is refused at once; one whose headers were edited would count as valid.
+    # A request without a key is refused at once; with edited headers, it would count as valid.
     if getattr(case.meta and case.meta.phase.data, "parameter", None) == "Authorization":
         return
     query = case.query

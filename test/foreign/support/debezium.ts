@@ -23,16 +23,16 @@ const distribution: Distribution = {
 const minJdk = 17
 const fetchMs = 10 * 60_000
 
-/** Kafka Connect in one process on loopback, which keeps its offsets in a file. */
+/** Kafka Connect in standalone mode on loopback, which stores its offsets in a file. */
 export type Connect = {
-  /** Starts it, again after a kill. */
+  /** Starts Kafka Connect, also again after `kill`. */
   start(): Promise<void>
   kill(): Promise<void>
   log(): Promise<string>
   close(): Promise<void>
 }
 
-/** Prepares one that runs `connector`, the content of a connector's file. */
+/** Prepares a Kafka Connect that runs `connector`, the content of a connector file. */
 export async function openConnect(brokers: string, connector: object): Promise<Connect> {
   const jdk = chooseJdk(await findJdks(process.env), minJdk)
   if (jdk === undefined) throw new Error(`no JDK ${minJdk} or later was found`)
@@ -48,7 +48,7 @@ export async function openConnect(brokers: string, connector: object): Promise<C
     'value.converter': 'org.apache.kafka.connect.storage.StringConverter',
     'offset.storage.file.filename': 'offsets',
     'offset.flush.interval.ms': 1_000,
-    // The jars are on the class path, and name what they hold.
+    // The jars are on the class path and declare their plugins.
     'plugin.discovery': 'service_load',
   }
   const properties = Object.entries(worker).map(([name, value]) => `${name}=${value}\n`)

@@ -1,4 +1,4 @@
-/** `describe` where a program of others is installed, and in CI, where its absence is a failure; else the tests are skipped, and this says so. */
+/** `describe` where a third-party program is installed, and always in CI; else skips the tests and prints that. */
 export function describeWith(program: string, isThere: boolean): typeof describe | typeof describe.skip {
   if (isThere || process.env['CI'] !== undefined) return describe
   process.stderr.write(`${program}: skipped, not installed\n`)

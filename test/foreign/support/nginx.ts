@@ -8,18 +8,18 @@ const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 
 export const describeNginx = describeWith('nginx', existsSync(program))
 
-/** An nginx of its own on loopback. */
+/** An nginx on loopback, for one test file. */
 export type Nginx = {
   readonly url: string
   close(): Promise<void>
 }
 
-/** Starts nginx with the `http` block that `configure` makes for the port it shall listen on. */
+/** Starts nginx; `configure` returns the `http` block for its port. */
 export async function startNginx(configure: (port: number) => string): Promise<Nginx> {
   if (!existsSync(program)) throw new Error(`there is no ${program}: install Debian's package "nginx"`)
   const port = await choosePort()
   const content = [
-    // As root, nginx would let its workers run as a user who may not write into the folder.
+    // As root, nginx would run its workers as a user without write permission to the folder.
     process.getuid?.() === 0 ? 'user root;' : '',
     'daemon off; worker_processes 1; pid nginx.pid; error_log error.log info;',
     'events {}',

@@ -4,7 +4,7 @@ import { startSupervised } from '../../../tools/engines/supervisedProgram.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryFolder } from '../../support/temporaryFolder.ts'
 
-/** Starts a program of others in a folder of its own that holds one file, and waits until it answers. */
+/** Starts a third-party program in a temporary folder with one file, and waits until it answers. */
 export async function startOwnProgram(
   command: string,
   args: readonly string[],

@@ -13,7 +13,7 @@ import { describeWith } from './describeWith.ts'
 const initialisingMs = 120_000
 const statementMs = 30_000
 
-/** The newest version that Debian's packages have installed. */
+/** The newest version installed by Debian's packages. */
 const newest = globSync('/usr/lib/postgresql/*/bin')
   .filter((folder) => existsSync(join(folder, 'initdb')))
   .toSorted((one, other) => majorOf(one) - majorOf(other))
@@ -25,15 +25,15 @@ function majorOf(folder: string): number {
 
 export const describePostgresql = describeWith('postgresql', newest !== undefined)
 
-/** A PostgreSQL of its own on loopback, with logical decoding; everybody may sign in as anybody. */
+/** A PostgreSQL on loopback, for one test file, with logical decoding and without passwords. */
 export type Postgresql = {
   readonly port: number
-  /** Runs SQL as the superuser and returns what the last query answers, unaligned. Statements in one text are one transaction. */
+  /** Runs SQL as the superuser, in one transaction; returns the result of the last query, unaligned. */
   run(sql: string): Promise<string>
   close(): Promise<void>
 }
 
-/** Starts an empty one. */
+/** Starts an empty PostgreSQL. */
 export async function startPostgresql(): Promise<Postgresql> {
   if (newest === undefined) throw new Error('there is no PostgreSQL: install Debian\'s package "postgresql"')
   const programs = newest

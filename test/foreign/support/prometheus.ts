@@ -14,7 +14,7 @@ const isOnPath = (name: string): boolean =>
 
 export const describePrometheus = describeWith('prometheus', isOnPath('prometheus') && isOnPath('promtool'))
 
-/** Runs promtool and returns what it said; rejects with that when it finds something wrong. */
+/** Runs promtool and returns its output; rejects with the output when promtool fails. */
 export async function promtool(...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('promtool', args, { timeout: promtoolDeadlineMs }).catch(
     (error: Error & { stdout?: string; stderr?: string }) => {
@@ -24,16 +24,16 @@ export async function promtool(...args: readonly string[]): Promise<string> {
   return stdout
 }
 
-/** One series of an answer, at one instant or over a range. */
+/** A series of a query result, instant or range. */
 export type Series = {
   readonly metric: Readonly<Record<string, string>>
   readonly value?: readonly [number, string]
   readonly values?: readonly (readonly [number, string])[]
 }
 
-/** A Prometheus of its own on loopback. */
+/** A Prometheus on loopback, for one test file. */
 export type Prometheus = {
-  /** Asks its API, as Grafana does: `query`, `query_range`, `series`. */
+  /** Calls the HTTP API as Grafana does: `query`, `query_range`, `series`. */
   ask<T = { readonly result: readonly Series[] }>(
     path: string,
     parameters: Readonly<Record<string, string>>,
@@ -41,7 +41,7 @@ export type Prometheus = {
   close(): Promise<void>
 }
 
-/** Starts Prometheus with a configuration, in JSON, which is YAML, too. */
+/** Starts Prometheus; its configuration is written as JSON, which is valid YAML. */
 export async function startPrometheus(configuration: object): Promise<Prometheus> {
   const port = await choosePort()
   const url = `http://127.0.0.1:${port}`

@@ -9,11 +9,11 @@ import { runSupervised } from '../../../tools/engines/supervisedProgram.ts'
 import { pause } from '../../../tools/engines/waiting.ts'
 import { describeWith } from './describeWith.ts'
 
-/** Programs written in Python, in the versions that a file of requirements under `test/foreign/python` names. */
+/** Python programs, in the versions of a requirements file under `test/foreign/python`. */
 export type PythonTools = {
-  /** Their home, where everything is that they leave behind: the absolute path of a folder under `var` that is deleted at the end. */
+  /** Their HOME, for all files that they write: absolute path of a folder under `var`, deleted at the end. */
   readonly folder: string
-  /** Runs one of them to its end and returns what it said; rejects with that when it fails or takes too long. */
+  /** Runs a program and returns its output; rejects with the output when the program fails or exceeds the deadline. */
   run(tool: string, args: readonly string[], env?: Environment, deadlineMs?: number): Promise<string>
   /** Runs a script of this repository. */
   runScript(path: string, args: readonly string[], env?: Environment): Promise<string>
@@ -23,7 +23,7 @@ type Environment = Readonly<Record<string, string>>
 
 const runDeadlineMs = 120_000
 
-/** The tools are there by then: on a new machine they are fetched first, by this test process or by another one. */
+/** The deadline for installing the tools on a new machine, by this test process or by another one. */
 const installDeadlineMs = 15 * 60_000
 
 export const describePython = describeWith('python3', (await findOnPath('python3', process.env)) !== undefined)
@@ -32,7 +32,7 @@ const testTimeoutMs = 400_000
 const stepDeadlineMs = 6 * 60_000
 const pollMs = 200
 
-/** What an environment holds. Airbyte's framework and the schemas of Kubernetes need other versions of what the others need, too. */
+/** Virtual environments. Airbyte's framework and the Kubernetes schemas need other versions of shared dependencies. */
 export type PythonEnvironment = 'tools' | 'airbyte' | 'kubernetes'
 
 const requirementFiles: Readonly<Record<PythonEnvironment, string>> = {
@@ -41,7 +41,7 @@ const requirementFiles: Readonly<Record<PythonEnvironment, string>> = {
   kubernetes: 'test/foreign/python/kubernetes.txt',
 }
 
-/** Where an environment is. `marker` tells what is installed; it stands where the installation came to its end. */
+/** Paths of an environment. `marker` is written last, and contains what is installed. */
 const placesOf = (name: PythonEnvironment) => {
   const home = resolve('var/python', name)
   const environment = join(home, 'environment')
@@ -56,7 +56,7 @@ const advice =
   'There is no python3 of 3.11 or newer with venv and pip on PATH. ' +
   'Debian, Ubuntu: apt-get install python3-venv; macOS: brew install python.'
 
-/** The tools for all tests of a file, each of which may take `testTimeoutMs`; installs them first where they are not. */
+/** The tools for all tests of a file, each of which may take `testTimeoutMs`; installs them first if missing. */
 export function usePython(name: PythonEnvironment = 'tools'): PythonTools {
   jest.setTimeout(testTimeoutMs)
   const places = placesOf(name)
@@ -90,7 +90,7 @@ async function installed(places: Places): Promise<void> {
   }
 }
 
-/** Two test processes never install at once. */
+/** Locks the installation, so that test processes install one after the other. */
 async function takeTurn(home: string): Promise<Lock> {
   const signal = AbortSignal.timeout(installDeadlineMs)
   for (;;) {

@@ -14,17 +14,17 @@ const program = await findOnPath('soffice', process.env)
 
 export const describeSpreadsheet = describeWith('libreoffice', program !== undefined)
 
-/** What LibreOffice makes of CSV. */
+/** A CSV file as LibreOffice opens it. */
 export type Sheet = {
-  /** Its cells, written as CSV again: what is shown, so the value of a formula in place of the formula. */
+  /** The cells as shown (formulas as their values), saved as CSV. */
   readonly shown: string
-  /** How many formulas it has found. */
+  /** The number of formulas. */
   readonly formulas: number
 }
 
-/** LibreOffice, with a profile that is made once for a file or block. Each opening separates cells at any of `separators`. */
+/** LibreOffice, with one profile for a file or block; `separators`: every character that separates cells. */
 export type Spreadsheet = {
-  /** Opens CSV and stores it in two other formats. */
+  /** Opens CSV and saves it in two other formats. */
   open(csv: string, separators: string): Promise<Sheet>
   countFormulas(csv: string, separators: string): Promise<number>
 }
@@ -33,7 +33,7 @@ const asShown = `csv:Text - txt - csv (StarCalc):44,${quote},${utf8},1,,0,true,t
 
 export function useSpreadsheet(): Spreadsheet {
   const folder = useFolder()
-  /** The content of the file that LibreOffice stores. */
+  /** The content of the file that LibreOffice saves. */
   const convert = async (csv: string, separators: string, format: string, extension: string): Promise<string> => {
     await writeFile(join(folder, 'given.csv'), csv)
     const codes = [...separators].map((separator) => separator.charCodeAt(0)).join('/')

@@ -6,7 +6,7 @@ import { type PythonEnvironment, type PythonTools, usePython } from './python.ts
 
 type PythonPipeline = { readonly tools: PythonTools; readonly pipeline: Pipeline; readonly api: Program }
 
-/** A pipeline with an indexer and an API, beside the Python tools of an environment that load from it or produce to it. */
+/** A pipeline with an indexer and an API, and Python tools that load from it or produce to it. */
 export function usePythonPipeline(environment: PythonEnvironment = 'tools'): PythonPipeline {
   const tools = usePython(environment)
   const pipeline = usePipeline()

@@ -1,11 +1,11 @@
 import { type List, truthFor } from '../../model/follower.ts'
 import type { HistoryRecord, Json } from '../../support/randomHistory.ts'
 
-/** What a team's list holds after a history: summaries in the order of ids, without what was deleted. */
+/** A team's list after a history: summaries in the order of ids, without deleted entities. */
 export const listAfter = (records: readonly HistoryRecord[], list: List, team: string): Json[] =>
   [...truthFor({ list, team }, records).values()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
-/** What a program says, one JSON value a line. */
+/** Parses output with one JSON value per line. */
 export const jsonLines = (said: string): Json[] =>
   said
     .trim()
