@@ -1,4 +1,4 @@
-/** The types of the API's answers, written down from the specification, independently of the code under test. */
+/** Schemas of the API's answers, transcribed from the specification, independently of the code under test. */
 
 type Schema = Readonly<Record<string, unknown>>
 

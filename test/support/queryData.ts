@@ -4,7 +4,7 @@ import { type Json, scenes, statuses, thinned } from './randomHistory.ts'
 import { randomTitle } from './randomTitles.ts'
 import type { TestRecord, TestReplica } from './replica.ts'
 
-/** An entity that a team has, as the product last sent it, and when that was appended. */
+/** A team's entity in its newest state, and when that was appended. */
 export type Held = {
   readonly list: 'forms' | 'records'
   readonly team: string
@@ -12,36 +12,36 @@ export type Held = {
   readonly changedMs: number
 }
 
-/** An entity that a team has not any more, and when its deletion was appended. */
+/** A team's deleted entity, and when its deletion was appended. */
 export type Deleted = Pick<Held, 'list' | 'team' | 'changedMs'> & { readonly id: string }
 
-/** A history that lists are asked about. */
+/** A history to query. */
 export type QueryData = {
   readonly teams: readonly string[]
   readonly held: readonly Held[]
   readonly deleted: readonly Deleted[]
   /**
-   * Stores everything that ever changed: of each entity in its order, else in none, and made searchable in several pieces. Elasticsearch
-   * keeps each piece in the order of the lists, so that only a sort puts them together.
+   * Stores all changes, in order per entity but otherwise shuffled, in several Lucene segments. Each segment is sorted like a list,
+   * so that only a correct query merges the segments.
    */
   storeIn(replica: TestReplica): Promise<void>
 }
 
 const teams = ['acme', 'acme2', 'Acme', 'b.team:1']
 const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-'
-/** The first and the last of each kind, in whose order sorting may go wrong. */
+/** The first and the last character of each kind, where sorting may go wrong. */
 const outermostCharacters = 'AZaz09._:-'
 const names = ['Ada', 'Zoë', '李小龍', 'Ольга', 'محمد', '𠮷田', 'Nguyễn', 'e\u0301', '👩🏽‍🔬', 'x\u0000y', '']
 const busyMoment = Date.parse('2026-03-01T10:00:00.000Z')
 const changeMoment = Date.parse('2026-11-20T12:00:00.000Z')
 const maxIdCharacters = 128
-/** Few enough that Elasticsearch merges none of them. */
+/** Number of segments: few enough that Elasticsearch merges none. */
 const pieceCount = 5
 
-/** The form of a team whose submissions no other team has. */
+/** The id of a form that only this team has. */
 export const ownForm = (team: string): string => `of-${team}`
 
-/** A seeded history of a few teams that share ids, with many created in one millisecond, updates and deletions. */
+/** A seeded history of a few teams with the same ids, many entities created in one millisecond, updates and deletions. */
 export function queryData(seed: number): QueryData {
   const random = seeded(seed)
   const ids = randomIds(random, 440)
@@ -72,7 +72,7 @@ export function queryData(seed: number): QueryData {
 
 type Change = Held & { readonly id: string; readonly revision: number }
 
-/** Deals the changes out at random; a change is in no earlier piece than the one before it of its entity. */
+/** Distributes changes over segments at random, keeping the order of each entity's changes. */
 function inPieces(random: Random, histories: readonly (readonly Change[])[]): Change[][] {
   const pieces = Array.from({ length: pieceCount }, (): Change[] => [])
   for (const history of random.shuffled(histories)) {
@@ -82,7 +82,7 @@ function inPieces(random: Random, histories: readonly (readonly Change[])[]): Ch
   return pieces
 }
 
-/** All changes of one entity, its deletion perhaps the last of them. */
+/** All changes of one entity, sometimes ending with its deletion. */
 function randomHistory(random: Random, list: Held['list'], team: string, id: string): Change[] {
   const last = 1 + random.pick([0, 0, 0, 1, 2])
   const isDeleted = random.chance(0.08)
@@ -96,7 +96,7 @@ function randomHistory(random: Random, list: Held['list'], team: string, id: str
   }))
 }
 
-/** Ids of every allowed character; most begin with the same few, and many are the beginning of others. */
+/** Ids of all allowed characters; most share a prefix, and many are prefixes of others. */
 function randomIds(random: Random, count: number): string[] {
   const ids = new Set([
     'k',
@@ -158,7 +158,7 @@ function randomSubmission(random: Random, team: string, id: string): Json {
   )
 }
 
-/** Most in one millisecond, some beside it, some of the same day, a few years away, written in the ways products write them. */
+/** A date-time in any format: mostly one millisecond, some next to it, some of the same day, a few years away. */
 function someMoment(random: Random): string {
   const near = busyMoment + random.pick([-1, 1, random.below(1_000), random.below(86_400_000)])
   const far = Date.parse(random.pick(['0001-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z']))

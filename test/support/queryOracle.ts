@@ -4,7 +4,7 @@ import type { Json } from './randomHistory.ts'
 import { servedFormSummary, servedSubmissionSummary } from './served.ts'
 import { matchingTitles } from './titleOracle.ts'
 
-/** What a team asks one of its lists, in the parameters' own text. */
+/** A query of a team's list, with raw parameters. */
 export type ListQuery = {
   readonly list: 'forms' | 'records'
   readonly team: string
@@ -17,7 +17,7 @@ export type ListAnswer =
 
 export type Entry = { readonly entity: Json; readonly createdMs: number; readonly changedMs: number }
 
-/** What must be answered: all that is held, filtered, sorted and cut with plain rules. Undefined where a date is none. */
+/** The expected answer: entities filtered, sorted and paged by simple rules. Undefined for an invalid date. */
 export function expectedAnswer(held: readonly Held[], query: ListQuery): ListAnswer {
   const { limit = '20', page = '1' } = query.parameters
   const entries = expectedEntries(held, query)
@@ -29,11 +29,11 @@ export function expectedAnswer(held: readonly Held[], query: ListQuery): ListAns
   return { status: 200, body }
 }
 
-/** How many match on all pages; undefined where a date is none. */
+/** The number of matches on all pages; undefined for an invalid date. */
 export const expectedTotal = (held: readonly Held[], query: ListQuery): number | undefined =>
   expectedEntries(held, query)?.length
 
-/** All that match, newest first; undefined where a date is none. */
+/** All matches, newest first; undefined for an invalid date. */
 export function expectedEntries(held: readonly Held[], { list, team, parameters }: ListQuery): Entry[] | undefined {
   const { formId, status, scene, titleContains = '' } = parameters
   const created = readWindow(list === 'records' ? [parameters['since'], parameters['until']] : [])
@@ -55,7 +55,7 @@ export function expectedEntries(held: readonly Held[], { list, team, parameters 
   return list === 'forms' ? matchingTitles(entries, ({ entity }) => entity.title, titleContains) : entries
 }
 
-/** The lines of an export of what changed in a window and what was deleted in it; the deletions in the order of their ids. */
+/** The expected lines of an export with changes and deletions of a window; deletions ordered by id. */
 export function expectedExport(
   { held, deleted }: Pick<QueryData, 'held' | 'deleted'>,
   query: ListQuery,
@@ -86,5 +86,5 @@ function readWindow([since, until]: readonly (string | undefined)[]): Window | u
 const isWithin = (epochMs: number, { since, until }: Window): boolean =>
   (since === undefined || isFrom(epochMs, since)) && (until === undefined || isUpTo(epochMs, until))
 
-/** Created last first, then by id, the highest first. */
+/** Compares by creation time, then id, both descending. */
 const byPosition = (a: Entry, b: Entry): number => b.createdMs - a.createdMs || (a.entity.id < b.entity.id ? 1 : -1)

@@ -6,7 +6,7 @@ export type HistoryRecord = {
   readonly topic: 'forms' | 'submissions'
   readonly key: Buffer
   readonly value: Buffer | null
-  /** It breaks the contract. */
+  /** Whether the record breaks the contract. */
   readonly isDeadLetter?: true
 }
 
@@ -42,7 +42,7 @@ export const stateRecord = (
   return { topic, key: Buffer.from(key), value }
 }
 
-/** A seeded history of a few teams: late, doubled and shuffled records, deletions, and dead letters among them. */
+/** A seeded history of a few teams: late, repeated and shuffled records, deletions, and dead letters. */
 export function randomHistory(seed: number, count: number): History {
   const random = seeded(seed)
   const teams = ['acme', 'b.team', 'c_team:1', 'D-4', 'acme2']
@@ -66,7 +66,7 @@ export function randomHistory(seed: number, count: number): History {
   return { teams, records: shuffledNearby(random, records) }
 }
 
-/** Most records come almost in order, some come very late. */
+/** Shuffles records: most stay almost in order, some come very late. */
 function shuffledNearby(random: Random, records: readonly HistoryRecord[]): HistoryRecord[] {
   return records
     .map((record, at) => ({ record, at: at + random.next() * (random.chance(0.1) ? records.length : 20) }))
@@ -80,7 +80,7 @@ function stateOf(random: Random, topic: HistoryRecord['topic'], id: string, revi
   return Buffer.from(JSON.stringify({ ...unknown, revision, ...entity }, null, random.chance(0.2) ? 2 : 0))
 }
 
-/** A handful of moments, so that ties are common, written in the ways products write them. */
+/** One of a few date-times, so that ties are common, in any format. */
 const moment = (random: Random): string =>
   random.pick([
     '2026-03-01T10:00:00.000Z',
@@ -139,7 +139,7 @@ function submission(random: Random, id: string): Json {
   return thinned(random, full, ['id', 'formId', 'submittedAt', 'updatedAt', 'result'])
 }
 
-/** The same with some of its optional members missing or null. */
+/** An entity with some of its optional members missing or null. */
 export function thinned(random: Random, entity: Record<string, unknown>, required: readonly string[]): Json {
   const members = Object.entries(entity).flatMap(([name, value]) => {
     if (required.includes(name) || random.chance(0.9)) return [[name, value]]
@@ -174,7 +174,7 @@ function deadLetter(random: Random, topic: HistoryRecord['topic'], key: string, 
   return { topic, key: Buffer.from(brokenKey), value: value === null ? null : Buffer.from(value), isDeadLetter: true }
 }
 
-/** What is left of a history: per topic and record key the state of the highest revision; a deleted entity is gone. */
+/** The fold of a topic's records: record key → state of the highest revision, without deleted entities. */
 export function fold(records: readonly HistoryRecord[], topic: HistoryRecord['topic']): Map<string, Json> {
   const newest = new Map<string, { revision: number; entity: Json } | 'gone'>()
   for (const record of records) {

@@ -5,17 +5,17 @@ import type { Random } from './random.ts'
 import { scenes, statuses } from './randomHistory.ts'
 import { typedFor } from './randomTitles.ts'
 
-/** A query and one of the ways to write it as a request's target. */
+/** A query, and its request target in one of several spellings. */
 export type WrittenQuery = ListQuery & { readonly target: string }
 
 const noDates = ['2026-02-30', '2025-02-29', '1772359200', '2026-3-1', '2026-03-01T24:00Z', '2026-03-01T10', 'now']
 const dates = ['2026-03-01', '2026-02-28', '2026-03-02', '2026-11-20', '1969-12-31', '0000-01-01', '9999-12-31']
 const noForms = ['f', 'F0', 'f0*', 'no id', 'é']
-/** Of the years that four digits write. */
+/** The first and the last millisecond of four-digit years. */
 const [earliestMs, latestMs] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')]
 const offsetsMinutes = [0, 60, 120, 330, -330, 840, -720]
 
-/** A random query of a team's list: filters in any combination, dates in any form, pages up to beyond the last one. */
+/** A random query of a team's list: any filters, dates in any format, pages up to beyond the last one. */
 export function randomQuery(random: Random, history: QueryData): WrittenQuery {
   const team = random.chance(0.7) ? 'acme' : random.pick(history.teams)
   const list = random.pick(['forms', 'records', 'records'] as const)
@@ -33,7 +33,7 @@ export function randomQuery(random: Random, history: QueryData): WrittenQuery {
   return { list, team, parameters, target: targetOf(random, list, parameters) }
 }
 
-/** A random export of what changed and was deleted in a window. */
+/** A random export of changes and deletions in a window. */
 export function randomWindow(random: Random, { held, deleted, teams }: QueryData): WrittenQuery {
   const team = random.chance(0.7) ? 'acme' : random.pick(teams)
   const list = random.pick(['forms', 'records', 'records'] as const)
@@ -70,7 +70,7 @@ function randomFilters(
 
 const createdMs = ({ entity }: Held): number => Date.parse(entity.createdAt ?? entity.submittedAt)
 
-/** A date near a moment that is held, as precise and in the offset that somebody may write it. */
+/** A date near a stored time, with any precision and offset. */
 function someBound(random: Random, epochMs: number): string {
   if (random.chance(0.02)) return random.pick(noDates)
   if (random.chance(0.15)) return random.pick(dates)
@@ -94,7 +94,7 @@ function writtenOffset(random: Random, minutes: number): string {
   return sign + random.pick(forms)
 }
 
-/** Parameters in any order; in a date, `+` as it is to be sent, as it is often sent, and as a space. */
+/** A request target with parameters in any order; `+` of a date as `%2B`, `+` (a common mistake) or a space. */
 function targetOf(random: Random, list: ListQuery['list'], parameters: ListQuery['parameters']): string {
   const pairs = random.shuffled(Object.entries(parameters)).map(([name, value]) => {
     const encoded = encodeURIComponent(value.toWellFormed())

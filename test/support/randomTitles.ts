@@ -25,7 +25,7 @@ export function randomTitle(random: Random): string {
   return chosen.reduce((title, word) => title + random.pick(separators) + word)
 }
 
-/** What somebody may type who looks for one of the titles: pieces, other forms, mistakes, or something else altogether. */
+/** Search text for a title: pieces, other forms, typos, or something unrelated. */
 export function typedFor(random: Random, title: string): string {
   const characters = [...title]
   const from = random.below(characters.length + 1)
@@ -62,7 +62,7 @@ function beginning(random: Random, word: string): string {
   return characters.slice(0, 1 + random.below(characters.length)).join('')
 }
 
-/** One letter more, less, another, or two swapped. */
+/** Inserts, deletes or replaces a letter, or swaps two. */
 function misspelt(random: Random, word: string): string {
   const letters = [...word]
   const at = random.below(letters.length)

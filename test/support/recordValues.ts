@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { formEntity, submissionEntity } from './entities.ts'
 import { changedAt, placesIn } from './places.ts'
 
-/** A valid value of each kind of record, every documented field filled. */
+/** A valid record value of each kind, with every documented field. */
 export const validValues = {
   form: { revision: 3, form: formEntity({ id: 'e1' }) },
   submission: { revision: 3, submission: submissionEntity({ id: 'e1' }) },
@@ -24,7 +24,7 @@ export const validValues = {
 } as const
 export type RecordKind = keyof typeof validValues
 
-/** JSON texts close to the borders of the rules. No day that a month lacks: that is what a JSON Schema cannot say. */
+/** JSON texts near the limits of the rules, without impossible dates, which JSON Schema cannot detect. */
 const raw: readonly string[] = [
   ...['null', 'true', '[]', '{}', '[{}]', '{"title":[]}'],
   ...['{"status":"completed"}', '{"status":"done"}', '{"status":null}'],
@@ -41,13 +41,13 @@ const raw: readonly string[] = [
   '"2026-04-01T12:00:00.Z"',
 ]
 
-/** Values of records, as text: each is valid but for some members that were replaced or removed, at any depth. */
+/** Record values as text: valid, except that members at any depth may be replaced or removed. */
 export function recordTexts(kind: RecordKind): fc.Arbitrary<string> {
   const valid: unknown = validValues[kind]
   const other = fc.oneof(fc.constantFrom(...raw), fc.json({ maxDepth: 2 }), fc.constant(undefined))
   const change = fc.record({ place: fc.constantFrom(...placesIn(valid)), text: other })
   return fc.array(change, { minLength: 1, maxLength: 3 }).map((changes) => {
-    // Members that are replaced first stand for their text until all are.
+    // Placeholders stand for the replaced members until all are chosen.
     const texts = changes.map(({ text }) => text ?? '')
     const changed = changes.reduce<unknown>(
       (value, { place, text }, at) => changedAt(value, place, text === undefined ? undefined : `<raw ${at}>`),

@@ -8,13 +8,13 @@ import { localHost, localNetwork } from '../simulation/network.ts'
 import { clearRedis } from './clearRedis.ts'
 import { eventually } from './eventually.ts'
 
-/** The Redis of all tests. */
+/** Connects to the Redis shared by all tests. */
 export const connectReal = (prefix = 'test'): Promise<RedisConnection> =>
   connected(connectRedis({ REDIS_URL: process.env['REDIS_URL'], INDEX_PREFIX: prefix }, () => undefined))
 
 /**
- * One connection for all tests of a file, each as an installation of its own unless `prefixOf` names one. What a test leaves is deleted;
- * `lose` does it earlier, as a flush would.
+ * One connection for all tests of a file, each with its own key prefix unless `prefixOf` names one. Keys of a test are deleted after it,
+ * or by `lose`, like a flush.
  */
 export function useRedis(
   prefixOf = (): string | undefined => `test-${randomUUID().slice(0, 8)}`,
@@ -43,7 +43,7 @@ export function useRedis(
   }
 }
 
-/** A simulated Redis of its own, on the clock of this machine. */
+/** Connects to a new simulated Redis, on the clock of this machine. */
 export const connectSimulated = (prefix = 'test'): Promise<RedisConnection> =>
   connected(new SimulatedRedis(localHost()).connect(localNetwork, prefix))
 

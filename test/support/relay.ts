@@ -5,13 +5,13 @@ import { listenLocally } from './localServer.ts'
 export type Relay = Awaited<ReturnType<typeof startRelay>>
 
 /**
- * A port that leads to another one: to its clients, an engine that can go away and come back, or not answer for a while. `address`: such as
- * `redis://host:port`; without one, it leads to where nobody is.
+ * Starts a TCP proxy that makes an engine unreachable, or silent, for its clients. `address`: such as `redis://host:port`; by default, one
+ * where nothing listens.
  */
 export async function startRelay(address = 'tcp://127.0.0.1:1') {
   const { host, hostname, port } = new URL(address)
   let [isCut, isHeld] = [false, false]
-  /** Where what each side sends goes. */
+  /** Socket → the socket of the other side. */
   const ways = new Map<Socket, Socket>()
   const lead = (from: Socket, to: Socket): void => {
     ways.set(from, to)
@@ -34,7 +34,7 @@ export async function startRelay(address = 'tcp://127.0.0.1:1') {
     lead(far, near)
   })
   const own = await listenLocally(server)
-  /** Ends all connections and accepts no more. */
+  /** Closes all connections and accepts no more. */
   const cut = (): void => {
     isCut = true
     for (const socket of ways.keys()) socket.destroy()
@@ -46,7 +46,7 @@ export async function startRelay(address = 'tcp://127.0.0.1:1') {
     restore: (): void => {
       isCut = false
     },
-    /** Keeps connections and lets nothing through. */
+    /** Keeps connections open, but forwards nothing. */
     hold: (): void => {
       isHeld = true
       for (const [from, to] of ways) from.unpipe(to)
@@ -55,7 +55,7 @@ export async function startRelay(address = 'tcp://127.0.0.1:1') {
       isHeld = false
       for (const [from, to] of ways) from.pipe(to)
     },
-    /** How many connections have come so far. */
+    /** The number of connections accepted so far. */
     accepted: () => accepted,
     close: async (): Promise<void> => {
       cut()

@@ -33,7 +33,7 @@ export type TestReplica = Awaited<ReturnType<typeof createTestReplica>>
 export type TestRecord = {
   readonly team: string
   readonly id: string
-  /** The entity as JSON text, or as a value to be rendered. */
+  /** The entity as JSON text, or as a value to serialise. */
   readonly entity: string | Readonly<Record<string, unknown>> | null
   readonly revision?: number
   readonly appendedAt?: string
@@ -47,7 +47,7 @@ export type TestKey = {
   readonly revision?: number
 }
 
-/** A replica of its own, filled by hand: what an indexer would have written, without one. */
+/** Creates a replica that tests fill as an indexer would. */
 export async function createTestReplica() {
   const prefix = `test-${randomUUID().slice(0, 8)}`
   const config = testConfig({ INDEX_PREFIX: prefix })
@@ -77,7 +77,7 @@ export async function createTestReplica() {
     throw error
   }
 
-  /** Publishes a later one, as an indexer does: at no moment is there none. */
+  /** Publishes a later watermark, as an indexer does, without withdrawing the former one. */
   const advanceWatermark = async (instant: Instant): Promise<void> => {
     await publishWatermark(link, {
       generation,
@@ -108,7 +108,7 @@ export async function createTestReplica() {
   }
   return {
     prefix,
-    /** Applies records as they would come from Kafka and makes them searchable. A null entity deletes. */
+    /** Applies records as if read from Kafka, and makes them searchable. A null entity deletes. */
     storeForms: (...records: TestRecord[]) =>
       store(records.flatMap((record) => formWrites(...readWith(readFormRecord, 'form', record)))),
     storeSubmissions: (...records: TestRecord[]) =>
@@ -148,30 +148,30 @@ export async function createTestReplica() {
       await advanceWatermark(instant)
     },
     advanceWatermark,
-    /** What an indexer does after a refresh. */
+    /** Replaces the change token of a list, as an indexer does after a refresh. */
     replaceChangeToken: (list: TeamList) => replaceChangeTokens(link, [list], randomToken),
-    /** What an indexer does before a write to the list can become visible, and after it has replaced the token. */
+    /** Sets or removes the mark of a pending write, as an indexer does before writes and after replacing the token. */
     setPending: async (list: TeamList, isPending: boolean): Promise<void> => {
       if (isPending) await link.client.hset(names.pendingWrites(list), 'forms/0', 'replica')
       else await link.client.del(names.pendingWrites(list))
     },
-    /** Redis forgets watermark and tokens, or a rebuild switches. */
+    /** Makes Redis lose watermark and tokens, or switches generations. */
     disturb: async (event: 'flushed' | 'switched'): Promise<void> => {
       if (event === 'flushed')
         await link.client.del(names.watermark, ...(await link.client.keys(`${prefix}:change-token:*`)))
       const serving = event === 'flushed' ? generation : ('2-0123456789abcdef' as GenerationTag)
       await setWatermarkGeneration(link, serving, undefined)
     },
-    /** Ends the minutes of all keys' limits. */
+    /** Ends the rate-limit windows of all keys. */
     endMinutes: async (): Promise<void> => {
       const minutes = await link.client.keys(`${names.limitPrefix}*`)
       if (minutes.length > 0) await link.client.del(...minutes)
     },
-    /** The time in which the minute of a key ends. */
+    /** Milliseconds until the rate-limit window of a key ends. */
     minuteLeftMs: (team: string, keyId: string) => link.client.pttl(`${names.limitPrefix}:${team}/${keyId}`),
     dropAlias: (kind: DocumentKind) =>
       elasticsearch.indices.deleteAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) }),
-    /** Leads readers to an index whose mappings do not allow what they ask. */
+    /** Points the read alias to an index whose mappings do not support the API's queries. */
     misleadAlias: async (kind: DocumentKind): Promise<void> => {
       const [alias, index] = [aliasOf(prefix, kind), misleading(kind)]
       await elasticsearch.indices.create({ index, mappings: { properties: { position: { type: 'text' } } } })
@@ -182,18 +182,18 @@ export async function createTestReplica() {
       await elasticsearch.indices.delete({ index: misleading(kind), ignore_unavailable: true })
       await elasticsearch.indices.putAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
     },
-    /** How many snapshots of its indices are open. */
+    /** The number of open snapshots of its indices. */
     openContexts: async (): Promise<number> => {
       const { _all: all } = await elasticsearch.indices.stats({ index: `${prefix}-*`, metric: 'search' })
       return all.total?.search?.open_contexts ?? 0
     },
-    /** Whether Redis is there, after it was restarted. */
+    /** Whether Redis is connected, as after a restart. */
     isConnected: () => link.runId() !== undefined,
     close,
   }
 }
 
-/** What is read of a record, and when it was appended. */
+/** Parses a test record, and adds its append time. */
 function readWith<T>(
   read: (key: Buffer, value: Buffer | null) => { ok: true; value: T } | { ok: false; problem: unknown },
   member: string,
@@ -206,7 +206,7 @@ function readWith<T>(
   return [change.value, (appendedAt as Instant | undefined) ?? toInstant(Date.now())]
 }
 
-/** A small Elasticsearch takes no more at once. */
+/** Maximum bytes of a bulk request, for a small Elasticsearch. */
 const bulkBytes = 10_000_000
 
 function inBulks(writes: readonly DocumentWrite[]): readonly (readonly DocumentWrite[])[] {

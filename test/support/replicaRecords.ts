@@ -10,11 +10,11 @@ import { formEntity, submissionEntity } from './entities.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** The record of a form, with other members. */
+/** The record of a form; `members` replace those of the example. */
 export const formRecord = (team: TeamId, id: string, revision: number, members: Members = {}): Change<RenderedForm> =>
   expectValid(readFormRecord(keyOf(team, id), recordValue(revision, 'form', formEntity({ id, ...members }))))
 
-/** The record of a submission, with other members. */
+/** The record of a submission; `members` replace those of the example. */
 export const submissionRecord = (
   team: TeamId,
   id: string,
@@ -25,7 +25,7 @@ export const submissionRecord = (
     readSubmissionRecord(keyOf(team, id), recordValue(revision, 'submission', submissionEntity({ id, ...members }))),
   )
 
-/** The record of a deletion. */
+/** The record that deletes an entity. */
 export const deletionOf = (teamId: TeamId, id: string): Change<never> => ({
   teamId,
   entityId: id as EntityId,

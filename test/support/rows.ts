@@ -2,11 +2,11 @@ import type { Clause } from '../../src/api/search/clauses.ts'
 import type { ListCounts } from '../../src/api/search/findRows.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 
-/** A row of a list that is held in memory, and found as Elasticsearch finds it. */
+/** A row of an in-memory list that is searched as by Elasticsearch. */
 export type Row = { readonly atMs: number; readonly id: string }
 
 export const positionOf = ({ atMs, id }: Row): string => `${toInstant(atMs)}|${id}`
-/** As Elasticsearch orders them: by bytes. */
+/** Compares by UTF-8 bytes, as Elasticsearch does. */
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 export const newestFirst = (rows: readonly Row[]): Row[] =>
@@ -16,7 +16,7 @@ type Bounds = { readonly gte?: string; readonly lte?: string }
 const isBetween = (text: string, { gte, lte }: Bounds): boolean =>
   (gte === undefined || byBytes(text, gte) >= 0) && (lte === undefined || byBytes(text, lte) <= 0)
 
-/** Whether a clause finds a row. */
+/** Whether a clause matches a row. */
 export function finds(clause: Clause | undefined, row: Row): boolean {
   const { range } = (clause ?? {}) as Record<string, Record<string, never>>
   if (range?.['createdAt'] !== undefined) return isBetween(toInstant(row.atMs), range['createdAt'])

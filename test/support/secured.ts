@@ -5,10 +5,10 @@ import { makeCertificates } from './certificates.ts'
 import { startBeside } from './ownEngines.ts'
 import { temporaryFolder } from './temporaryFolder.ts'
 
-/** Where an engine finds its certificate and key. */
+/** Paths of an engine's certificate and key. */
 export type OwnFiles = { readonly certificate: string; readonly key: string }
 
-/** Starts an engine, beside the two others of all tests, that speaks TLS and asks who connects, as `secure` makes it. */
+/** Starts an engine with TLS and authentication, configured by `secure`; the two other engines are the shared ones. */
 export async function startSecured(
   name: EngineName,
   secure: (definition: EngineDefinition, files: OwnFiles, ca: string) => EngineDefinition,
@@ -24,7 +24,7 @@ export async function startSecured(
   return {
     engine: engine(name),
     ca: made.ca,
-    /** Of the authority that vouches for the engine, and of one that does not. */
+    /** PEM files of the engine's certificate authority, and of another one. */
     caFile: await write('ca.pem', made.ca),
     foreignCaFile: await write('foreign-ca.pem', made.foreignCa),
     stop: async (): Promise<void> => {

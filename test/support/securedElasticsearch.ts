@@ -18,7 +18,7 @@ resource.reload.interval.high: 200ms
 
 /** Elasticsearch with TLS, with roles in the form of its `roles.yml`, and with users in its file realm. */
 export async function startSecuredElasticsearch(roles: string, accounts: readonly Account[]) {
-  /** Who may do everything. */
+  /** The superuser. */
   const keeper = { name: 'keeper', password: randomBytes(12).toString('hex'), roles: ['superuser'] }
   const secured = await startSecured('elasticsearch', (definition, files, ca) => {
     const url = (port: number): string => `https://127.0.0.1:${port}`
@@ -33,12 +33,12 @@ export async function startSecuredElasticsearch(roles: string, accounts: readonl
         await writeFile(join(config, 'roles.yml'), roles)
         await copyFile(files.certificate, join(config, 'engine.pem'))
         await copyFile(files.key, join(config, 'engine.key'))
-        // It may run as another user than the one who wrote it.
+        // Elasticsearch may run as another user.
         await chmod(join(config, 'engine.key'), 0o644)
         await writeAccounts(config, [keeper, ...accounts])
         return command
       },
-      // None but this one has a certificate of this authority.
+      // Only this engine has a certificate of this authority.
       answers: async ({ port }, signal) => {
         const client = new Client({
           node: url(port),
@@ -58,7 +58,7 @@ export async function startSecuredElasticsearch(roles: string, accounts: readonl
   return {
     ...secured,
     keeper,
-    /** Replaces all accounts but the keeper's. Elasticsearch takes notice within a second. */
+    /** Replaces all accounts but the superuser's. Takes effect within a second. */
     setAccounts: (changed: readonly Account[]): Promise<void> => writeAccounts(config, [keeper, ...changed]),
   }
 }
@@ -72,7 +72,7 @@ async function writeAccounts(config: string, accounts: readonly Account[]): Prom
   await writeFile(join(config, 'users'), accounts.map(({ name, password }) => `${name}:${hashOf(password)}\n`).join(''))
 }
 
-/** As Elasticsearch writes it down. */
+/** The password hash in the format of the file realm. */
 function hashOf(password: string): string {
   const [iterations, salt] = [1_000, randomBytes(32)]
   const hash = pbkdf2Sync(password, salt, iterations, 32, 'sha512')

@@ -34,7 +34,7 @@ export async function startSecuredKafka(users: Readonly<Record<string, string>>)
   await keeper.connect()
   return {
     ...secured,
-    /** Where users connect; the engine's own address lets everybody in, who may then do everything. */
+    /** The listener for users; the engine's own address needs no login and allows everything. */
     brokers: `127.0.0.1:${securePort}`,
     keeper,
     stop: async (): Promise<void> => {
@@ -44,7 +44,7 @@ export async function startSecuredKafka(users: Readonly<Record<string, string>>)
   }
 }
 
-/** Of two values of one property, the later counts. */
+/** Renders security settings, which override earlier ones of the same name. */
 function renderSecurity(options: {
   port: number
   securePort: number
@@ -72,7 +72,7 @@ function renderSecurity(options: {
     .join('')
 }
 
-/** Users of SCRAM are part of the cluster's metadata, and so of its beginning. */
+/** Formats the storage with SCRAM users, which are part of the cluster's metadata. */
 async function formatWithUsers(
   { args = [], ...java }: Command,
   users: Readonly<Record<string, string>>,
@@ -96,7 +96,7 @@ const operations: Readonly<Record<string, kafkajs.AclOperationTypes>> = {
   Write: kafkajs.AclOperationTypes.WRITE,
 }
 
-/** What the project's list of rights allows, by line, under names of one's own. */
+/** The ACLs of the project's list: line → entry, with `names` in place of the default ones. */
 export async function readAcls(names: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, AclEntry>> {
   const lines = (await readFile('security/kafka-acls.txt', 'utf8')).split('\n').filter((line) => line.startsWith('--'))
   return new Map(

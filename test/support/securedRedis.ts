@@ -16,12 +16,12 @@ export async function startSecuredRedis(prefix: string) {
       return { ...command, args: [...command.args, ...tls, '--tls-cert-file', certificate, '--tls-key-file', key] }
     },
   }))
-  /** Who may do everything. */
+  /** The superuser's connection. */
   const keeper = new Redis(secured.engine.url)
   const passwordOf = (user: string): string => `password-of-${user}`
   /** Redis 7 and later. */
   const tellsReadFromWrite = Number(/redis_version:(\d+)/.exec(await keeper.info('server'))?.[1]) >= 7
-  /** Gives a user these rules and no others, and its password or another one. */
+  /** Replaces the ACL rules of a user, and sets its password. */
   const setRules = async (user: string, rules: readonly string[], password = passwordOf(user)): Promise<void> => {
     const known = tellsReadFromWrite ? rules : rules.map((rule) => rule.replace(/^%[RW]~/, '~'))
     await keeper.call('ACL', 'SETUSER', user, 'reset', ...known, 'on', `>${password}`)
@@ -32,7 +32,7 @@ export async function startSecuredRedis(prefix: string) {
     keeper,
     tellsReadFromWrite,
     setRules,
-    /** With the password of that user, or another one. */
+    /** The URL of a user; `password` is by default the right one. */
     urlOf: (user: string, password = passwordOf(user)): string => `rediss://${user}:${password}@127.0.0.1:${tlsPort}`,
     stop: async (): Promise<void> => {
       keeper.disconnect()

@@ -1,6 +1,6 @@
 import type { Json } from './randomHistory.ts'
 
-/** What the API serves for an entity, written down from the specification, independently of the code under test. */
+/** The API's representation of entities, transcribed from the specification, independently of the code under test. */
 
 const utc = (text: string): string => new Date(text).toISOString()
 const pick = (object: Json, names: string): Json =>
@@ -46,7 +46,7 @@ export const servedSubmission = (submission: Json): Json => ({
         },
 })
 
-/** Newest first, then id descending. */
+/** Sorts by creation time, then id, both descending. */
 export const newestFirst = (entities: Json[]): Json[] => {
   const position = (entity: Json): string => `${utc(entity.createdAt ?? entity.submittedAt)}|${entity.id}`
   return entities.toSorted((a, b) => (position(a) < position(b) ? 1 : -1))

@@ -13,17 +13,17 @@ import { type Claims, signInClaims, signInSettings, signToken } from './signIns.
 
 export type { TestAnswer as SettingsAnswer } from './inProcess.ts'
 
-/** A browser as far as the server sees it: it keeps cookies and sends forms from the page it has. */
+/** A browser as the server sees it: keeps cookies and submits the forms of its page. */
 export type Visitor = {
   readonly jar: Map<string, string>
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<TestAnswer>
-  /** Fills in the form of the page at `/keys`, or one with fields of its own. */
+  /** Submits the form of the page at `/keys`, or one with other hidden fields. */
   post(
     path: string,
     fields: Readonly<Record<string, string>>,
     headers?: Readonly<Record<string, string>>,
   ): Promise<TestAnswer>
-  /** The hidden fields of the page that makes keys: `csrf` and `once`. */
+  /** The hidden fields of the page that creates keys: `csrf` and `once`. */
   hidden(): Promise<{ csrf: string; once: string }>
 }
 
@@ -35,7 +35,7 @@ export async function prepareSettings(): Promise<Record<string, string>> {
   const config = testConfig(names)
   const kafka = new kafkajs.Kafka({ brokers: config.KAFKA_BROKERS, logLevel: kafkajs.logLevel.NOTHING })
   const source = kafkaSource(kafka)
-  // A broker that has just created a topic may say for a moment that there is none.
+  // A broker may not know a topic for a moment after creating it.
   await eventually(() => succeeds(ensureTopics(source, config, pino({ level: 'silent' }))))
   await source.close()
   const link = await connectReal(config.INDEX_PREFIX)
@@ -44,7 +44,7 @@ export async function prepareSettings(): Promise<Record<string, string>> {
   return names
 }
 
-/** The settings area in this process. */
+/** Starts the settings area in this process. */
 export async function startTestSettings(
   settings: Readonly<Record<string, string>>,
   { nowMs = Date.now, awaitReady = true }: { nowMs?: () => number; awaitReady?: boolean } = {},
@@ -58,7 +58,7 @@ export async function startTestSettings(
     ...area,
     redis,
     redisKeys: redis.keys,
-    /** Everything that was logged so far. */
+    /** The log so far. */
     log,
     visitor: () => visitor(area),
     /** A visitor that has signed in. */
@@ -70,7 +70,7 @@ export async function startTestSettings(
   }
 }
 
-/** A visitor that has signed in to a settings area that runs as a process of its own. */
+/** Signs in to a settings area that runs as another process. */
 export const signInAt = (origin: string, changes: Claims): Promise<Visitor> => {
   const port = Number(new URL(origin).port)
   return signIn({ origin, send: (target, options) => send(port, target, options) }, Date.now(), changes)

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 
 /**
- * Loaded into a process before its own code (`--import`), it sets the clock of the process, and the one that Redis tells it, ahead or
- * behind by what the file `SKEW_FILE` says: `{"ownMs", "redisMs"}`. The file may change at any time, so that clocks step. The broker keeps
- * its clock.
+ * Preload (`--import`) that shifts the clock of a process, and the time that Redis returns to it, by the offsets in the file `SKEW_FILE`:
+ * `{"ownMs", "redisMs"}`. Changes of the file make the clocks step. The broker's clock is not shifted.
  */
 let skew = { ownMs: 0, redisMs: 0 }
 const read = (): void => {

@@ -1,6 +1,6 @@
 import Sequencer from '@jest/test-sequencer'
 
-/** The longest first. */
+/** The slowest test files, slowest first. */
 const slowest = [
   'fault/engineOutages',
   'fault/rebuild',
@@ -33,7 +33,7 @@ const folders = ['fault', 'foreign', 'e2e', 'security', 'integration', 'contract
 const ranks = [...slowest.map((file) => `/test/${file}.test.ts`), ...folders.map((folder) => `/test/${folder}/`)]
 const rank = ({ path }) => ranks.findIndex((part) => path.includes(part))
 
-/** Begins with the files that take minutes, so that no worker is left alone with one of them at the end. */
+/** Runs files that take minutes first, so that none of them keeps a single worker busy at the end. */
 export default class SlowestFirst extends Sequencer {
   async sort(tests) {
     return (await super.sort(tests)).toSorted((a, b) => rank(a) - rank(b))

@@ -15,9 +15,9 @@ declare global {
 const folder = 'var/test'
 
 /**
- * Starts the engines once for the whole run; tests find them in the environment. Engines that it names already are used.
- * The others run in containers where a Docker daemon holds their images, and as processes elsewhere; TEST_ENGINES, set to
- * `containers` or `processes`, decides otherwise.
+ * Starts the engines once for the whole run and sets their URLs in the environment. Engines with a URL there are reused.
+ * The others run in containers if a Docker daemon has their images, else as processes; TEST_ENGINES=`containers` or
+ * `processes` overrides that.
  */
 export default async function start(): Promise<void> {
   const signal = AbortSignal.timeout(300_000)
@@ -58,7 +58,7 @@ async function startChosenContainers(
     throw new Error('TEST_ENGINES must be containers, processes or unset')
   if (names.length === 0) return undefined
   if (wish === 'processes') return say('local processes, as TEST_ENGINES says')
-  // Its libraries take a second to load.
+  // Imported late, because its libraries take a second to load.
   const { startContainers, whyNoContainers } = await import('./containers.ts')
   const obstacle = await whyNoContainers(names)
   if (obstacle === undefined) {

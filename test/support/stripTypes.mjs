@@ -1,6 +1,6 @@
 import { stripTypeScriptTypes } from 'node:module'
 
-/** Jest transform: the very type stripping that Node itself applies, so that tests run what production runs. */
+/** Jest transform: Node's own type stripping, so that tests run the same code as production. */
 export default {
   process: (source) => ({ code: stripTypeScriptTypes(source) }),
 }

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * A new folder for engines. Every user may enter it: where this runs as root, Elasticsearch runs as another user, and would
- * keep its data in a folder of its own, which would stay behind.
+ * A new folder for engines, accessible to every user: where tests run as root, Elasticsearch runs as another user, and would
+ * otherwise keep its data in another folder, which would never be deleted.
  */
 export async function temporaryFolder(prefix: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), prefix))

@@ -16,8 +16,8 @@ import {
 } from '../../src/core/model/titles.ts'
 
 /**
- * The forms whose titles match what was typed: those that hold it as one piece, its punctuation included, or in words; only when there are none, those
- * with a slip in a word; only when there are none, those with two. Titles are compared one by one with plain rules; how they are taken apart is shared.
+ * The forms whose titles match a search text: those that contain it, with its punctuation, or its words; if none, those with one typo per
+ * word; if none, those with two. Compares titles one by one by simple rules; only tokenizing is shared with the product.
  */
 export function matchingTitles<Form>(forms: readonly Form[], titleOf: (form: Form) => string, typed: string): Form[] {
   const sought = typed.trim()
@@ -29,7 +29,7 @@ export function matchingTitles<Form>(forms: readonly Form[], titleOf: (form: For
   return similar.length > 0 ? similar : matching((title) => resembles(title, sought, 2))
 }
 
-/** The first words that are eight together may stand inside others and be misspelt. */
+/** Whether a word is among the first eight, which may match inside words and be misspelt. */
 const isFree = (words: readonly SoughtWord[], at: number): boolean =>
   words
     .slice(0, at + 1)
@@ -48,7 +48,7 @@ function holds(title: string, typed: string): boolean {
   return isSingle(first) && !first[0].isMarked && !isLong(first[0]) && read.folded.includes(foldTitle(typed))
 }
 
-/** Where what was typed is also looked for as one piece, its punctuation included. */
+/** Whether the text, with its punctuation, is also searched as a substring. */
 const isPunctuated = (sought: readonly SoughtWord[], piece: string): boolean =>
   /[+#]$/.test(piece) || sought.some(([, ...joined]) => joined.some(({ gap }) => gap === 'mark'))
 
@@ -112,7 +112,7 @@ function isCovered(read: Read, [first, ...others]: SoughtWord, isFirst = false):
 function hasSimilar(read: Read, word: SoughtWord): boolean {
   if (!word.every(isSpelt)) return hasSimilarKana(read, word)
   if (isSingle(word)) return isSimilarPlain(read, word[0])
-  // Short parts alone, each anywhere in the title, would be found in too many: a/b is not every title with an a and a b.
+  // Short parts must not match separately: a/b does not find every title with an a and a b.
   const isEach = word.some(isForgiven) && word.every((part) => hasPlain(read, part) || isSimilarPlain(read, part))
   return isEach || (areJoinable(word) && isSimilar(read, textOf(word)))
 }
@@ -154,14 +154,14 @@ function isSimilar(read: Read, text: string): boolean {
   )
 }
 
-/** Of words below six letters the first one must be right. */
+/** In words below six letters, the first letter must be right. */
 function isMisspelt(word: string, typed: string, allowed: number): boolean {
   const letters = [...typed]
   if (letters.length < 6 && [...word][0] !== letters[0]) return false
   return mistakes(letters, [...word]) <= allowed
 }
 
-/** The letters to add, leave out, replace or swap with their neighbour to make one word the other. */
+/** The edit distance (insertions, deletions, replacements, transpositions) of two words. */
 function mistakes(a: readonly string[], b: readonly string[]): number {
   const table = [...Array(a.length + 1).keys()].map((row) => [...Array(b.length + 1).keys()].map((at) => row + at))
   const cell = (row: number, at: number): number => table[row]?.[at] ?? Number.POSITIVE_INFINITY

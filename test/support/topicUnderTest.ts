@@ -8,7 +8,7 @@ import { type GroupReader, type ReaderOptions, startGroupReader } from './groupR
 
 const patienceMs = 30_000
 
-/** A client of Kafka, with a topic and a group of its own. */
+/** A Kafka client with a unique topic and group. */
 export class TopicUnderTest {
   readonly topic = `test-${randomUUID()}`
   readonly groupId = `test-${randomUUID()}`
@@ -21,7 +21,7 @@ export class TopicUnderTest {
     this.sink = sink
   }
 
-  /** Creates the topic, with append times, and waits until it is there. */
+  /** Creates the topic, with log-append time, and waits until it exists. */
   async create(partitions: number, settings = {}): Promise<void> {
     const all = { 'message.timestamp.type': 'LogAppendTime', ...settings }
     await this.source.createMissingTopics([{ topic: this.topic, partitions, settings: all }])
@@ -46,13 +46,13 @@ export class TopicUnderTest {
     return found
   }
 
-  /** The offset range of each partition, in their order. */
+  /** The offset ranges of the partitions, in order. */
   async ranges(): Promise<OffsetRange[]> {
     const found = [...(await this.source.offsetRanges([this.topic])).values()]
     return found.toSorted((a, b) => a.partition - b.partition).map(({ low, high }) => ({ low, high }))
   }
 
-  /** Appends deletions, and resolves with a key of each partition. */
+  /** Appends deletions; resolves with one key per partition. */
   async keyOfEach(partitions: number): Promise<string[]> {
     const keys = new Map<number, string>()
     await this.appendRecords(Array.from({ length: 10 * partitions }, (_, key) => ({ key: String(key), value: null })))

@@ -4,7 +4,7 @@ import { startLocalServer } from './localServer.ts'
 type Attribute = { readonly key: string; readonly value: Readonly<Record<string, unknown>> }
 type SpanLink = { readonly traceId: string; readonly spanId: string }
 
-/** A span as OTLP writes it in JSON. */
+/** A span in OTLP JSON. */
 export type ReceivedSpan = {
   readonly traceId: string
   readonly spanId: string
@@ -20,7 +20,7 @@ type Body = {
 
 export type TraceReceiver = Awaited<ReturnType<typeof startTraceReceiver>>
 
-/** A collector of traces that keeps what it is sent. */
+/** Starts a trace collector that keeps all spans it receives. */
 export async function startTraceReceiver() {
   const bodies: string[] = []
   const { url, close } = await startLocalServer((request, response) => {
@@ -34,11 +34,11 @@ export async function startTraceReceiver() {
     )
   })
   return {
-    /** What OTEL_EXPORTER_OTLP_ENDPOINT has to be. */
+    /** The value for OTEL_EXPORTER_OTLP_ENDPOINT. */
     url,
     close,
     spans: (): readonly ReceivedSpan[] => bodies.flatMap((body) => spansIn(JSON.parse(body) as Body)),
-    /** Every request body so far, as it was sent. */
+    /** All request bodies so far, raw. */
     text: () => bodies.join('\n'),
   }
 }
@@ -46,6 +46,6 @@ export async function startTraceReceiver() {
 const spansIn = ({ resourceSpans }: Body): ReceivedSpan[] =>
   resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
 
-/** The value of a span's attribute; undefined when it has none of that name. */
+/** The value of a span's attribute; undefined if missing. */
 export const attributeOf = ({ attributes }: ReceivedSpan, name: string): unknown =>
   Object.values(attributes.find(({ key }) => key === name)?.value ?? {})[0]

@@ -5,26 +5,26 @@ import { beside, late } from './late.ts'
 import { createTestReplica, type TestRecord, type TestReplica } from './replica.ts'
 
 type ReplicaOptions = {
-  /** The teams that get a key; without any, `team-1` gets one. */
+  /** The teams that get a key; by default `team-1`. */
   readonly teams?: readonly string[]
   readonly forms?: readonly TestRecord[]
   readonly submissions?: readonly TestRecord[]
   readonly watermark?: Instant
-  /** Stores whatever else the replica holds before the API starts. */
+  /** Fills the replica before the API starts. */
   readonly fill?: (replica: TestReplica) => Promise<unknown>
 }
 
 type ApiOptions = ReplicaOptions & {
-  /** Beyond the names of the replica; the rate limit is out of the way unless it is set here. */
+  /** Settings besides the names of the replica. The rate limit is high unless set here. */
   readonly settings?: Readonly<Record<string, string>>
   readonly nowMs?: () => number
-  /** How long requests wait that prefer to is measured by this. */
+  /** The monotonic clock (ms) that measures requests with `Prefer: wait`. */
   readonly elapsedMs?: () => number
-  /** Puts `elasticsearch` between the API and the real Elasticsearch. */
+  /** Puts the proxy `elasticsearch` between the API and the real Elasticsearch. */
   readonly hasFaultyElasticsearch?: boolean
 }
 
-/** A replica of its own for all tests of a file or block: made before them and deleted after them. */
+/** A replica for all tests of a file or block, created before and deleted after them. */
 export function useReplica(options: ReplicaOptions = {}) {
   const { teams = ['team-1'], forms = [], submissions = [], watermark, fill } = options
   const keys = new Map<string, string>()
@@ -55,12 +55,12 @@ export function useReplica(options: ReplicaOptions = {}) {
   }
 }
 
-/** The API on a replica of its own, for all tests of a file or block. Everything is closed after them, also when a start failed. */
+/** The API on a new replica, for all tests of a file or block. Everything is closed after them, even if a start failed. */
 export function useApi(options: ApiOptions = {}) {
   const { settings = {}, nowMs, elapsedMs, hasFaultyElasticsearch = false } = options
   let elasticsearch: FaultyElasticsearch | undefined
   let started: TestApi | undefined
-  // Jest runs these hooks in this order: the API is closed before its replica.
+  // Jest runs these hooks in order: the API is closed before its replica.
   afterAll(async () => {
     await started?.close()
     await elasticsearch?.close()
@@ -84,10 +84,10 @@ export function useApi(options: ApiOptions = {}) {
   })
   afterEach(() => elasticsearch?.restore())
   const api = late('the API', () => started)
-  /** Sends a request with the key of the first team, unless it has another. */
+  /** Sends a request, by default with the key of the first team. */
   const get = (target: string, request?: TestRequest): Promise<TestAnswer> =>
     api.send(target, { key: underTest.key, ...request })
-  /** The parsed body of an answer, which must be a 200. */
+  /** The parsed body of an answer; throws unless it is a 200. */
   const read = async <T>(target: string, request?: TestRequest): Promise<T> => {
     const { status, json } = await get(target, request)
     expect(status).toBe(200)
@@ -99,9 +99,9 @@ export function useApi(options: ApiOptions = {}) {
     get key(): string {
       return underTest.key
     },
-    /** Passes everything on to Elasticsearch, but for what a test injects, until that test ends. */
+    /** Forwards to Elasticsearch, except for faults injected by a test, until that test ends. */
     elasticsearch: late('the Elasticsearch between', () => elasticsearch),
-    /** Starts another API on the same replica; who starts it closes it. */
+    /** Starts another API on the same replica; the caller closes it. */
     startAnother: start,
     get,
     read,

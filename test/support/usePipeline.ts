@@ -3,13 +3,13 @@ import { openPipeline, type Pipeline } from './pipeline.ts'
 import { killPrograms } from './programs.ts'
 
 type Options = {
-  /** Opens another pipeline for each test. */
+  /** Whether each test gets a new pipeline. */
   readonly forEachTest?: boolean
 }
 
 /**
- * A pipeline for all tests of a file or block. Afterwards every program that still runs is killed, its indices are deleted
- * and it is closed; hooks that come later still find its names.
+ * A pipeline for all tests of a file or block. Afterwards, programs that still run are killed, indices are deleted and the
+ * pipeline is closed; later hooks can still read its names.
  */
 export function usePipeline({ forEachTest = false }: Options = {}): Pipeline {
   let opened: Pipeline | undefined

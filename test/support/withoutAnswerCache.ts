@@ -1,2 +1,2 @@
-/** Every test of the API runs a second time without cached answers. */
+/** Disables the answer cache, for the second run of API tests (project `uncached`). */
 process.env['ANSWER_CACHE_BYTES'] = '0'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** What somebody types, and which titles of a team they mean by it. */
+/** A search text, and the titles of a team that it should find. */
 export type RelevanceCase = {
   /** File and line. */
   readonly place: string
@@ -12,7 +12,7 @@ export type RelevanceCase = {
   readonly why: string
 }
 
-/** Rows that are judged together. */
+/** Cases that are evaluated together. */
 export type CaseGroup = { readonly name: string; readonly cases: readonly RelevanceCase[] }
 
 const filesOf = {
@@ -20,11 +20,11 @@ const filesOf = {
   own: ['title-relevance-more.tsv', 'title-relevance-more-sets.tsv'],
 }
 
-/** The rows that were given, and the project's own, which add scripts and traps. */
+/** The rows given by the specification, and the project's own, which add scripts and pitfalls. */
 export const readGroups = (): CaseGroup[] =>
   Object.entries(filesOf).map(([name, files]) => ({ name, cases: files.flatMap(readFile) }))
 
-/** Reads tab-separated rows, of one title each or of several, as the first line says. Nothing is escaped or trimmed. */
+/** Reads tab-separated rows with one or several titles, as the header says. Nothing is escaped or trimmed. */
 function readFile(name: string): RelevanceCase[] {
   const bytes = readFileSync(fileURLToPath(new URL(`../../data/${name}`, import.meta.url)))
   const [header, ...rows] = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

@@ -1,13 +1,13 @@
 import type { RelevanceCase } from './cases.ts'
 
-/** A row and the titles that were answered. */
+/** A case and the titles found. */
 export type Verdict = { readonly relevanceCase: RelevanceCase; readonly found: readonly string[] }
 
 export type Figures = {
   readonly rows: number
-  /** The share of the expected titles that was found; 1 when none was expected. */
+  /** The share of expected titles that was found; 1 when none was expected. */
   readonly recall: number
-  /** The share of the titles found that was expected; 1 when none was found. */
+  /** The share of found titles that was expected; 1 when none was found. */
   readonly precision: number
 }
 
@@ -17,14 +17,14 @@ export type Failure = Pick<RelevanceCase, 'place' | 'query' | 'why'> & {
   readonly isExpected: boolean
 }
 
-/** What the figures of a group of rows must reach. */
+/** Minimum figures of a group of cases. */
 export const thresholds = { recall: 0.99, precision: 0.97 }
 
 /** Whether both thresholds are reached. */
 export const areGood = ({ recall, precision }: Figures): boolean =>
   recall >= thresholds.recall && precision >= thresholds.precision
 
-/** Every title counts once. */
+/** Micro-averaged recall and precision: every title counts once. */
 export function figuresOf(verdicts: readonly Verdict[]): Figures {
   const sum = (count: (verdict: Verdict) => number): number =>
     verdicts.reduce((total, verdict) => total + count(verdict), 0)
@@ -39,7 +39,7 @@ export function figuresOf(verdicts: readonly Verdict[]): Figures {
   }
 }
 
-/** Every title that was answered or left out against expectation. */
+/** All titles that were found or missed unexpectedly. */
 export const failuresOf = (verdicts: readonly Verdict[]): Failure[] =>
   verdicts.flatMap(({ relevanceCase: { place, titles, query, expected, why }, found }) =>
     titles

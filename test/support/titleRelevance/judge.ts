@@ -9,7 +9,7 @@ export type JudgedGroup = { readonly name: string; readonly verdicts: readonly V
 const atATime = 8
 const answerDeadlineMs = 20_000
 
-/** Stores the titles of each row in a team of its own, asks the API for what the row asks, and says what it answered. */
+/** Stores the titles of each case in a separate team, searches through the API, and returns the titles found. */
 export async function judgeGroups(groups: readonly CaseGroup[], signal: AbortSignal): Promise<JudgedGroup[]> {
   signal.throwIfAborted()
   await using stack = new AsyncDisposableStack()

@@ -1,6 +1,6 @@
 import { type Failure, type Figures, failuresOf, figuresOf, type Verdict } from './figures.ts'
 
-/** A table of figures by script and in all, and below it every title that was missed or wrongly found. */
+/** A table of figures, by script and total, followed by all titles missed or wrongly found. */
 export function renderReport(name: string, verdicts: readonly Verdict[]): string {
   const lines = [...figuresByScript(verdicts), ['in all', figuresOf(verdicts)] as const].map(([script, figures]) =>
     cellsOf(script, figures),
@@ -9,7 +9,7 @@ export function renderReport(name: string, verdicts: readonly Verdict[]): string
   return [...table, '', ...failuresOf(verdicts).map(renderFailure)].join('\n')
 }
 
-/** One title against expectation, on a line of its own. */
+/** A line for one unexpected result. */
 export const renderFailure = ({ place, title, query, isExpected, why }: Failure): string =>
   `${place}: title ${JSON.stringify(title)}, query ${JSON.stringify(query)}, expected ${isExpected ? 'yes' : 'no'} (${why})`
 
@@ -23,7 +23,7 @@ const cellsOf = (script: string, { rows, recall, precision }: Figures): string[]
 const renderLine = ([first = '', ...rest]: readonly string[]): string =>
   first.padEnd(12) + rest.map((cell) => cell.padStart(11)).join('')
 
-/** The figures of each script in which titles and queries are written, the most rows first. */
+/** Figures by script of titles and queries, scripts with most cases first. */
 function figuresByScript(verdicts: readonly Verdict[]): [script: string, figures: Figures][] {
   const byScript = Map.groupBy(verdicts, ({ relevanceCase: { titles, query } }) =>
     scriptOf([...titles, query].join(' ')),
@@ -38,12 +38,12 @@ const scripts = [
   ...['Devanagari', 'Bengali', 'Tamil', 'Thai', 'Han', 'Hiragana', 'Katakana', 'Hangul'],
 ]
 const patterns = scripts.map((name) => [name, new RegExp(`\\p{Script=${name}}`, 'u')] as const)
-/** Letters of all scripts alike, such as the Japanese long mark, tell nothing. */
+/** Letters that identify a script, unlike those shared by several, such as the Japanese long mark. */
 const tellingLetters = /[^\P{L}\p{Script=Common}\p{Script=Inherited}]/gu
 
 /**
- * The script in which a text is written: a name of Unicode; `Kana` for Japanese, with or without Han; `symbols` when there is
- * no letter in it; `other` for one that is not told apart here; else `mixed`.
+ * The script of a text: its Unicode name; `Kana` for Japanese, with or without Han; `symbols` without letters; `other` for scripts
+ * that are not distinguished here; else `mixed`.
  */
 function scriptOf(text: string): string {
   const found = new Set((text.match(tellingLetters) ?? []).map(scriptOfLetter))
