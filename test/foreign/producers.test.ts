@@ -116,21 +116,18 @@ describePython('The producer examples', () => {
   test.each([
     ['TypeScript', runTypeScript],
     ['Python', runPython],
-  ])(
-    'records of the example in %s are served: the highest revision, and nothing deleted',
-    async (name, run) => {
-      await run(exampleInput(transactions(name)), `${pipeline.names['INDEX_PREFIX']}-${name}`)
-      const statusOf = async (path: string): Promise<number> =>
-        (await pipeline.get(api, 'acme', `/api/v1/${path}`)).status
-      await eventually(async () => (await statusOf(`forms/${name}-last`)) === 200)
-      await eventually(async () => (await statusOf(`records/${name}-s1`)) === 200)
-      await eventually(async () => {
-        const { body } = await pipeline.get(api, 'acme', `/api/v1/forms/${name}-kept`)
-        return (body as { title: string }).title === 'Zwölf ✓'
-      })
-      await eventually(async () => (await statusOf(`forms/${name}-gone`)) === 404)
-    },
-  )
+  ])('records of the example in %s are served: the highest revision, and nothing deleted', async (name, run) => {
+    await run(exampleInput(transactions(name)), `${pipeline.names['INDEX_PREFIX']}-${name}`)
+    const statusOf = async (path: string): Promise<number> =>
+      (await pipeline.get(api, 'acme', `/api/v1/${path}`)).status
+    await eventually(async () => (await statusOf(`forms/${name}-last`)) === 200)
+    await eventually(async () => (await statusOf(`records/${name}-s1`)) === 200)
+    await eventually(async () => {
+      const { body } = await pipeline.get(api, 'acme', `/api/v1/forms/${name}-kept`)
+      return (body as { title: string }).title === 'Zwölf ✓'
+    })
+    await eventually(async () => (await statusOf(`forms/${name}-gone`)) === 404)
+  })
 
   test('both examples and KafkaJS send an entity to the same partition', async () => {
     // Several entities, because one could share a partition by chance.

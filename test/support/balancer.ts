@@ -5,8 +5,8 @@ import { startLocalServer } from './localServer.ts'
 export type Balancer = Awaited<ReturnType<typeof startBalancer>>
 
 /**
- * What stands before several processes of one kind, and takes GETs to each in turn. Like the usual ones, it keeps connections open and learns that a process has gone by a connection that is refused or closed
- * before an answer: then it asks the next, and says 502 when none is left. An answer that is cut is cut for the client too.
+ * Starts a round-robin load balancer for GETs. Like common ones, it keeps connections open; when one is refused or closed before an
+ * answer, it tries the next process, and answers 502 when none is left. An answer that is cut off is cut off for the client, too.
  */
 export async function startBalancer() {
   const agent = new Agent({ keepAlive: true })
@@ -34,7 +34,7 @@ export async function startBalancer() {
   })
   return {
     url,
-    /** Takes requests to these from now on. */
+    /** Sets the URLs of the processes. */
     leadTo: (urls: readonly string[]): void => {
       targets = urls
     },

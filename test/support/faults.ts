@@ -89,7 +89,7 @@ export async function producePersistently(pipeline: Pipeline, records: readonly 
   }
 }
 
-/** Waits until a rebuild has switched, and returns the number of its generation. The process ends ten seconds later, or once nobody reads the old one. */
+/** Resolves with the rebuild's generation once it serves. The process ends within ten seconds, or once nobody reads the old one. */
 export async function untilServes(rebuild: Program): Promise<number> {
   const serving = /generation (\d+) serves/
   await eventually(() => serving.test(rebuild.log())).catch(() => {

@@ -29,7 +29,7 @@ export function replaceFetchDecoder(): void {
   const path = load.resolve('kafkajs/src/protocol/requests/fetch/v4/decodeMessages')
   load(path)
   const module = load.cache[path]
-  if (module === undefined) throw new Error('the fetch decoder of KafkaJS has moved')
+  if (module === undefined) throw new Error('this release of KafkaJS has no fetch decoder at the known path')
   module.exports = decodePartition
   wrapRequests<Exchange>('fetch', (ask) => (parts) => {
     const exchange = ask(parts)
@@ -82,7 +82,7 @@ export function closeUnansweredConnections(): void {
     prototype: { send(this: Connection, request: unknown): Promise<unknown> }
   }
   const { send } = prototype
-  if (send === undefined) throw new Error('the connections of KafkaJS have moved')
+  if (send === undefined) throw new Error('this release of KafkaJS has no Connection.send')
   prototype.send = async function (request) {
     try {
       return await send.call(this, request)
@@ -110,7 +110,7 @@ export function announceJoining(): void {
   }
   const { events } = load('kafkajs/src/consumer/instrumentationEvents') as { events: { REBALANCING: string } }
   const { joinAndSync } = prototype
-  if (joinAndSync === undefined) throw new Error('the consumer groups of KafkaJS have moved')
+  if (joinAndSync === undefined) throw new Error('this release of KafkaJS has no ConsumerGroup.joinAndSync')
   prototype.joinAndSync = async function () {
     const { groupId, memberId } = this
     this.instrumentationEmitter.emit(events.REBALANCING, { groupId, memberId })
@@ -127,7 +127,7 @@ function wrapRequests<Answer>(name: string, wrap: (ask: Ask<Answer>) => Ask<Answ
     protocol?: (wanted: { version: number }) => Ask<Answer> | undefined
   }
   const { protocol } = requests
-  if (protocol === undefined) throw new Error(`the ${name} requests of KafkaJS have moved`)
+  if (protocol === undefined) throw new Error(`this release of KafkaJS has no ${name} requests at the known path`)
   requests.protocol = (wanted) => {
     const ask = protocol(wanted)
     return ask && wrap(ask)

@@ -108,7 +108,7 @@ function createCluster(kafka: Kafka): Cluster {
   const symbols = Object.getOwnPropertySymbols(kafka)
   const name = symbols.find(({ description }) => description === 'private:Kafka:createCluster')
   const create = name && parts[name]
-  if (create === undefined) throw new Error('the clusters of KafkaJS have moved')
+  if (create === undefined) throw new Error('this release of KafkaJS has no createCluster')
   return create({ allowAutoTopicCreation: false })
 }
 

@@ -111,7 +111,7 @@ async function decodeBatch(batch: Buffer) {
   const decoder = new Decoder(bytes)
   const records: FetchedRecord[] = []
   while (records.length < count) records.push(decodeRecord(new Decoder(decoder.readVarIntBytes()), batchContext))
-  if (count > 0 && decoder.offset !== bytes.length) throw new Error(`its ${count} records do not fill it`)
+  if (count > 0 && decoder.offset !== bytes.length) throw new Error(`it is longer than its ${count} records`)
   // Compaction may have removed the last record, or emptied the batch of an idempotent producer. KafkaJS would fetch the missing offset
   // for ever; a control record makes it move on.
   const { lastOffset: offset } = batchContext

@@ -191,7 +191,7 @@ const unknownNameProblems = (environment: Environment): Problem[] =>
     .filter(
       (name) => !variableNames.has(name) && beginsLikeOurs(name) && !ofOthers.some((pattern) => pattern.test(name)),
     )
-    .map((path) => ({ path, rule: 'begins like a variable of Tidemark, and is none' }))
+    .map((path) => ({ path, rule: 'begins like a variable of Tidemark, but is none' }))
 
 export const beginsLikeOurs = (name: string): boolean =>
   beginnings.some((beginning) =>

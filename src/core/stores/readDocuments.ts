@@ -32,7 +32,7 @@ export async function multiGet(
   return ids.map((id, at) => {
     const document = found[at]
     if (document?.get('_id') !== JSON.stringify(id) || document.has('error'))
-      throw new Error(`${index} cannot be asked for ${id}`)
+      throw new Error(`Elasticsearch cannot read ${id} from ${index}`)
     if (document.get('found') !== 'true') return undefined
     return { id, version: Number(document.get('_version')), source: document.get('_source') ?? '' }
   })
@@ -85,7 +85,7 @@ export async function* scan(
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const found = rawMembers(answer.get('hits') ?? '').get('hits')
       // Missing hits must not count as the end.
-      if (found === undefined) throw new Error(`Elasticsearch answers a search of ${index} without hits`)
+      if (found === undefined) throw new Error(`Elasticsearch answered a search of ${index} without hits`)
       const hits = rawElements(found).map(rawMembers)
       if (hits.length > 0) yield hits.map(documentOf)
       if (hits.length < size) return

@@ -5,20 +5,20 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  *
  * | key | type | holds | written by |
  * |---|---|---|---|
- * | `accountKey` | hash, `<teamId>/<keyId>` → JSON | the live keys that claim a digest, each with its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
- * | `teamKeys` | hash, key id → position and JSON | the keys of a team, deleted ones and reserved slots included | `AccountKeyStore` |
- * | `contestedDigests` | set | digests that several live keys claim | `AccountKeyStore` |
+ * | `accountKey` | hash, `<teamId>/<keyId>` → JSON | the live keys with this digest, each with its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
+ * | `teamKeys` | hash, key id → position and JSON | a team's keys, with deleted ones and reserved slots | `AccountKeyStore` |
+ * | `contestedDigests` | set | digests shared by several live keys | `AccountKeyStore` |
  * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
- * | `accountKeyReplay` | string, 1 h | a running replay; gone when Redis was flushed meanwhile | `AccountKeyStore` |
- * | `lastUse` | hash, key id → epoch ms, 90 d | when a key of a team was last used, or up to a minute before | `AccountKeyStore.lookup` |
+ * | `accountKeyReplay` | string, 1 h | a running replay; missing after Redis was flushed | `AccountKeyStore` |
+ * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team, at most a minute too early | `AccountKeyStore.lookup` |
  * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, and how far (ms) `changedAt` was `raised` above an append time | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
- * | `watermarkHold` | string, 10 s | the rebuild that has stopped the watermark while it switches | `acquireWatermarkHold` (watermark.ts) |
- * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `freshnessLua` (listVersions.ts) |
+ * | `watermarkHold` | string, 10 s | the rebuild that holds the watermark during its switch | `acquireWatermarkHold` (watermark.ts) |
+ * | `changeToken` | string | random text, replaced after every change of the list | `replaceChangeTokens`; the first one `freshnessLua` (listVersions.ts) |
  * | `pendingWrites` | hash, 1 h | topic/partition → the claim of the indexer that writes there: writes of the list that may become visible before its change token is replaced | `markPending` (pendingMarks.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
- * | `limit` prefix | string, 60 s | requests of a key in its minute | `AccountKeyStore.lookup` |
+ * | `limit` prefix | string, 60 s | requests of a key in its rate-limit window | `AccountKeyStore.lookup` |
  */
 export const redisKeys = (prefix: string) => ({
   accountKey: (digest: Digest) => `${prefix}:account-key:${digest}`,

@@ -121,7 +121,7 @@ function privatePart<Part>(kafka: Kafka, name: string): { readonly value: Part; 
   const parts = kafka as unknown as Record<symbol, Part>
   const symbol = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === `private:Kafka:${name}`)
   const value = symbol && parts[symbol]
-  if (symbol === undefined || value === undefined) throw new Error(`the ${name} of KafkaJS has moved`)
+  if (symbol === undefined || value === undefined) throw new Error(`this release of KafkaJS has no ${name}`)
   return {
     value,
     replace: (part) => {
