@@ -92,7 +92,7 @@ export async function openPipeline() {
         const { headers } = await get(api, team, '/api/v1/forms?limit=1')
         return Date.parse(headers.get('replica-watermark') ?? '') > appendedAtMs
       }),
-    /** Waits until there are so many. */
+    /** Waits until there are `count` dead letters, and returns them. */
     deadLetters: async (
       count: number,
     ): Promise<{ key: Buffer | null; value: Buffer | null; headers: Record<string, string> }[]> => {

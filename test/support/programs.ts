@@ -118,10 +118,10 @@ export const runCommand = (
     )
   })
 
-/** A process that is not refused would run on. */
+/** Bounds the run of a process whose configuration is valid after all. */
 const refusalDeadlineMs = 20_000
 
-/** What a process writes that ends because of its configuration: one line for each setting. */
+/** The stderr of a process that exits with 78: one line per invalid setting. */
 export async function refusalOf(
   command: CommandName,
   environment: Readonly<Record<string, string>>,

@@ -11,7 +11,7 @@ import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnap
 import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 import { findPageKeys, firstFound, type PageRequest, type RowsFound } from './searchPage.ts'
 
-/** What an export holds. */
+/** Selects the content of an export. */
 export type ExportContent = {
   readonly filters: Filters
   /** `summary`: items as in the list; `full`: as requested by id. */

@@ -37,10 +37,7 @@ type UnavailableReason =
   | 'no-copy' // the named node has no copy of the shard
   | 'refused' // Elasticsearch rejected the request (permissions)
 
-/**
- * Elasticsearch cannot answer now. The message repeats no part of the request, because requests contain
- * text that users typed.
- */
+/** Elasticsearch cannot answer now. The message contains no part of the request, which contains text that users typed. */
 export class ElasticsearchUnavailable extends Error {
   readonly reason: UnavailableReason
 

@@ -4,8 +4,8 @@ import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape } from './scanner.ts'
 
 /**
- * The summary that lists serve and the detail that a request by id gets, as one-line JSON in UTF-8. `digest` tells both apart from another
- * content of the same revision: 96 bits are enough against chance, and nobody gains by a collision.
+ * The summary that lists serve and the detail that a request by id gets, as one-line JSON in UTF-8. `digest` detects other content
+ * under the same revision; 96 bits, as nobody gains by a collision.
  */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
 

@@ -17,6 +17,7 @@ export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }
 
+/** Why a record stands for an undecodable batch; undefined for an ordinary record. */
 export const undecodableOf = (message: KafkaMessage): Undecodable | undefined =>
   (message as Partial<FetchedRecord>).undecodable
 
@@ -132,7 +133,7 @@ async function decodeOldFormat(bytes: Buffer): Promise<FetchedRecord[]> {
 
 /** The offset of undecodable records, because KafkaJS drops records below the requested offset. */
 const highestOffset = String(2n ** 63n - 1n)
-
+/** A record that stands for an undecodable batch; `what` names the batch in the error. */
 export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,

@@ -18,6 +18,7 @@ export type SourceRecord = TopicPartition & {
   readonly headers: RecordHeaders
 }
 
+/** Converts a record of KafkaJS. */
 export const sourceRecord = (topic: string, partition: number, message: KafkaMessage): SourceRecord => ({
   topic,
   partition,

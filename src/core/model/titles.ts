@@ -129,7 +129,7 @@ const isJoinable = (before: TitleWord, after: TitleWord): boolean =>
 /** Whether words without spaces between them may all be written as one. */
 export const areJoinable = (words: readonly TitleWord[]): boolean =>
   words.slice(1).every((word, at) => isJoinable(words[at] ?? word, word))
-
+/** Whether a word consists of letters, digits or Hangul, so that it may be joined or misspelt. */
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
 /** Splits items between each adjacent pair for which `isEnd` is true. */
@@ -211,6 +211,7 @@ function joinedWords(runs: readonly (readonly TitleWord[])[]): string[] {
     .filter((text) => lengthOf(text) >= minJoinedLength && lengthOf(text) <= maxJoinedLength)
 }
 
+/** All pairs of adjacent syllables of a Hangul word. */
 export const hangulPairs = ({ kind, text }: TitleWord): string[] => {
   const syllables = kind === 'hangul' ? [...text] : []
   return syllables.slice(0, -1).map((syllable, at) => syllable + syllables[at + 1])

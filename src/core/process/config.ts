@@ -8,7 +8,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Engines, named by the variable with their address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** What a process needs configured: an engine, or the sign-in of team owners. */
+/** Required configuration: an engine, or the sign-in of team owners. */
 export type Need = Engine | 'sign-in'
 
 const defaultTopics = {
@@ -192,7 +192,7 @@ const unknownNameProblems = (environment: Environment): Problem[] =>
       (name) => !variableNames.has(name) && beginsLikeOurs(name) && !ofOthers.some((pattern) => pattern.test(name)),
     )
     .map((path) => ({ path, rule: 'begins like a variable of Tidemark, but is none' }))
-
+/** Whether a variable has one of our prefixes. */
 export const beginsLikeOurs = (name: string): boolean =>
   beginnings.some((beginning) =>
     beginning.endsWith('_') ? name.startsWith(beginning) : bare(name).startsWith(bare(beginning)),

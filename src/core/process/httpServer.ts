@@ -19,7 +19,7 @@ const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] a
 /** A host name of 253 characters, a colon and a port of five fit. */
 const maxHostBytes = 260
 
-/** Where a server listens. Port 0: any free port. No host: all interfaces. */
+/** The address of a server. Port 0: any free port. No host: all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
 /** Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. */

@@ -12,7 +12,7 @@ import { type DefaultPorts, isListeningError, listeningProblems } from './listen
 import { createLog } from './log.ts'
 import { processMetrics } from './metrics.ts'
 
-/** What a process that has started adds to its admin port. */
+/** Additions of a started process to its admin port. */
 export type Started = {
   /** Readiness checks, which `/readyz` runs. */
   readonly checks: Checks
@@ -20,7 +20,7 @@ export type Started = {
   pages?(health: Health): AdminPages
 }
 
-/** What the start of a process gets. */
+/** Arguments for the start of a process. */
 export type Service = {
   readonly config: Config
   readonly engines: Engines

@@ -14,6 +14,7 @@ export type StaticFile = {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** Creates a file from text; `more`: additional headers. */
 export function staticFile(
   type: string,
   text: string,

@@ -135,7 +135,7 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** The problem of a server with another major version; undefined when the version fits or is not told. */
+/** The problem of a server with another major version; undefined when the version fits or is unknown. */
 async function versionProblem(
   ask: (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>,
 ): Promise<Problem | undefined> {

@@ -48,7 +48,7 @@ local function freshnessOf(team, first)
   return read
 end`
 
-/** What `freshnessOf` returns. `…Unsettled`: how many of watermark hold and pending writes exist; 0 means settled. */
+/** The result of `freshnessOf`. `…Unsettled` counts reasons (watermark hold, pending writes); 0 means settled. */
 export type FreshnessReply = readonly [
   published: string | null,
   run: string | null,
@@ -64,7 +64,6 @@ const readListsScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`
 /**
  * Reads the watermark and the versions of a team's lists; call it before fetching the answer. The indexer replaces change tokens before
  * it publishes the watermark, so a client that gets 304 holds everything that the watermark promises.
- *
  * A version includes the run id of Redis, because a restarted Redis may have lost its last second, a new token included: versions of an
  * earlier run never match.
  */

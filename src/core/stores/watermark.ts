@@ -217,7 +217,7 @@ const setHoldLifeScript = script(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`,
 )
 
-/** Extends the hold by another `maxMs`; false when it had expired. */
+/** Extends the hold by another `maxMs`; false when the hold had expired. */
 export const extendWatermarkHold = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await setHoldLifeScript(redis, [redis.keys.watermarkHold], [holder, maxMs])) === 1
 
@@ -225,6 +225,6 @@ export const extendWatermarkHold = async (redis: RedisConnection, holder: string
 export const isWatermarkHeld = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.watermarkHold)) === 1
 
-/** Releases the hold, so that the watermark goes on; false when it had expired. */
+/** Releases the hold, so that the watermark advances again; false when the hold had expired. */
 export const releaseWatermarkHold = (redis: RedisConnection, holder: string): Promise<boolean> =>
   extendWatermarkHold(redis, holder, 0)
