@@ -10,7 +10,7 @@ const team = 'acme'
 const { tools, pipeline, api } = usePythonPipeline()
 
 describePython('The dlt source', () => {
-  test('after several loads, the warehouse equals the API, without deleted entities', async () => {
+  test('after several loads, the warehouse holds exactly the entities that exist', async () => {
     const { folder } = tools
     await cp('connectors/dlt', resolve(folder, 'package'), { recursive: true })
     const [site, source] = [resolve(folder, 'site'), resolve(folder, 'package')]
