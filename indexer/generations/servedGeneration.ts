@@ -9,8 +9,8 @@ import {
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
 import type { RoundResult } from '../watermarkPublisher.ts'
-import { chooseGeneration } from './chooseGeneration.ts'
 import { type Generation, Generations, readTag } from './generations.ts'
+import { chooseGeneration } from './generationToWrite.ts'
 
 export type Stores = {
   readonly config: Config

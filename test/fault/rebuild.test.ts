@@ -71,12 +71,15 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   await eventually(() => steady.written() > 1_000)
   let rebuild: Program
   let code: number | null
-  // On a machine with too much to do its hold may expire, before it has changed anything for readers.
+  // On a machine with too much to do its hold may expire, or a step of the switch take five seconds, before it has changed anything for readers.
   do {
     rebuild = await startRebuild()
     code = await rebuild.ended()
-  } while (code === 1 && rebuild.log().includes('the hold on the watermark has expired'))
-  expect([code, rebuild.log()]).toEqual([0, expect.stringContaining('generation 2 serves')])
+  } while (
+    code === 1 &&
+    /the hold on the watermark has expired|switching\nrebuild: Request timed out/.test(rebuild.log())
+  )
+  expect([code, rebuild.log()]).toEqual([0, expect.stringMatching(/generation \d+ serves/)])
   const before = steady.written()
   await eventually(() => steady.written() > before + 1_000)
   await steady.stop()

@@ -34,7 +34,7 @@ export type Service = {
   fail(error: unknown): void
 }
 
-const stopDeadlineMs = 9_000
+const stopDeadlineMs = 8_000
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
 

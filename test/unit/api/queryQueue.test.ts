@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { jest } from '@jest/globals'
 import type { RouteContext } from '../../../src/api/context.ts'
-import { queueQueries } from '../../../src/api/queryLimits.ts'
+import { queueQueries } from '../../../src/api/queryQueue.ts'
 import { ElasticsearchUnavailable, type RunQuery } from '../../../src/api/search/searchClient.ts'
 import { HttpError } from '../../../src/core/process/httpError.ts'
 
