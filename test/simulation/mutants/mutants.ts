@@ -7,8 +7,6 @@ export type Mutant = {
   readonly file: string
   readonly from: string
   readonly to: string
-  /** The seed to begin with, where only one history in hundreds finds it: the first that did when it was last looked for from 1. */
-  readonly firstSeed?: number
 }
 
 /** Plausible bugs by name, each of which breaks a promise to readers. */
