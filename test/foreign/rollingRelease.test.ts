@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, fetch } from 'undici'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Program } from '../support/programs.ts'
+import { type Program, probe } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
 
@@ -18,16 +17,16 @@ const perSecond = { nginx: 200, resolver: 200, settings: 10 }
 const pipeline = usePipeline()
 
 /** Processes of one kind, each on an address that its successor takes over. */
-async function startFleet(start: (settings: Record<string, string>) => Promise<Program>, hosts: readonly string[]) {
+async function startFleet(start: (settings: Record<string, string>) => Promise<Program>) {
   const [port = 0] = await chooseDistinctPorts(1)
   const startAt = (HOST: string): Promise<Program> => start({ HOST, PORT: String(port), DRAIN_MS: String(drainMs) })
-  const serving = await Promise.all(hosts.map(startAt))
+  const serving = await Promise.all(addresses.map(startAt))
   return {
     port,
     serving,
     /** Replaces the processes one by one, each when its successor is ready. */
     replaceAll: async (): Promise<void> => {
-      for (const [at, host] of hosts.entries()) {
+      for (const [at, host] of addresses.entries()) {
         expect(await serving[at]?.end('SIGTERM')).toBe(0)
         serving[at] = await startAt(host)
       }
@@ -43,9 +42,9 @@ function resolveReady(programs: readonly Program[], intervalMs: number) {
   let ready = [...addresses]
   const look = async (): Promise<void> => {
     const isReady = await Promise.all(
-      programs.map(({ adminUrl }) =>
-        fetch(`${adminUrl}/readyz`).then(
-          ({ ok }) => ok,
+      programs.map((program) =>
+        probe(program, 'readyz').then(
+          ({ code }) => code === 200,
           () => false,
         ),
       ),
@@ -99,10 +98,9 @@ describeNginx('a release', () => {
     async () => {
       const indexers = await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
       await pipeline.createKeys([team])
-      const apis = await startFleet(pipeline.startApi, addresses)
-      const settings = await startFleet(
-        (own) => pipeline.startSettings({ SIGN_IN_ISSUER: 'a', SIGN_IN_SECRET: 's'.repeat(32), ...own }),
-        addresses,
+      const apis = await startFleet(pipeline.startApi)
+      const settings = await startFleet((own) =>
+        pipeline.startSettings({ SIGN_IN_ISSUER: 'a', SIGN_IN_SECRET: 's'.repeat(32), ...own }),
       )
       const shipped = await readFile('deploy/nginx.conf', 'utf8')
       const upstream = (port: number): string =>
@@ -151,7 +149,8 @@ describeNginx('a release', () => {
       await writer.stop()
       await pipeline.produce('forms', [{ key: `${team}/last`, value: null }])
       await pipeline.untilApplied({ url: nginx.url }, team)
-      await sleep(1_000)
+      const seen = reader.answers()
+      await eventually(() => reader.answers() > seen + 1)
       expect(await reader.stop()).toEqual([])
       const expected = { throughNginx: '200', byAddresses: '200', settings: '303' }
       expect(
