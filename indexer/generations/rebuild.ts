@@ -138,6 +138,8 @@ async function switchOver(
     await pipeline.readToTheEnd(extendHold)
     if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
     await forgotten.drop(reconciliation, Math.max(clock(), watermarkMs ?? 0), extendHold)
+    await pipeline.finish()
+    await extendHold()
     await reconciliation.pass()
     await extendHold()
     if ((await generations.serving())?.tag !== serving.tag)

@@ -23,6 +23,7 @@ export class RebuildPipeline {
   readonly #pipeline: Pipeline
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
+  #stopped: Promise<unknown> | undefined
   /** For how long (ms) the group has had another member. */
   #sharedMs = 0
   /** The watermark is read at each assignment, and may be set between two. */
@@ -102,13 +103,24 @@ export class RebuildPipeline {
     if (this.#sharedMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
   }
 
+  /**
+   * Reads nothing more, and writes what is in flight. To be called before readers get the generation: they could see what is written later
+   * before its list has a new change token, and before the watermark that its `changedAt` must not be below. Throws when a write may still be
+   * under way.
+   */
+  async finish(): Promise<void> {
+    await this.stop()
+    if (this.#pipeline.consumer.inFlightBytes > 0)
+      throw new Error('records are not written in time to the new generation: run the rebuild again')
+  }
+
   /** Publishes what is in flight, and leaves the group, both within `stopDeadlineMs`. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    const left = this.#running
+    this.#stopped ??= this.#running
       .then(() => this.#pipeline.shutDown())
       .catch((err: unknown) => this.#tools.log.warn({ err }, 'left the consumer group without a final commit'))
-    await Promise.race([left, sleep(stopDeadlineMs, undefined, { ref: false })])
+    await Promise.race([this.#stopped, sleep(stopDeadlineMs, undefined, { ref: false })])
   }
 }
 
