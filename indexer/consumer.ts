@@ -34,8 +34,8 @@ export type Reading = {
   keptMs(topic: string): number
   /** Claims the partitions before the first of their records is read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
-  /** Whether another indexer has claimed the partition since `owner` did. */
-  isDisplaced(owner: string, partition: TopicPartition): Promise<boolean>
+  /** Which of the partitions another indexer has claimed since `owner` did, by `partitionName`. */
+  displaced(owner: string, partitions: readonly TopicPartition[]): Promise<readonly string[]>
   readonly log: Logger
 }
 
@@ -67,6 +67,10 @@ export class SourceConsumer {
   #crashes = 0
   #inFlightBytes = 0
   #blockedReason: string | undefined = 'has not joined its group yet'
+  /** The last look at the claims of an owner, for every batch that had been fetched before it. */
+  #look:
+    | { readonly owner: string; readonly fetches: number; readonly displaced: Promise<readonly string[]> }
+    | undefined
 
   constructor(options: ConsumerOptions) {
     this.#options = options
@@ -190,7 +194,8 @@ export class SourceConsumer {
     const { maxInFlightBytes } = this.#options
     let taken = 0
     for (const record of records) {
-      while (this.#inFlightBytes >= maxInFlightBytes && batch.isReading()) await batch.wait(roomPollMs)
+      for (; this.#inFlightBytes >= maxInFlightBytes && batch.isReading(); this.#look = undefined)
+        await batch.wait(roomPollMs)
       if (!batch.isReading()) return false
       this.#take(record, state)
       if (++taken % recordsPerTurn === 0) await nextTurn()
@@ -200,14 +205,18 @@ export class SourceConsumer {
   }
 
   /**
-   * Whether the claim of a partition still stands after a batch was fetched; joins the group again otherwise. An indexer may not know yet
-   * that its group has gone on without it: readers may have been told a later watermark than the one by which it would date what it writes.
-   * Every record that is read under a standing claim was appended before the next claim, whose watermarks wait for it.
+   * Whether the claim of a partition still stands after a batch was fetched; joins the group again otherwise. An indexer may not know yet that
+   * its group has gone on without it: readers may have been told a later watermark than the one by which it would date what it writes. Every
+   * record that is read under a standing claim was appended before the next claim, whose watermarks wait for it. One look serves all batches
+   * of a fetch, unless one of them waits for room.
    */
   async #stillClaims(state: AssignedPartition, batch: FetchedBatch): Promise<boolean> {
     const name = partitionName(state)
     try {
-      const isOther = await this.#options.isDisplaced(state.owner, state)
+      const { owner } = state
+      if (this.#look?.owner !== owner || this.#look.fetches !== batch.fetches)
+        this.#look = { owner, fetches: batch.fetches, displaced: this.#options.displaced(owner, this.assigned()) }
+      const isOther = (await this.#look.displaced).includes(name)
       if (this.#assigned.get(name) !== state) return false
       this.#blockedReason = undefined
       if (isOther) this.rejoin()

@@ -5,7 +5,7 @@ import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceR
 import { randomToken } from '../../src/core/model/ids.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
-import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
+import { claimPartitions, noteRaised, readClaimants, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeys } from '../accountKeys.ts'
 import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
@@ -117,9 +117,10 @@ export class GenerationRunner {
         const owner = randomToken()
         return { owner, ...(await claimPartitions(redis, owner, partitions.map(partitionName), this.#highestMs)) }
       },
-      isDisplaced: async (owner, partition) => {
-        const claimant = await readClaimant(redis, partitionName(partition))
-        return claimant !== undefined && claimant !== owner
+      displaced: async (owner, partitions) => {
+        const names = partitions.map(partitionName)
+        const claimants = await readClaimants(redis, names)
+        return names.filter((_, at) => claimants[at] !== null && claimants[at] !== owner)
       },
       serving: {
         ...{ deadLetters, accountKeys },

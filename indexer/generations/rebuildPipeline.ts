@@ -46,7 +46,7 @@ export class RebuildPipeline {
       keptMs: (topic) => keptMs[topic] ?? Number.POSITIVE_INFINITY,
       claim: async () => this.#claim,
       // A rebuild runs alone, and nobody reads its generation.
-      isDisplaced: async () => false,
+      displaced: async () => [],
       serving: undefined,
       metrics: pipelineMetrics(new Registry(), topics),
     })

@@ -161,9 +161,9 @@ export async function claimPartitions(
   return { watermarkMs: highest === null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
 }
 
-/** The present claim of a partition (topic/partition); undefined if there is none, as after Redis lost its data. */
-export const readClaimant = async ({ client, keys }: RedisConnection, partition: string): Promise<string | undefined> =>
-  (await client.hget(keys.partitionOwners, partition)) ?? undefined
+/** The claims that count for partitions (by topic/partition); null where Redis knows none, as after a loss of its data. */
+export const readClaimants = ({ client, keys }: RedisConnection, partitions: string[]): Promise<(string | null)[]> =>
+  client.hmget(keys.partitionOwners, ...partitions)
 
 /** The highest watermark (epoch ms) ever published; undefined if none. */
 export async function readHighestWatermark({ client, keys }: RedisConnection): Promise<number | undefined> {

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
 import type { KafkaSource } from '../../../src/core/kafka/source.ts'
-import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
+import { partitionName, type SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import { aborted } from '../../../src/core/stores/preflight.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -20,7 +20,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
   const failing = new Set<'claim' | 'looking a claim up'>()
-  let waits = 0
+  let [waits, looks, fetches] = [0, 0, 0]
   const wait = async (): Promise<void> => {
     waits++
     await nextTurn()
@@ -62,9 +62,10 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
         await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))
       return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
     },
-    isDisplaced: async (owner) => {
+    displaced: async (owner, partitions) => {
+      looks++
       if (failing.has('looking a claim up')) throw new Error('Redis is away')
-      return claimant !== owner
+      return claimant === owner ? [] : partitions.map(partitionName)
     },
     onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
     keptMs: () => 1,
@@ -72,10 +73,11 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
     random: () => options.random ?? 0,
     log: pino({ level: 'warn' }, hears),
   })
-  /** Brings the records of these offsets; tells whether all of them were taken. */
-  const bring = async (offsets: readonly number[]): Promise<boolean | undefined> => {
+  /** Brings the records of these offsets, by a new fetch or by the last one; tells whether all of them were taken. */
+  const bring = async (offsets: readonly number[], isNew = true): Promise<boolean | undefined> => {
     const records = offsets.map(record)
-    const batch = { ...forms, position: at(offsets[0] ?? 0), records, undecodable: undefined }
+    if (isNew) fetches++
+    const batch = { ...forms, position: at(offsets[0] ?? 0), fetches, records, undecodable: undefined }
     const isTaken = await group?.onBatch({ ...batch, isReading: () => true, wait })
     if (isTaken) group?.onBatchEnd(forms, at(offsets.at(-1) ?? 0))
     return isTaken
@@ -89,6 +91,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   return {
     ...{ consumer, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy },
     waits: () => waits,
+    looks: () => looks,
     members: () => members,
   }
 }
@@ -158,6 +161,29 @@ test('an indexer takes no record once another indexer has claimed the partition,
   expect(await bench.bring([1])).toBe(false)
   expect([...bench.processed.keys()]).toEqual([0n])
   await eventually(() => bench.consumer.assigned().length === 1 && bench.consumer.assigned()[0] !== before)
+  await bench.consumer.leave()
+  await running
+})
+
+test('claims are looked up once for the batches of a fetch, and again after a wait for room', async () => {
+  const bench = setting({ maxBytes: 30_000 })
+  const running = bench.consumer.run()
+  await joined(bench)
+  await bench.bring([0])
+  await bench.bring([1], false)
+  expect(bench.looks()).toBe(1)
+  await bench.bring([2])
+  expect(bench.looks()).toBe(2)
+  const taken = bench.bring(span(3, 100), false)
+  await eventually(() => bench.waits() > 0)
+  for (const offset of span(0, 100)) {
+    await eventually(() => bench.processed.has(BigInt(offset)))
+    bench.process(offset)
+  }
+  await taken
+  expect(bench.looks()).toBe(2)
+  await bench.bring([100], false)
+  expect(bench.looks()).toBe(3)
   await bench.consumer.leave()
   await running
 })
