@@ -186,9 +186,9 @@ const statusOf = (random: Random) => ({ status: random.pick(statuses) })
 export const failingKey = `${teams[0]}/s8`
 
 /** Changes with pauses between them, so that no later write hides a missing one. */
-const singleChanges = (topic: DocumentTopic, id: string, random: Random): HistoryEvent[] =>
-  times(8, () => {
-    const atMs = lengthMs + random.below(4_000)
+const singleChanges = (topic: DocumentTopic, id: string, random: Random, fromMs = lengthMs, forMs = 4_000) =>
+  times(8, (): HistoryEvent => {
+    const atMs = fromMs + random.below(forMs)
     return { atMs, kind: 'append', topic, key: `${teams[0]}/${id}`, value: stateOf(topic, id, atMs, random) }
   })
 
@@ -290,6 +290,13 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
     if (fate === 1)
       events.push(at(atMs + random.below(4_000), { kind: 'freeze', ...inIt, forMs: random.below(16_000) }))
     if (random.chance(0.3)) events.push(at(atMs + random.below(5_000), { kind: 'start', program: 'rebuild' }))
+    events.push(...singleChanges('forms', 'f6', random, atMs + 1_000, 2_000))
+    // Only the rebuild reads what is appended around its switch.
+    if (random.chance(0.3)) {
+      const offAtMs = atMs + random.below(2_000)
+      events.push(...[0, 1].map((which) => at(offAtMs, { kind: 'stop', program: 'indexer', which })))
+      events.push(at(offAtMs + random.below(6_000), { kind: 'start', program: 'indexer' }))
+    }
     return events
   },
   // A rebuild freezes in its switch for longer than its hold lasts, while producers write on, some with late clocks.

@@ -114,6 +114,12 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
     to: '',
   },
+  'rebuild-reads-on-after-the-switch': {
+    themes: ['rebuild'],
+    file: 'indexer/generations/rebuild.ts',
+    from: 'await pipeline.finish()',
+    to: '',
+  },
   'watermark-of-an-earlier-run-of-redis': {
     themes: ['redis'],
     file: 'src/core/stores/listVersions.ts',
