@@ -47,7 +47,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     return result`,
   },
   'clock-read-after-the-end-offsets': {
-    themes: ['network', 'freezes'],
+    themes: ['delays'],
     file: 'indexer/watermarkPublisher.ts',
     from: `    const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()`,
