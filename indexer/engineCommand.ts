@@ -7,7 +7,7 @@ import { createLog, summaryOf } from '../src/core/process/log.ts'
 import { reportTo, type TerminalReport } from '../src/core/process/progressBar.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../src/core/stores/elasticsearch.ts'
 import { connectRedis, untilConnected } from '../src/core/stores/redis.ts'
-import type { Stores } from './generations/servedGeneration.ts'
+import type { Stores } from './generations/writtenGeneration.ts'
 
 /** What a command works with that needs every engine. */
 export type CommandTools = Stores & {

@@ -4,7 +4,7 @@ import { type PendingMark, pendingMarkLifeMs } from '../src/core/stores/pendingM
 import type { AssignedPartition } from './assignedPartition.ts'
 
 /** Where marks are kept, for readers in other processes. */
-export type PendingMarks = {
+export type MarkStore = {
   /** Marks lists before writes to them can become visible. */
   markPending(marks: readonly PendingMark[]): Promise<void>
   /** Removes marks of lists that have new change tokens, where they are still of the same owner. */
@@ -25,7 +25,7 @@ export type AcknowledgedWrites = ReadonlyMap<Pending, number>
  * A write waits until Redis has its mark: else a reader that reaches Redis again could take an older answer for the current one.
  */
 export class PendingWrites {
-  readonly #marks: PendingMarks
+  readonly #marks: MarkStore
   readonly #elapsedMs: () => number
   /** By owner, partition and list. */
   readonly #pending = new Map<string, Pending>()
@@ -36,7 +36,7 @@ export class PendingWrites {
   #renewedAtMs: number
 
   /** `elapsedMs`: time that never steps (ms). */
-  constructor(marks: PendingMarks, elapsedMs: () => number) {
+  constructor(marks: MarkStore, elapsedMs: () => number) {
     this.#marks = marks
     this.#elapsedMs = elapsedMs
     this.#renewedAtMs = elapsedMs()

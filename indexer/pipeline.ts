@@ -14,7 +14,7 @@ import { convertRecord } from './convertRecord.ts'
 import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
-import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
+import { type MarkStore, PendingWrites } from './pendingWrites.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, rebuildGroup, type StartOffset } from './startOffsets.ts'
 import { documentTopics } from './topics.ts'
@@ -32,7 +32,7 @@ const drainPollMs = 20
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
-  readonly redis: PublisherRedis & PendingMarks
+  readonly redis: PublisherRedis & MarkStore
 }
 
 type PipelineOptions = Reading & {
@@ -149,7 +149,7 @@ export class Pipeline {
   #process(record: SourceRecord, changedAtMs: number, assigned: AssignedPartition, onProcessed: () => void): void {
     const { config, serving } = this.#options
     const { signal } = this.#writing
-    const finish = (result: RecordResult): void => this.#finish(record, assigned, result, onProcessed)
+    const finish = (result: RecordResult): void => this.#countOrReject(record, assigned, result, onProcessed)
     const projection = convertRecord(record, changedAtMs, config)
     if (projection.kind === 'rejected') finish(projection.problem)
     else if (projection.kind === 'account-key') {
@@ -173,7 +173,12 @@ export class Pipeline {
   }
 
   /** Counts a record; one with a problem becomes a dead letter first. */
-  #finish(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void): void {
+  #countOrReject(
+    record: SourceRecord,
+    assigned: AssignedPartition,
+    result: RecordResult,
+    onProcessed: () => void,
+  ): void {
     const { serving, metrics } = this.#options
     const { topic } = record
     const count = (counted: RecordOutcome): void => {

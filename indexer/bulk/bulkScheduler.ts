@@ -86,13 +86,13 @@ export class BulkScheduler {
   }
 
   /** Halves the bounds, because Elasticsearch is overloaded. */
-  shrink(): void {
+  halveBounds(): void {
     this.#share = Math.max(minShare, this.#share / 2)
     this.#maxRequests = Math.max(1, Math.floor(this.#maxRequests / 2))
   }
 
   /** Widens the bounds after the success of a request of this size: first the size of requests, then their number. */
-  grow(documents: number, bytes: number): void {
+  widenBounds(documents: number, bytes: number): void {
     const { maxBulkBytes, maxBulkDocuments, maxConcurrentRequests } = this.#options
     const used = this.#share * usedShare
     if (documents < maxBulkDocuments * used && bytes < maxBulkBytes * used) return

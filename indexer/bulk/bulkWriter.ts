@@ -54,7 +54,7 @@ export class BulkWriter {
 
   constructor(options: WriterOptions) {
     this.#options = options
-    this.#scheduler = new BulkScheduler(options, (jobs) => this.#sendBatch(jobs))
+    this.#scheduler = new BulkScheduler(options, (jobs) => this.#writeBatch(jobs))
   }
 
   /** Writes a record. The caller bounds how much is in flight. */
@@ -76,7 +76,7 @@ export class BulkWriter {
     return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
   }
 
-  async #sendBatch(jobs: readonly Job[]): Promise<Batch> {
+  async #writeBatch(jobs: readonly Job[]): Promise<Batch> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
     this.#resolveBadRequests(batch)
@@ -91,11 +91,11 @@ export class BulkWriter {
     try {
       outcomes = await this.#options.send(documents)
     } catch (error) {
-      return await this.#afterFailure(jobs, batch, this.#classify(error))
+      return await this.#halveOrFail(jobs, batch, this.#classify(error))
     }
     batch.hasResults = true
-    if (outcomes.some(({ kind }) => kind === 'busy')) this.#scheduler.shrink()
-    else this.#scheduler.grow(documents.length, bytesOf(documents))
+    if (outcomes.some(({ kind }) => kind === 'busy')) this.#scheduler.halveBounds()
+    else this.#scheduler.widenBounds(documents.length, bytesOf(documents))
     const writable = await this.#writableShards(documents, outcomes)
     const tooLarge: Job[] = []
     let from = 0
@@ -107,7 +107,7 @@ export class BulkWriter {
       else this.#applyResults(job, results, writable, batch)
     }
     const split = outcomes.find((outcome) => outcome.kind === 'split')
-    if (split !== undefined) await this.#afterFailure(tooLarge, batch, split)
+    if (split !== undefined) await this.#halveOrFail(tooLarge, batch, split)
   }
 
   /** Classifies the failure of a request; throws an error that is a bug. */
@@ -131,8 +131,8 @@ export class BulkWriter {
     return new Set(asked.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
   }
 
-  async #afterFailure(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
-    if (failure.kind === 'busy') this.#scheduler.shrink()
+  async #halveOrFail(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
+    if (failure.kind === 'busy') this.#scheduler.halveBounds()
     const [only] = jobs
     if (isFailure(failure)) this.#fail(jobs, batch, failure)
     else if (jobs.length > 1 || only === undefined) {

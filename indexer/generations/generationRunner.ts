@@ -14,7 +14,7 @@ import { Pipeline } from '../pipeline.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
 import type { RoundResult } from '../watermarkPublisher.ts'
-import { ServedGeneration, type Stores } from './servedGeneration.ts'
+import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
 /** The settings of the topics are read again with every so many checks of the generation. */
@@ -41,7 +41,7 @@ type GenerationRunnerDeps = {
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
   /** The generation that is written, and what writes it; undefined before the first one is opened. */
-  served: ServedGeneration | undefined
+  served: WrittenGeneration | undefined
   pipeline: Pipeline | undefined
   /** The greatest watermark that this process has published, of any generation: Redis may lose it. */
   #highestMs: number | undefined
@@ -90,7 +90,7 @@ export class GenerationRunner {
     return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
   }
 
-  async #openGeneration(): Promise<ServedGeneration> {
+  async #openGeneration(): Promise<WrittenGeneration> {
     const { stores, source, clock, closing } = this.#deps
     const { config } = stores
     this.#rules = await readTopicRules(source, config)
@@ -100,10 +100,10 @@ export class GenerationRunner {
     }
     const own = await commitsOf(config.CONSUMER_GROUP)
     const rebuilt = await commitsOf(rebuildGroup(config.CONSUMER_GROUP))
-    return await ServedGeneration.open(stores, { own, rebuilt }, clock, closing)
+    return await WrittenGeneration.open(stores, { own, rebuilt }, clock, closing)
   }
 
-  #createPipeline(served: ServedGeneration, hasAppendTimes: boolean): Pipeline {
+  #createPipeline(served: WrittenGeneration, hasAppendTimes: boolean): Pipeline {
     const { stores, source, accountKeys, deadLetters, metrics, log, fail } = this.#deps
     const { config, elasticsearch, redis } = stores
     return new Pipeline({
@@ -141,7 +141,7 @@ export class GenerationRunner {
 
   /** Partitions can be added to a topic at any time; until one is read, it holds the watermark back. */
   async #publishWatermarks(
-    served: ServedGeneration,
+    served: WrittenGeneration,
     owner: string,
     watermarks: ReadonlyMap<string, number>,
     known: ReadonlyMap<string, TopicPartition>,
@@ -157,7 +157,7 @@ export class GenerationRunner {
   }
 
   /** Leaves the generation when it is not the one to write any more. A check that fails says nothing. */
-  async #watch(served: ServedGeneration, ended: AbortSignal): Promise<void> {
+  async #watch(served: WrittenGeneration, ended: AbortSignal): Promise<void> {
     for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (checks % checksPerRules === 0)

@@ -12,14 +12,17 @@ import {
 import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
+import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
 import type { FoundGeneration, Generation } from './generations.ts'
-import { decideLeftOver, numberAbove } from './generationToWrite.ts'
 import { ForgottenEntities, raiseUnseen } from './readAgain.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
 
 /** The longest time for which a killed rebuild keeps the watermark from advancing. */
 const maxHoldMs = 10_000
+const renewalMs = 2_500
+/** Bounds how long a step of the switch without progress keeps the hold: after that, indexers write the old generation again. */
+const maxRenewals = 12
 /** Shorter than the hold: after a later response the watermark may have advanced. */
 const switchTimeoutMs = 5_000
 /** A pass over so few documents is short enough to be repeated while the watermark is held. */
@@ -124,9 +127,15 @@ async function switchOver(
   report.step('switching')
   if (!(await acquireWatermarkHold(redis, holder, maxHoldMs)))
     throw new Error('the watermark is held by another rebuild')
+  let renewals = 0
   const extendHold = async (): Promise<void> => {
+    renewals = 0
     if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')
   }
+  // One that fails is told by the next step.
+  const renewal = setInterval(() => {
+    if (renewals++ < maxRenewals) extendWatermarkHold(redis, holder, maxHoldMs).catch(() => undefined)
+  }, renewalMs)
   const generations = generationsOf(options, switchTimeoutMs)
   let isSwitched = false
   try {
@@ -138,7 +147,7 @@ async function switchOver(
     await pipeline.readToTheEnd(extendHold)
     if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
     await forgotten.drop(reconciliation, Math.max(clock(), watermarkMs ?? 0), extendHold)
-    await pipeline.finish()
+    if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     await extendHold()
     await reconciliation.pass()
     await extendHold()
@@ -146,8 +155,11 @@ async function switchOver(
       throw new Error(`generation ${serving.number} does not serve any more`)
     // From here to the switch nothing is written to the old generation, so that the new one can hold all of it.
     await generations.blockWrites(serving, holder)
+    await extendHold()
     await reconciliation.pass()
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
+    // Once the hold is lost, indexers write the old generation again.
+    await extendHold()
     await expectNoFewerDocuments(options, serving, target)
     await extendHold()
     await generations.serve(target, { generation: serving, holder })
@@ -159,6 +171,7 @@ async function switchOver(
     if (!isSwitched) await last.unblockWrites(serving).catch(() => undefined)
     throw error
   } finally {
+    clearInterval(renewal)
     await releaseWatermarkHold(redis, holder).catch(() => undefined)
   }
   report.step(`generation ${target.number} serves`)

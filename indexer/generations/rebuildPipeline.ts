@@ -104,23 +104,16 @@ export class RebuildPipeline {
   }
 
   /**
-   * Reads nothing more, and writes what is in flight. To be called before readers get the generation: they could see what is written later
-   * before its list has a new change token, and before the watermark that its `changedAt` must not be below. Throws when a write may still be
-   * under way.
+   * Publishes what is in flight, and leaves the group, both within `stopDeadlineMs`. False when a write may still be under way: readers of the
+   * generation would see it without a new change token, and with a `changedAt` below a watermark that they know.
    */
-  async finish(): Promise<void> {
-    await this.stop()
-    if (this.#pipeline.consumer.inFlightBytes > 0)
-      throw new Error('records are not written in time to the new generation: run the rebuild again')
-  }
-
-  /** Publishes what is in flight, and leaves the group, both within `stopDeadlineMs`. */
-  async stop(): Promise<void> {
+  async stop(): Promise<boolean> {
     this.#stopping.abort()
     this.#stopped ??= this.#running
       .then(() => this.#pipeline.shutDown())
       .catch((err: unknown) => this.#tools.log.warn({ err }, 'left the consumer group without a final commit'))
     await Promise.race([this.#stopped, sleep(stopDeadlineMs, undefined, { ref: false })])
+    return this.#pipeline.consumer.inFlightBytes === 0
   }
 }
 

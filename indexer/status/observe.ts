@@ -7,7 +7,7 @@ import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/
 import { readRedisMemory } from '../../src/core/stores/redis.ts'
 import { type PartitionWatermarks, readWatermark } from '../../src/core/stores/watermark.ts'
 import { readTag } from '../generations/generations.ts'
-import type { Stores } from '../generations/servedGeneration.ts'
+import type { Stores } from '../generations/writtenGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 

@@ -15,7 +15,7 @@ const submission = (team: string, id: string, submittedAt: string, more: object 
 const team = 'team-1'
 const deleted = { team, id: 'deleted' }
 const api = useApi({
-  teams: [team, 'empty', 'wide', 'edge'],
+  teams: [team, 'empty', 'wide', 'edge', 'long-ago'],
   submissions: [
     submission(team, 's1', '2026-11-20T23:30:00Z', { formId: 'f1', result: { status: 'completed' } }),
     submission(team, 's2', '2026-11-20T23:59:59.999Z', { formId: 'f1', result: { status: 'pending' } }),
@@ -30,6 +30,7 @@ const api = useApi({
     submission('edge', 'later', '2026-02-21T16:00:00Z'),
     submission('edge', 'first-year', '0000-01-01T00:00:00Z'),
     submission('edge', 'last-year', '9999-12-31T23:59:59.999Z'),
+    ...Array.from({ length: 300 }, (_, at) => submission('long-ago', `s${at}`, '2006-10-29T02:31:00Z')),
   ],
   watermark,
 })
@@ -58,6 +59,10 @@ test('hours of ten years are refused with their number, those of a window in the
   )
   expect(await entries('by=hour&since=2020-01-01', 'wide')).toHaveLength(1)
   expect(await entries('by=hour&since=2000-01-01&until=2020-01-01', 'wide')).toHaveLength(1)
+})
+
+test('hours of long ago are counted, whatever their times add up to', async () => {
+  expect(await entries('by=hour', 'long-ago')).toEqual([['2006-10-29T02:00:00.000+00:00', 300]])
 })
 
 test('10,000 are answered, one more is refused with its number', async () => {

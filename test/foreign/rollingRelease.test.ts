@@ -3,32 +3,37 @@ import { Agent, fetch } from 'undici'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Program, probe } from '../support/programs.ts'
+import type { Pipeline } from '../support/pipeline.ts'
+import { type Program, probe, type Run, runCommand } from '../support/programs.ts'
+import { checkOutReleaseBefore } from '../support/releaseBefore.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
 
 const team = 'steady'
 const drainMs = 1_500
-/** How often all processes are replaced. `RELEASES=10` sends about a hundred thousand requests. */
-const releases = Number(process.env['RELEASES'] ?? 1)
+/** How often all processes are replaced, by those of this release and of the one before in turn. Ten times take a hundred thousand requests. */
+const releases = Number(process.env['RELEASES'] ?? 2)
 const addresses = ['127.0.0.1', '127.0.0.2']
 const perSecond = { nginx: 200, resolver: 200, settings: 10 }
 
 const pipeline = usePipeline()
+const folder = useFolder()
 
-/** Processes of one kind, each on an address that its successor takes over. */
-async function startFleet(start: (settings: Record<string, string>) => Promise<Program>) {
+/** Processes of one kind, each on an address that its successor takes over. `root`: the folder of a release. */
+async function startFleet(start: Pipeline['startApi'], firstRoot: string) {
   const [port = 0] = await chooseDistinctPorts(1)
-  const startAt = (HOST: string): Promise<Program> => start({ HOST, PORT: String(port), DRAIN_MS: String(drainMs) })
-  const serving = await Promise.all(addresses.map(startAt))
+  const startAt = (HOST: string, root: string): Promise<Program> =>
+    start({ HOST, PORT: String(port), DRAIN_MS: String(drainMs) }, root)
+  const serving = await Promise.all(addresses.map((host) => startAt(host, firstRoot)))
   return {
     port,
     serving,
     /** Replaces the processes one by one, each when its successor is ready. */
-    replaceAll: async (): Promise<void> => {
+    replaceAll: async (root: string): Promise<void> => {
       for (const [at, host] of addresses.entries()) {
         expect(await serving[at]?.end('SIGTERM')).toBe(0)
-        serving[at] = await startAt(host)
+        serving[at] = await startAt(host, root)
       }
     },
   }
@@ -89,18 +94,33 @@ function askSteadily(url: string, authorization: string, agent: Agent, rate: num
   }
 }
 
+/** Creates a key by the command of one release, and revokes it by that of another. */
+async function expectKeyEnds(url: string, creating: string, revoking: string): Promise<void> {
+  const keys = (root: string, ...args: string[]): Promise<Run> =>
+    runCommand('keys', [...args, '--team', team], pipeline.names, { root })
+  const { stdout, stderr } = await keys(creating, 'create', '--name', 'release')
+  const [authorization, id = ''] = [`Bearer ${stdout.trim()}`, /key_[A-Za-z0-9_-]+/.exec(stderr)?.[0]]
+  const status = async (): Promise<number> =>
+    (await fetch(`${url}/api/v1/forms?limit=1`, { headers: { authorization } })).status
+  expect(await status()).toBe(200)
+  expect((await keys(revoking, 'revoke', '--id', id)).code).toBe(0)
+  expect(await status()).toBe(401)
+}
+
 describeNginx('a release', () => {
   let nginx: Nginx | undefined
   afterAll(() => nginx?.close())
 
   test(
-    'of every process, one after the other, loses no request and no record',
+    'of every process, one after the other, and back to the release before, loses no request and no record',
     async () => {
-      const indexers = await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
+      const before = (await checkOutReleaseBefore(folder)) ?? '.'
+      const indexers = await Promise.all([1, 2].map(() => pipeline.startIndexer({}, before)))
       await pipeline.createKeys([team])
-      const apis = await startFleet(pipeline.startApi)
-      const settings = await startFleet((own) =>
-        pipeline.startSettings({ SIGN_IN_ISSUER: 'a', SIGN_IN_SECRET: 's'.repeat(32), ...own }),
+      const apis = await startFleet(pipeline.startApi, before)
+      const settings = await startFleet(
+        (own, root) => pipeline.startSettings({ SIGN_IN_ISSUER: 'a', SIGN_IN_SECRET: 's'.repeat(32), ...own }, root),
+        before,
       )
       const shipped = await readFile('deploy/nginx.conf', 'utf8')
       const upstream = (port: number): string =>
@@ -133,13 +153,17 @@ describeNginx('a release', () => {
         ),
         settings: askSteadily(nginx.url.replace('127.0.0.1', '127.0.0.2'), '', plain, perSecond.settings),
       }
+      let root = before
       for (let release = 0; release < releases; release++) {
-        await apis.replaceAll()
+        const earlier = root
+        root = release % 2 === 0 ? '.' : before
+        await apis.replaceAll(root)
         for (const [at, indexer] of indexers.entries()) {
           expect(await indexer.end('SIGTERM')).toBe(0)
-          indexers[at] = await pipeline.startIndexer()
+          indexers[at] = await pipeline.startIndexer({}, root)
         }
-        await settings.replaceAll()
+        await expectKeyEnds(nginx.url, earlier, root)
+        await settings.replaceAll(root)
       }
       const told = Object.fromEntries(
         await Promise.all(Object.entries(ended).map(async ([who, stop]) => [who, await stop()] as const)),
@@ -152,6 +176,7 @@ describeNginx('a release', () => {
       const seen = reader.answers()
       await eventually(() => reader.answers() > seen + 1)
       expect(await reader.stop()).toEqual([])
+      expect((await runCommand('verify', [], pipeline.names)).stdout).toMatch(/^equal; /)
       const expected = { throughNginx: '200', byAddresses: '200', settings: '303' }
       expect(
         Object.entries(told).flatMap(([who, statuses]) => Object.keys(statuses).map((status) => [who, status])),

@@ -35,8 +35,8 @@ export async function openPipeline() {
   const keyOf = (team: string): string => `rqp_acct_${sha256(names['INDEX_PREFIX'] + team)}`
   const starting =
     (command: CommandName, defaults: Settings = {}) =>
-    async (settings: Settings = {}): Promise<Program> => {
-      const program = await startProgram(command, { ...names, ...defaults, ...settings })
+    async (settings: Settings = {}, root?: string): Promise<Program> => {
+      const program = await startProgram(command, { ...names, ...defaults, ...settings }, [], root)
       await untilReady(program)
       return program
     }

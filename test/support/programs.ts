@@ -108,10 +108,10 @@ export const runCommand = (
   command: CommandName,
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
-  timeoutMs?: number,
+  { timeoutMs, root = '.' }: { readonly timeoutMs?: number; readonly root?: string } = {},
 ): Promise<Run> =>
   new Promise((resolve) => {
-    const argv = ['--disable-warning=TimeoutNegativeWarning', 'bin/tidemark.ts', command, ...args]
+    const argv = ['--disable-warning=TimeoutNegativeWarning', join(root, 'bin/tidemark.ts'), command, ...args]
     const options = { env: { ...process.env, ...environment }, timeout: timeoutMs }
     execFile(process.execPath, argv, options, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
@@ -128,7 +128,7 @@ export async function refusalOf(
   args: readonly string[] = [],
 ): Promise<string> {
   const settings = { PORT: '0', ADMIN_PORT: '0', ...environment }
-  const { code, stdout, stderr } = await runCommand(command, args, settings, refusalDeadlineMs)
+  const { code, stdout, stderr } = await runCommand(command, args, settings, { timeoutMs: refusalDeadlineMs })
   if (code !== 78 || stdout !== '') throw new Error(`${command} ended with ${code}: ${stdout}${stderr}`)
   return stderr
 }

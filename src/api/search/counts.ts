@@ -19,7 +19,8 @@ const spareUnits = 10
 /** Keys of items: the local time at the start of a unit, with its UTC offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
 
-const spanSchema = z.object({ span: z.object({ min: z.number().nullable(), max: z.number().nullable() }) })
+const edgeSchema = z.object({ value: z.number().nullable() })
+const spanSchema = z.object({ oldest: edgeSchema, newest: edgeSchema })
 const timesSchema = z.object({
   items: z.object({ buckets: z.array(z.object({ key_as_string: z.string(), doc_count: z.int() })) }),
 })
@@ -83,10 +84,12 @@ export async function countByValue(selection: Selection, field: 'formId' | 'stat
 
 /** The span from the oldest to the newest submission; a moment in 1970 if there is none. */
 async function findSpan(selection: Selection): Promise<TimeSpan> {
-  const aggs = { span: { stats: { field: 'createdAt' } } }
+  const field = 'createdAt'
+  // `stats` would fail where it cannot print the sum of all times as a date.
+  const aggs = { oldest: { min: { field } }, newest: { max: { field } } }
   const answer = await search(selection, { size: 0, track_total_hits: false, aggs })
-  const { min, max } = aggregationsIn(spanSchema, answer).span
-  return { fromMs: min ?? 0, toMs: max ?? 0 }
+  const { oldest, newest } = aggregationsIn(spanSchema, answer)
+  return { fromMs: oldest.value ?? 0, toMs: newest.value ?? 0 }
 }
 
 const search = ({ list, filter, signal }: Selection, body: SearchBody): Promise<SearchAnswer> =>

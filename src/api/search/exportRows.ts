@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { EntityId } from '../../core/model/ids.ts'
 import { type Clause, deletedOfTeam, type Filters, largeOf, ofTeam } from './clauses.ts'
 import { type Detail, readDetails } from './details.ts'
-import { walkRows } from './findRows.ts'
 import { allOf, type RowKey, totalOf } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
 import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
+import { rangesOfRows } from './rowRanges.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 import { findPageKeys, firstFound, type PageRequest, type RowsFound } from './searchPage.ts'
 
@@ -92,7 +92,7 @@ async function* walkRanges(
 ) {
   for (const filter of filters) {
     let isFound = false
-    for await (const range of walkRows(snapshot.countsOf(filter, runQuery), limit)) {
+    for await (const range of rangesOfRows(snapshot.countsOf(filter, runQuery), limit)) {
       isFound = true
       yield { filter, ...range }
     }

@@ -11,7 +11,6 @@ import {
   ofTeam,
   oldestFirst,
 } from './clauses.ts'
-import type { KeyRange, ListCounts } from './findRows.ts'
 import {
   aggregationsIn,
   allOf,
@@ -24,6 +23,7 @@ import {
   type SearchBody,
   totalOf,
 } from './hits.ts'
+import type { KeyRange, ListCounts } from './rowRanges.ts'
 import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
 /** Timeout for opening a snapshot, and for closing it. */

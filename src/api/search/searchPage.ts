@@ -1,9 +1,9 @@
 import { type Clause, countOnly, type Filters, newestFirst, ofTeam } from './clauses.ts'
-import { findPage } from './findRows.ts'
 import { allOf, type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import { mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
+import { rangeOfPage } from './rowRanges.ts'
 
 /** Which page of a list to read; the first is 1. */
 export type PageRequest = { readonly page: number; readonly limit: number }
@@ -117,7 +117,7 @@ export async function findPageKeys(
 }
 
 const rangeOf = (snapshot: ListSnapshot, filter: readonly Clause[], request: PageRequest, signal: AbortSignal) =>
-  findPage(
+  rangeOfPage(
     snapshot.countsOf(filter, (send) => send(signal)),
     offsetOf(request),
     request.limit,

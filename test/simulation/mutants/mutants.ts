@@ -117,8 +117,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'rebuild-reads-on-after-the-switch': {
     themes: ['rebuild'],
     file: 'indexer/generations/rebuild.ts',
-    from: 'await pipeline.finish()',
-    to: '',
+    from: '!(await pipeline.stop())',
+    to: 'false',
   },
   'watermark-of-an-earlier-run-of-redis': {
     themes: ['redis'],

@@ -31,7 +31,7 @@ function answering(...answers: readonly ([total: number | undefined, aggregation
 
 const span = (fromMs: number | null, toMs: number | null): [undefined, unknown] => [
   undefined,
-  { span: { min: fromMs, max: toMs } },
+  { oldest: { value: fromMs }, newest: { value: toMs } },
 ]
 const times = (total: number, ...counts: readonly number[]): [number, unknown] => [
   total,

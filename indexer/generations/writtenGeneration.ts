@@ -9,8 +9,8 @@ import {
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
 import type { RoundResult } from '../watermarkPublisher.ts'
+import { chooseGeneration } from './chooseGeneration.ts'
 import { type Generation, Generations, readTag } from './generations.ts'
-import { chooseGeneration } from './generationToWrite.ts'
 
 export type Stores = {
   readonly config: Config
@@ -27,7 +27,7 @@ const timeoutMs = 30_000
  * The generation that this indexer writes, and publishes the watermark of. One that was lost (deleted, or restored from an older snapshot) is
  * built again from Kafka: the watermark is withdrawn, and the generation serves once it holds every record appended before the build began.
  */
-export class ServedGeneration {
+export class WrittenGeneration {
   readonly generation: Generation
   readonly #stores: Stores
   readonly #generations: Generations
@@ -64,7 +64,7 @@ export class ServedGeneration {
           `generation ${number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
         )
       if (isWritable) {
-        const served = new ServedGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
+        const served = new WrittenGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
         await (isServing || !own.holdsPromised ? served.#adopt() : served.#serve())
         return served
       }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { findPage, type KeyRange, type ListCounts } from '../../../../src/api/search/findRows.ts'
+import { type KeyRange, type ListCounts, rangeOfPage } from '../../../../src/api/search/rowRanges.ts'
 import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
 const rowsIn = (rows: readonly Row[], range: KeyRange | undefined): Row[] => {
@@ -26,7 +26,7 @@ test('whatever is in a list, every page is found, and few rows are passed over',
   await fc.assert(
     fc.asyncProperty(lists, fc.nat(), fc.integer({ min: 1, max: 100 }), async (rows, number, limit) => {
       const offset = number % rows.length
-      const { total, range } = await findPage(countsOf(rows), offset, limit)
+      const { total, range } = await rangeOfPage(countsOf(rows), offset, limit)
       expect(total).toBe(rows.length)
       const skip = range?.skip ?? 0
       expect(rowsIn(rows, range).slice(skip, skip + limit)).toEqual(newestFirst(rows).slice(offset, offset + limit))
@@ -40,15 +40,15 @@ test('whatever is in a list, every page is found, and few rows are passed over',
 test('a range ends soon after its page, however long the list goes on', async () => {
   const rows = Array.from({ length: 20_000 }, (_, number) => ({ atMs: number * 900_000, id: `s${number}` }))
   for (const offset of [0, 150, 1_000, 8_639, 12_345, 19_990]) {
-    const { range } = await findPage(countsOf(rows), offset, 20)
+    const { range } = await rangeOfPage(countsOf(rows), offset, 20)
     expect(rowsIn(rows, range).length).toBeLessThan(1_300)
   }
 })
 
 test('a page past the end is nowhere, and the total is told all the same', async () => {
-  expect(await findPage(countsOf([]), 0, 20)).toEqual({ total: 0, range: undefined })
+  expect(await rangeOfPage(countsOf([]), 0, 20)).toEqual({ total: 0, range: undefined })
   const rows = [{ atMs: 5, id: 'a' }]
-  expect(await findPage(countsOf(rows), Number.MAX_SAFE_INTEGER, 20)).toEqual({ total: 1, range: undefined })
+  expect(await rangeOfPage(countsOf(rows), Number.MAX_SAFE_INTEGER, 20)).toEqual({ total: 1, range: undefined })
 })
 
 const tiesOf = (count: number, idOf: (number: number) => string): Row[] =>
@@ -64,7 +64,7 @@ test.each<[string, (number: number) => string]>([
   const rows = newestFirst([...tiesOf(5_000, idOf), ...older])
   let collected = 0
   for (let offset = 0; offset < rows.length; offset += 500) {
-    const { range } = await findPage(countsOf(rows), offset, 500)
+    const { range } = await rangeOfPage(countsOf(rows), offset, 500)
     const found = rowsIn(rows, range)
     expect(found.slice(range?.skip, (range?.skip ?? 0) + 500)).toEqual(rows.slice(offset, offset + 500))
     expect(found.length).toBeLessThanOrEqual(2_500)
@@ -75,7 +75,7 @@ test.each<[string, (number: number) => string]>([
 
 test('where a page ends among more rows of one millisecond than are collected, the range ends there, too', async () => {
   const rows = newestFirst([...tiesOf(6_000, (number) => `s${number}`), { atMs: 200_000_000, id: 'alone' }])
-  const { range } = await findPage(countsOf(rows), 0, 20)
+  const { range } = await rangeOfPage(countsOf(rows), 0, 20)
   expect(rowsIn(rows, range).slice(0, 20)).toEqual(rows.slice(0, 20))
   expect(rowsIn(rows, range).length).toBeLessThanOrEqual(2_020)
 })
@@ -89,6 +89,6 @@ test('what all ids begin with costs no questions', async () => {
       return all[name]
     },
   })
-  await findPage(counts, 3_210, 20)
+  await rangeOfPage(counts, 3_210, 20)
   expect(questions).toBeLessThanOrEqual(16)
 })

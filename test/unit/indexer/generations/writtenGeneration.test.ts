@@ -1,5 +1,5 @@
 import { type Generation, Generations } from '../../../../indexer/generations/generations.ts'
-import { ServedGeneration, type Stores } from '../../../../indexer/generations/servedGeneration.ts'
+import { type Stores, WrittenGeneration } from '../../../../indexer/generations/writtenGeneration.ts'
 import { aliasOf, definitions, documentKinds, physicalName, writeAliasOf } from '../../../../src/core/stores/indices.ts'
 import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'
 import {
@@ -48,13 +48,13 @@ beforeEach(() => {
   redis = new Redis()
 })
 
-type Commits = Parameters<typeof ServedGeneration.open>[1]
-const open = (commits: Partial<Commits> = {}): Promise<ServedGeneration> => {
+type Commits = Parameters<typeof WrittenGeneration.open>[1]
+const open = (commits: Partial<Commits> = {}): Promise<WrittenGeneration> => {
   const stores = { config, elasticsearch, redis } as unknown as Stores
-  return ServedGeneration.open(stores, { own: [], rebuilt: [], ...commits }, () => startMs, signal)
+  return WrittenGeneration.open(stores, { own: [], rebuilt: [], ...commits }, () => startMs, signal)
 }
 const commitsOf = ({ tag }: Generation): Commits['own'] => [tag]
-const publish = (served: ServedGeneration, answer: string) => {
+const publish = (served: WrittenGeneration, answer: string) => {
   redis.answer = answer
   const round = { owner: 'owner', everyPartition: ['forms/0'], partitionWatermarks: new Map([['forms/0', 1]]) }
   return served.publish({ ...round, highestMs: undefined, isWithheld: false })
@@ -71,7 +71,7 @@ function removeReadAliases(): void {
 }
 
 /** A generation that was lost, and the one that is built in its place. */
-async function building(): Promise<ServedGeneration> {
+async function building(): Promise<WrittenGeneration> {
   await open()
   simulated.deleteIndices(`${prefix}-*`)
   return await open()

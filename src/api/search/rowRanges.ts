@@ -41,7 +41,7 @@ const afterAll = '\u{10ffff}'
  * Finds the sort-key range of the `limit` rows from `offset` on by counting, without skipping all rows before them: divides places until
  * the first and the last row are found. The range (undefined past the end) exceeds the page by `2 * maxPlaceRows` rows at most.
  */
-export async function findPage(list: ListCounts, offset: number, limit: number) {
+export async function rangeOfPage(list: ListCounts, offset: number, limit: number) {
   const places = await placesByTime(list)
   const total = places.reduce((sum, { count }) => sum + count, 0)
   if (offset >= total) return { total }
@@ -52,14 +52,14 @@ export async function findPage(list: ListCounts, offset: number, limit: number) 
 }
 
 /** Splits a list into ranges of at most `limit` rows, newest first. */
-export async function* walkRows(
+export async function* rangesOfRows(
   list: ListCounts,
   limit: number,
 ): AsyncGenerator<{ readonly clause: Clause; readonly count: number }, void, undefined> {
   yield* walk(await placesByTime(list), limit)
 }
 
-async function* walk(places: readonly Place[], limit: number): ReturnType<typeof walkRows> {
+async function* walk(places: readonly Place[], limit: number): ReturnType<typeof rangesOfRows> {
   let [joined, count]: [Place[], number] = [[], 0]
   const range = (newest: Place) => ({ clause: between(newest, joined.at(-1) ?? newest), count })
   for (const place of places) {

@@ -1,0 +1,28 @@
+import { execFile } from 'node:child_process'
+import { readFile, symlink } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+/** The release before this one: name it here when work on another begins. */
+const commit = 'b623390f3380c482a31f5fff0ab2632bec9105fb'
+
+/**
+ * Checks the release before this one out into an empty folder, with the packages that it names. Returns the folder; undefined, and says so, where
+ * the history of the repository is missing.
+ */
+export async function checkOutReleaseBefore(folder: string): Promise<string | undefined> {
+  const archive = resolve(folder, 'release.tar')
+  try {
+    await run('git', ['archive', '--output', archive, commit])
+  } catch (error) {
+    process.stderr.write(`release ${commit}: skipped, not in this repository: ${error}\n`)
+    return undefined
+  }
+  await run('tar', ['-x', '-f', archive, '-C', folder])
+  const files = [folder, '.'].map((root) => readFile(resolve(root, 'package-lock.json'), 'utf8'))
+  const [before, now] = await Promise.all(files)
+  if (before === now) await symlink(resolve('node_modules'), resolve(folder, 'node_modules'))
+  else await run('npm', ['ci', '--omit=dev'], { cwd: folder })
+  return folder
+}
