@@ -115,7 +115,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     to: '',
   },
   'rebuild-reads-on-after-the-switch': {
-    themes: ['rebuild'],
+    themes: ['rebuild', 'delays'],
     file: 'indexer/generations/rebuild.ts',
     from: '!(await pipeline.stop())',
     to: 'false',
