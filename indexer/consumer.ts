@@ -194,8 +194,10 @@ export class SourceConsumer {
     const { maxInFlightBytes } = this.#options
     let taken = 0
     for (const record of records) {
-      for (; this.#inFlightBytes >= maxInFlightBytes && batch.isReading(); this.#look = undefined)
+      while (this.#inFlightBytes >= maxInFlightBytes && batch.isReading()) {
         await batch.wait(roomPollMs)
+        this.#look = undefined
+      }
       if (!batch.isReading()) return false
       this.#take(record, state)
       if (++taken % recordsPerTurn === 0) await nextTurn()
