@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url'
-import { repeating } from './test/support/repeating.ts'
 
 // For everything that tests start, directly or not: a program whose code Node finds compiled starts in two thirds of the time.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('var/test/compile-cache', import.meta.url))
@@ -14,8 +13,6 @@ const withEngines = {
   globalSetup: '<rootDir>/test/support/startEngines.ts',
   globalTeardown: '<rootDir>/test/support/stopEngines.ts',
 }
-
-const filesOf = (paths) => paths.map((path) => `<rootDir>/test/${path}.test.ts`)
 
 /**
  * `npm run test:faults` runs these, too, beside `test/fault` and `test/foreign`. They take long: for engines of their own, a browser, or
@@ -46,19 +43,15 @@ export default {
       testMatch: ['<rootDir>/test/{contract,integration,e2e,security}/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', ...long.map((path) => `/test/${path}[.]`)],
     },
-    // With `npm run test:faults`.
-    {
-      ...withEngines,
-      displayName: 'uncached',
-      testMatch: filesOf(repeating),
-      setupFiles: ['<rootDir>/test/support/withoutAnswerCache.ts'],
-    },
     // With `npm run test:mutants`, for minutes: each planted fault is looked for in histories of its own.
     { ...shared, displayName: 'mutants', testMatch: ['<rootDir>/test/simulation/mutants.test.ts'] },
     {
       ...withEngines,
       displayName: 'faults',
-      testMatch: ['<rootDir>/test/{fault,foreign}/**/*.test.ts', ...filesOf(long)],
+      testMatch: [
+        '<rootDir>/test/{fault,foreign}/**/*.test.ts',
+        ...long.map((path) => `<rootDir>/test/${path}.test.ts`),
+      ],
     },
   ],
 }

@@ -34,11 +34,11 @@ const submissionsOf = (count: number, bytes: number) => {
 }
 
 const megabyteRows: LargeTeam = {
-  name: '200-submissions-of-0.9-MB',
-  submissions: submissionsOf(200, 900_000),
+  name: '100-submissions-of-0.9-MB',
+  submissions: submissionsOf(100, 900_000),
   asksOf: () => [
-    ...times(16, (at) => ({ path: `/records?limit=100&page=${1 + (at % 2)}`, rows: 100 })),
-    ...exportsOf('/records', 200),
+    ...times(16, (at) => ({ path: `/records?limit=50&page=${1 + (at % 2)}`, rows: 50 })),
+    ...exportsOf('/records', 100),
   ],
 }
 
@@ -49,12 +49,12 @@ const largestRows: LargeTeam = {
 }
 
 const largestDetails: LargeTeam = {
-  name: '20-single-submissions-of-9.9-MB',
-  submissions: submissionsOf(20, 9_900_000),
-  asksOf: (process) => times(12, (at) => ({ path: `/records/s${(process * 12 + at) % 20}`, rows: 1 })),
+  name: '10-single-submissions-of-9.9-MB',
+  submissions: submissionsOf(10, 9_900_000),
+  asksOf: (process) => times(12, (at) => ({ path: `/records/s${(process * 12 + at) % 10}`, rows: 1 })),
 }
 
-const titles = 10_000
+const titles = 4_000
 const wordsOfTitle = 200
 const fieldForms = 100
 /** Words of four to eight letters from g to v; each is in a tenth of the titles. */
@@ -74,7 +74,7 @@ const fields = Array.from({ length: 5_000 }, (_, at) => ({
 }))
 
 const longTitles: LargeTeam = {
-  name: '10000-forms-of-200-words',
+  name: '4000-forms-of-200-words',
   forms: [
     ...Array.from({ length: titles }, (_, at) => formAt(at, { title: titleOf(at) })),
     ...Array.from({ length: fieldForms }, (_, at) => formAt(titles + at, { fields })),

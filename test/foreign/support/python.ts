@@ -113,7 +113,8 @@ async function install(places: Places, wanted: string): Promise<void> {
   process.stderr.write(`python: installing what ${requirements} names\n`)
   await rm(marker, { force: true })
   await step('venv', python, ['-m', 'venv', '--clear', environment])
-  const quietly = ['--no-input', '--disable-pip-version-check']
+  // Python compiles what a test imports, which is a small part of what is installed.
+  const quietly = ['--no-input', '--disable-pip-version-check', '--no-compile']
   await step('pip', programIn(places, 'pip'), ['install', ...quietly, '--requirement', requirements])
   await writeFile(marker, wanted)
   process.stderr.write('python: ready\n')
