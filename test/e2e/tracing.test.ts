@@ -22,6 +22,7 @@ const pipeline = usePipeline()
 const folder = useFolder()
 let receiver: TraceReceiver
 let api: Program
+let indexer: Program
 let tracing: Record<string, string>
 
 beforeAll(async () => {
@@ -33,8 +34,10 @@ beforeAll(async () => {
     NODE_OPTIONS: `--import=${pathToFileURL(join(folder, 'start.mjs'))}`,
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
     OTEL_BSP_SCHEDULE_DELAY: '200',
+    OTEL_METRICS_EXPORTER: 'otlp',
+    OTEL_METRIC_EXPORT_INTERVAL: '500',
   }
-  await pipeline.startIndexer({ ...tracing, OTEL_SERVICE_NAME: 'tidemark-indexer' })
+  indexer = await pipeline.startIndexer({ ...tracing, OTEL_SERVICE_NAME: 'tidemark-indexer' })
   api = await pipeline.startApi({ ...tracing, OTEL_SERVICE_NAME: 'tidemark-api' })
   await pipeline.createKeys([team])
 }, installDeadlineMs + 120_000)
@@ -122,4 +125,26 @@ test('what operators ask is not traced, and no span tells a key, a search text, 
     expect([secret, text.includes(secret)]).toEqual([secret, false])
   const adminPort = Number(new URL(api.adminUrl).port)
   expect(receiver.spans().filter((span) => attributeOf(span, 'server.port') === adminPort)).toEqual([])
+})
+
+test('metrics arrive as the admin port tells them', async () => {
+  const scraped = await (await fetch(`${api.adminUrl}/metrics`)).text()
+  const families = [...scraped.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name)
+  const exported = (process: string) =>
+    receiver.exports().findLast((samples) => samples.some(({ name }) => name === process)) ?? []
+  const [ofApi, ofIndexer] = ['tidemark_http_requests_waiting', 'tidemark_records_total'] as const
+  const indexed = await indexer.metric(ofIndexer, 'outcome="indexed"')
+  expect(indexed).toBeGreaterThanOrEqual(2)
+  await eventually(() => {
+    const samples = exported(ofIndexer).filter(({ name, kind }) => name === ofIndexer && kind === 'sum')
+    const told = samples.filter(({ labels }) => labels['outcome'] === 'indexed')
+    return told.reduce((sum, { value }) => sum + value, 0) === indexed
+  })
+  const names = new Set(exported(ofApi).map(({ name }) => name))
+  const withSamples = families.filter((name) => new RegExp(`^${name}(_bucket)?[{ ]`, 'm').test(scraped))
+  expect(withSamples.filter((name) => name !== undefined && !names.has(name))).toEqual([])
+  const histograms = exported(ofApi).filter(({ kind }) => kind === 'histogram')
+  expect(histograms.length).toBeGreaterThan(0)
+  const counted = (bucketCounts: readonly number[]): number => bucketCounts.reduce((sum, each) => sum + each, 0)
+  expect(histograms.filter(({ value, bucketCounts }) => counted(bucketCounts) !== value)).toEqual([])
 })

@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
 import { type Health, isHealthy } from './health.ts'
 
@@ -34,9 +35,10 @@ export function metricsIn(registry: Registry) {
   }
 }
 
-/** The metrics of every process: the defaults of prom-client, and readiness. */
+/** The metrics of every process: the defaults of prom-client, and readiness. An exporter learns of the registry on a channel. */
 export function processMetrics(registry: Registry, health: Pick<Health, 'results'>): void {
   collectDefaultMetrics({ register: registry })
+  channel('tidemark.metrics').publish({ metrics: registry })
   const { gauge, labelledGauge } = metricsIn(registry)
   gauge('tidemark_ready', '1 while /readyz answers 200, else 0', async () => Number(isHealthy(await health.results())))
   labelledGauge('tidemark_check_ok', '1 while a check of /readyz passes, else 0', ['check'], async () =>
