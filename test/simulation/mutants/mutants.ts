@@ -80,7 +80,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'watermark-in-the-future': {
     themes: ['clocks'],
-    file: 'indexer/assignedPartition.ts',
+    file: 'indexer/watermarkPublisher.ts',
     from: 'Math.min(known, askedAtMs)',
     to: 'known',
   },
