@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Router } from '@koa/router'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
-import { type EntityId, randomToken, type TeamId } from '../core/model/ids.ts'
-import { type Instant, parseInstant, toInstant } from '../core/model/instant.ts'
+import { randomToken } from '../core/model/ids.ts'
+import { parseInstant, toInstant } from '../core/model/instant.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
@@ -49,12 +49,11 @@ const shownAgainMs = 10_000
 /** The pages and forms by which an owner manages the team's keys. */
 export function keyRoutes(
   keys: AccountKeyManager,
-  lastUse: (team: TeamId) => Promise<ReadonlyMap<EntityId, Instant>>,
   { forOwner }: BrowserSessions,
   nowMs: () => number,
 ): Router<SettingsState, object> {
   const listKeys = async ({ team }: OpenSession): Promise<ListedKey[]> => {
-    const [all, uses] = await fromKeys(Promise.all([keys.list(team), lastUse(team)]))
+    const [all, uses] = await fromKeys(Promise.all([keys.list(team), keys.lastUse(team)]))
     return all.map((key) => listedKey(key, uses, nowMs()))
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {

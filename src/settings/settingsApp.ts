@@ -8,7 +8,6 @@ import type { Config } from '../core/process/config.ts'
 import { contentSecurityPolicy } from '../core/process/html.ts'
 import { observeRequests, requestMetrics } from '../core/process/requestLog.ts'
 import { respondWithFile } from '../core/process/staticFile.ts'
-import { readLastUse } from '../core/stores/keyLastUse.ts'
 import type { RedisConnection } from '../core/stores/redis.ts'
 import type { AccountKeyManager } from './accountKeyManager.ts'
 import { errors, rejectionReasons, settingsError } from './errors.ts'
@@ -42,7 +41,7 @@ export function createSettingsApp(deps: {
   const requests = requestMetrics(metrics, rejectionReasons)
   const sessions = browserSessions(createSessions(redis, randomBytes), isSecure)
   const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis, nowMs), sessions)
-  const manageKeys = keyRoutes(keys, (team) => readLastUse(redis, team), sessions, nowMs)
+  const manageKeys = keyRoutes(keys, sessions, nowMs)
   const reportUnsent = (error: unknown, ctx?: { readonly state: SettingsState }): void =>
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   const app = new Koa<SettingsState>()

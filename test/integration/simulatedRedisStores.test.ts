@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
+import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, entityTypes, type TeamId, type TeamList, teamList } from '../../src/core/model/ids.ts'
 import {
   AccountKeyStore,
   AccountKeysIncomplete,
-  appendPositionOf,
   type StoredKey,
   stateOf,
 } from '../../src/core/stores/accountKeyStore.ts'
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
@@ -197,7 +196,7 @@ const keySteps = [
     const survey = await surveyAccountKeys(link)
     return [byText(survey.keys), byText([...survey.claims].map(([digest, holders]) => [digest, byText(holders)]))]
   }),
-  step('readLastUse', teams, async ({ link }, team) => byText([...(await readLastUse(link, team))])),
+  step('lastUse', teams, async ({ store }, team) => byText([...(await store.lastUse(team))])),
 ]
 
 const otherSteps = [
