@@ -59,7 +59,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
       preparation: async () => retries.blockedReason() ?? (runner.pipeline === undefined ? 'starting' : undefined),
-      generation: async () => runner.served?.notServingReason(),
+      generation: async () => runner.writtenGeneration?.notServingReason(),
       writer: async () => runner.pipeline?.blockedReasons().writer,
       publisher: async () => runner.pipeline?.blockedReasons().publisher,
       consumer: async () => runner.pipeline?.blockedReasons().consumer,
@@ -91,11 +91,11 @@ async function prepare(source: KafkaSource, stores: Stores, retries: Retries, lo
 }
 
 /** The state of this process, for its metrics and its status page. */
-const stateOf = ({ pipeline, served }: GenerationRunner) => ({
+const stateOf = ({ pipeline, writtenGeneration }: GenerationRunner) => ({
   inFlightBytes: pipeline?.consumer.inFlightBytes ?? 0,
-  watermarkMs: served?.watermarkMs,
+  watermarkMs: writtenGeneration?.watermarkMs,
   clockOffsetMs: pipeline?.publisher.clockOffsetMs(),
   partitions: pipeline?.consumer.assigned() ?? [],
   writerBlockedMs: pipeline?.writer.blockedMs() ?? 0,
-  generation: served?.generation.number,
+  generation: writtenGeneration?.generation.number,
 })

@@ -8,7 +8,7 @@ export type MarkStore = {
   /** Marks lists before writes to them can become visible. */
   markPending(marks: readonly PendingMark[]): Promise<void>
   /** Removes marks of lists that have new change tokens, where they are still of the same owner. */
-  settlePending(marks: readonly PendingMark[]): Promise<void>
+  unmarkPending(marks: readonly PendingMark[]): Promise<void>
 }
 
 /** The writes of one partition to one list since its mark was last removed. */
@@ -97,16 +97,16 @@ export class PendingWrites {
    * Removes the marks of these writes, whose lists have new change tokens, unless further ones were submitted meanwhile. Rejects when
    * Redis does not answer; then the next round removes them.
    */
-  async settle(writes: AcknowledgedWrites): Promise<void> {
-    const settled = [...writes].flatMap(([each, submitted]) => (each.submitted === submitted ? [each] : []))
-    if (settled.length === 0) return
+  async unmark(writes: AcknowledgedWrites): Promise<void> {
+    const done = [...writes].flatMap(([each, submitted]) => (each.submitted === submitted ? [each] : []))
+    if (done.length === 0) return
     // Redis gets the mark of a write that is submitted from now on after this command.
-    for (const { name } of settled) this.#pending.delete(name)
+    for (const { name } of done) this.#pending.delete(name)
     try {
-      await this.#marks.settlePending(settled)
+      await this.#marks.unmarkPending(done)
     } catch (error) {
       // Whether their marks are still there is not known.
-      for (const each of settled) if (!this.#pending.has(each.name)) this.#addUnmarked(each)
+      for (const each of done) if (!this.#pending.has(each.name)) this.#addUnmarked(each)
       throw error
     }
   }

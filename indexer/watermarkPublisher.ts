@@ -169,7 +169,7 @@ export class WatermarkPublisher {
     await pending?.mark()
     const searchable = await this.#makeSearchable()
     await this.#replaceChangeTokens()
-    if (searchable !== undefined) await pending?.settle(searchable)
+    if (searchable !== undefined) await pending?.unmark(searchable)
     await this.#commit(partitions)
     return await this.#publishWatermarks(partitions, ranges)
   }

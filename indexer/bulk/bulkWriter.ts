@@ -14,9 +14,9 @@ import {
   type Job,
   needsStored,
   type RecordWrite,
+  reportOutcomes,
+  reportRejection,
   type Stored,
-  settle,
-  settleRejected,
 } from './job.ts'
 
 /** What the requests of one batch have shown so far. A batch that fails as a whole is sent again in parts. */
@@ -192,7 +192,7 @@ export class BulkWriter {
 
   #finish(job: Job, stored: Stored): void {
     this.#release(job)
-    settle(job, stored)
+    reportOutcomes(job, stored)
   }
 
   #release(job: Job): void {
@@ -221,7 +221,7 @@ export class BulkWriter {
       return
     }
     this.#release(job)
-    const next = settleRejected(job, reason)
+    const next = reportRejection(job, reason)
     if (next !== undefined) this.#scheduler.putBack(next)
   }
 }

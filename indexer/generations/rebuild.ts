@@ -14,9 +14,9 @@ import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
 import type { FoundGeneration, Generation } from './generations.ts'
-import { ForgottenEntities, raiseUnseen } from './readAgain.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
+import { ForgottenEntities, raiseUnseen } from './rereadTopics.ts'
 
 /** The longest time for which a killed rebuild keeps the watermark from advancing. */
 const maxHoldMs = 10_000

@@ -64,9 +64,9 @@ export class WrittenGeneration {
           `generation ${number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
         )
       if (isWritable) {
-        const served = new WrittenGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
-        await (isServing || !own.holdsPromised ? served.#adopt() : served.#serve())
-        return served
+        const opened = new WrittenGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
+        await (isServing || !own.holdsPromised ? opened.#adopt() : opened.#serve())
+        return opened
       }
       if (await isWatermarkHeld(stores.redis)) throw new Error('a rebuild is about to switch')
       // The rebuild that closed it has died. One that was only late may have switched instead.

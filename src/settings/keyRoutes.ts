@@ -9,8 +9,8 @@ import { fromRedis } from '../core/stores/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import { settingsError } from './errors.ts'
 import {
+  type CreateFailure,
   type CreateForm,
-  type CreateProblem,
   confirmPage,
   createdPage,
   keysPage,
@@ -29,7 +29,7 @@ import type { BrowserSessions, OpenSession } from './sessions.ts'
 
 type Change = 'revoke' | 'delete'
 
-const problemStatuses: Readonly<Record<CreateProblem | 'full', number>> = {
+const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
   name: 422,
   expires: 422,
   deleted: 409,
@@ -124,7 +124,7 @@ async function createKey(
   keys: AccountKeyManager,
   session: OpenSession,
   { name, expires, once }: CreateForm,
-): Promise<CreatedKey | CreateProblem | 'full'> {
+): Promise<CreatedKey | CreateFailure | 'full'> {
   const endOfDay = expires === '' ? undefined : parseInstant(`${expires}T23:59:59.999Z`)
   if (expires !== '' && endOfDay === undefined) return 'expires'
   const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }

@@ -12,7 +12,7 @@ import {
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
-import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
+import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
@@ -143,7 +143,7 @@ const watermarkSteps = [
 
 const listSteps = [
   step('markPending', marks, ({ link }, some) => markPending(link, some)),
-  step('settlePending', marks, ({ link }, some) => settlePending(link, some)),
+  step('unmarkPending', marks, ({ link }, some) => unmarkPending(link, some)),
   step('readListVersions', teams, ({ link, newToken }, team) => readListVersions(link, team, newToken)),
   step('readVersionsOf', fc.array(lists, { minLength: 1, maxLength: 4 }), ({ link }, some) =>
     readVersionsOf(link, some),

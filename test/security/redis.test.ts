@@ -5,7 +5,7 @@ import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
-import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
+import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
@@ -94,7 +94,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     const marks = [{ list: teamList('forms', team), partition: 'forms/0', owner: 'indexer' }]
     await markPending(link, marks)
     await replaceChangeTokens(link, [teamList('forms', team)], randomUUID)
-    await settlePending(link, marks)
+    await unmarkPending(link, marks)
   },
   'tidemark-settings': async (link) => {
     const view = new AccountKeyStore(link)

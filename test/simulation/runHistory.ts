@@ -145,7 +145,7 @@ class Run {
     const followers = teams.map((team) => new ListFollower(deps, team, this.#history.followed[team]))
     await this.#happenings.happen(this.#history.events)
     this.#heal()
-    await users?.settled()
+    await users?.changesDone()
     /** Followers' counts of answers once every document was visible: two more answers, and the second must be complete. */
     let answersBefore: readonly number[] | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
