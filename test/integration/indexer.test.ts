@@ -1,9 +1,10 @@
 import { createTopics } from '../../src/core/kafka/source.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { recordsOf, untilCommitted, withAdmin } from '../support/faults.ts'
+import { untilCommitted } from '../support/indexingProgress.ts'
 import { indexName } from '../support/names.ts'
 import type { Program } from '../support/programs.ts'
+import { recordsOf, withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
