@@ -94,7 +94,7 @@ async function prepare(source: KafkaSource, stores: Stores, retries: Retries, lo
 const stateOf = ({ pipeline, writtenGeneration }: GenerationRunner) => ({
   inFlightBytes: pipeline?.consumer.inFlightBytes ?? 0,
   watermarkMs: writtenGeneration?.watermarkMs,
-  clockOffsetMs: pipeline?.publisher.clockOffsetMs(),
+  clockOffsetMs: pipeline?.publisher.clockOffsetMs,
   partitions: pipeline?.consumer.assigned() ?? [],
   writerBlockedMs: pipeline?.writer.blockedMs() ?? 0,
   generation: writtenGeneration?.generation.number,

@@ -3,13 +3,10 @@ import type { TeamList } from '../src/core/model/ids.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../src/core/stores/pendingMarks.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 
-/** Where marks are kept, for readers in other processes. */
-export type MarkStore = {
-  /** Marks lists before writes to them can become visible. */
-  markPending(marks: readonly PendingMark[]): Promise<void>
-  /** Removes marks of lists that have new change tokens, where they are still of the same owner. */
-  unmarkPending(marks: readonly PendingMark[]): Promise<void>
-}
+/** Where marks are kept, for readers in other processes (`pendingMarks.ts`). */
+export type MarkStore = Readonly<
+  Record<'markPending' | 'unmarkPending', (marks: readonly PendingMark[]) => Promise<void>>
+>
 
 /** The writes of one partition to one list since its mark was last removed. */
 type Pending = PendingMark & { readonly name: string; submitted: number; acknowledged: number }

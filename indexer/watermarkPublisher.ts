@@ -13,13 +13,10 @@ import { commitMetadata } from './startOffsets.ts'
 /** `displaced`: another indexer has claimed a partition, so nothing was published. `retired`: another generation is written from now on. */
 export type RoundResult = 'continue' | 'displaced' | 'retired'
 
-/** What the publisher reads and writes in Redis, for a generation that readers see. */
+/** What the publisher reads and writes in Redis, for a generation that readers see (`watermark.ts`, `listVersions.ts`). */
 export type PublisherRedis = {
-  /** What the clock of Redis reads (epoch ms). */
   redisTimeMs(): Promise<number>
-  /** Stores by how much (ms) `changedAt` of a record exceeds its append time, before the record becomes visible. */
   noteRaised(changedAtRaisedByMs: number): Promise<void>
-  /** Outdates the ETags that readers keep of these lists. */
   replaceChangeTokens(lists: readonly TeamList[]): Promise<void>
   /** Publishes watermarks (epoch ms) of partitions that `owner` has claimed. `known`: every partition of the topics. By `partitionName`. */
   publishWatermarks(
@@ -79,8 +76,10 @@ export class WatermarkPublisher {
   #restedAtMs = Number.NEGATIVE_INFINITY
   #wake = (): void => undefined
   #changedAtRaisedByMs = 0
-  #clockOffsetMs: number | undefined
-  #blockedReason: string | undefined
+  /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
+  clockOffsetMs: number | undefined
+  /** Why progress does not become visible; undefined while it does. */
+  blockedReason: string | undefined
 
   constructor(options: PublisherOptions) {
     this.#options = options
@@ -91,16 +90,6 @@ export class WatermarkPublisher {
     const isFirst = this.#written.size === 0
     this.#written.add(list)
     if (isFirst) this.#wake()
-  }
-
-  /** Why progress does not become visible; undefined while it does. */
-  blockedReason(): string | undefined {
-    return this.#blockedReason
-  }
-
-  /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
-  clockOffsetMs(): number | undefined {
-    return this.#clockOffsetMs
   }
 
   /** The offset below which every record of an owned partition is visible and committed, by `partitionName`. */
@@ -119,10 +108,10 @@ export class WatermarkPublisher {
       }
       try {
         const result = await this.publish()
-        this.#blockedReason = undefined
+        this.blockedReason = undefined
         if (result === 'retired') return
       } catch (error) {
-        this.#blockedReason = summaryOf(error)
+        this.blockedReason = summaryOf(error)
         this.#restedAtMs = this.#options.elapsedMs() + maxRestMs
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }
@@ -180,7 +169,7 @@ export class WatermarkPublisher {
     const beforeMs = clock()
     if (redis === undefined) return beforeMs
     const redisMs = await redis.redisTimeMs()
-    this.#clockOffsetMs = (beforeMs + clock()) / 2 - redisMs
+    this.clockOffsetMs = (beforeMs + clock()) / 2 - redisMs
     return Math.min(beforeMs, redisMs)
   }
 

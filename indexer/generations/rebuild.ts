@@ -51,12 +51,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
   await expectAlone(options)
   const left = await pruneLeftOver(options, serving)
   const unfinished = left.find((each) => decideLeftOver(each, serving) === 'fill')
-  const number =
-    unfinished?.number ??
-    numberAbove(
-      left.map((each) => each.number),
-      true,
-    )
+  const number = unfinished?.number ?? numberAbove(left, true)
   const target = await generations.create(number)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
 
