@@ -47,11 +47,7 @@ const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
 const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
-export function keyRoutes(
-  keys: AccountKeyManager,
-  { forOwner }: BrowserSessions,
-  nowMs: () => number,
-): Router<SettingsState, object> {
+export function keyRoutes(keys: AccountKeyManager, { forOwner }: BrowserSessions, nowMs: () => number) {
   const listKeys = async ({ team }: OpenSession): Promise<ListedKey[]> => {
     const [all, uses] = await fromKeys(Promise.all([keys.list(team), keys.lastUse(team)]))
     return all.map((key) => listedKey(key, uses, nowMs()))
