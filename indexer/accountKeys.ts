@@ -3,18 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { KafkaSink } from '../src/core/kafka/sink.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
-import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
+import { appendPositionOf, type SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, recordValueOf } from '../src/core/model/accountKey.ts'
 import { type RecordKey, readAccountKeyRecord } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/schema.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import {
-  type AccountKeyStore,
-  type Applied,
-  appendPositionOf,
-  type ContestedDigest,
-} from '../src/core/stores/accountKeyStore.ts'
+import type { AccountKeyStore, Applied, ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
 import type { Retries } from './backoff.ts'
 import { sameRevision } from './deadLetters/deadLetters.ts'
 

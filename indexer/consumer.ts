@@ -65,7 +65,8 @@ export class SourceConsumer {
   #rejoin = new AbortController()
   /** Members that have crashed since one got its partitions. */
   #crashes = 0
-  #inFlightBytes = 0
+  /** Bytes of the records that were taken and are not processed. */
+  inFlightBytes = 0
   #blockedReason: string | undefined = 'has not joined its group yet'
   /** The last look at the claims of an owner, for every batch that had been fetched before it. */
   #look:
@@ -79,10 +80,6 @@ export class SourceConsumer {
 
   assigned(): readonly AssignedPartition[] {
     return [...this.#assigned.values()]
-  }
-
-  get inFlightBytes(): number {
-    return this.#inFlightBytes
   }
 
   /** Why the consumer reads nothing; undefined while it reads. */
@@ -194,7 +191,7 @@ export class SourceConsumer {
     const { maxInFlightBytes } = this.#options
     let taken = 0
     for (const record of records) {
-      while (this.#inFlightBytes >= maxInFlightBytes && batch.isReading()) {
+      while (this.inFlightBytes >= maxInFlightBytes && batch.isReading()) {
         await batch.wait(roomPollMs)
         this.#look = undefined
       }
@@ -237,10 +234,10 @@ export class SourceConsumer {
     const bytes = recordBytes(record)
     const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
     const markProcessed = state.offsets.track(record.offset, changedAtMs)
-    this.#inFlightBytes += bytes
+    this.inFlightBytes += bytes
     this.#options.onRecord(record, changedAtMs, state, () => {
       const passed = markProcessed()
-      this.#inFlightBytes -= bytes - trackedBytes + passed * trackedBytes
+      this.inFlightBytes -= bytes - trackedBytes + passed * trackedBytes
     })
     state.nextOffset = record.offset + 1n
   }

@@ -1,5 +1,3 @@
-import type { Logger } from 'pino'
-import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
 import { openKafka, openStores } from '../src/core/stores/openStores.ts'
 import {
@@ -18,7 +16,7 @@ import type { Stores } from './generations/writtenGeneration.ts'
 import { indexerMetrics, pipelineMetrics } from './metrics.ts'
 import { type OwnState, observe } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
-import { ensureTopics, sourceTopics, type TopicRules } from './topics.ts'
+import { ensureTopics, sourceTopics } from './topics.ts'
 
 /** Builds the indexer from its clients and starts it. It waits for engines that are unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
@@ -44,11 +42,14 @@ export async function startIndexer(service: Service): Promise<Started> {
   const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
   indexerMetrics(service.metrics, own, observed, () => accountKeys.contested, Date.now)
 
-  prepare(source, stores, retries, log)
-    .then((rules) => Promise.all([runner.run(rules), accountKeys.keepComplete()]))
-    .catch((error: unknown) => {
-      if (!signal.aborted) fail(error)
-    })
+  const run = async (): Promise<void> => {
+    const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, config, log))
+    if (!rules.hasAppendTimes) await retries.untilDone('withdrawing the watermark', () => withdrawWatermark(redis))
+    await Promise.all([runner.run(rules), accountKeys.keepComplete()])
+  }
+  run().catch((error: unknown) => {
+    if (!signal.aborted) fail(error)
+  })
   release('pipeline', async () => runner.pipeline?.shutDown())
 
   return {
@@ -59,7 +60,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
       preparation: async () => retries.blockedReason() ?? (runner.pipeline === undefined ? 'starting' : undefined),
-      generation: async () => runner.served?.notServingReason(),
+      generation: async () => runner.writtenGeneration?.notServingReason(),
       writer: async () => runner.pipeline?.blockedReasons().writer,
       publisher: async () => runner.pipeline?.blockedReasons().publisher,
       consumer: async () => runner.pipeline?.blockedReasons().consumer,
@@ -83,19 +84,12 @@ export const command = serviceCommand({
   },
 })
 
-/** Prepares the topics. Resolves with what their settings promise. */
-async function prepare(source: KafkaSource, stores: Stores, retries: Retries, log: Logger): Promise<TopicRules> {
-  const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, stores.config, log))
-  if (!rules.hasAppendTimes) await retries.untilDone('withdrawing the watermark', () => withdrawWatermark(stores.redis))
-  return rules
-}
-
 /** The state of this process, for its metrics and its status page. */
-const stateOf = ({ pipeline, served }: GenerationRunner) => ({
+const stateOf = ({ pipeline, writtenGeneration }: GenerationRunner) => ({
   inFlightBytes: pipeline?.consumer.inFlightBytes ?? 0,
-  watermarkMs: served?.watermarkMs,
-  clockOffsetMs: pipeline?.publisher.clockOffsetMs(),
+  watermarkMs: writtenGeneration?.watermarkMs,
+  clockOffsetMs: pipeline?.publisher.clockOffsetMs,
   partitions: pipeline?.consumer.assigned() ?? [],
   writerBlockedMs: pipeline?.writer.blockedMs() ?? 0,
-  generation: served?.generation.number,
+  generation: writtenGeneration?.generation.number,
 })

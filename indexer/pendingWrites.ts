@@ -3,13 +3,10 @@ import type { TeamList } from '../src/core/model/ids.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../src/core/stores/pendingMarks.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 
-/** Where marks are kept, for readers in other processes. */
-export type MarkStore = {
-  /** Marks lists before writes to them can become visible. */
-  markPending(marks: readonly PendingMark[]): Promise<void>
-  /** Removes marks of lists that have new change tokens, where they are still of the same owner. */
-  settlePending(marks: readonly PendingMark[]): Promise<void>
-}
+/** Where marks are kept, for readers in other processes (`pendingMarks.ts`). */
+export type MarkStore = Readonly<
+  Record<'markPending' | 'unmarkPending', (marks: readonly PendingMark[]) => Promise<void>>
+>
 
 /** The writes of one partition to one list since its mark was last removed. */
 type Pending = PendingMark & { readonly name: string; submitted: number; acknowledged: number }
@@ -97,16 +94,16 @@ export class PendingWrites {
    * Removes the marks of these writes, whose lists have new change tokens, unless further ones were submitted meanwhile. Rejects when
    * Redis does not answer; then the next round removes them.
    */
-  async settle(writes: AcknowledgedWrites): Promise<void> {
-    const settled = [...writes].flatMap(([each, submitted]) => (each.submitted === submitted ? [each] : []))
-    if (settled.length === 0) return
+  async unmark(writes: AcknowledgedWrites): Promise<void> {
+    const done = [...writes].flatMap(([each, submitted]) => (each.submitted === submitted ? [each] : []))
+    if (done.length === 0) return
     // Redis gets the mark of a write that is submitted from now on after this command.
-    for (const { name } of settled) this.#pending.delete(name)
+    for (const { name } of done) this.#pending.delete(name)
     try {
-      await this.#marks.settlePending(settled)
+      await this.#marks.unmarkPending(done)
     } catch (error) {
       // Whether their marks are still there is not known.
-      for (const each of settled) if (!this.#pending.has(each.name)) this.#addUnmarked(each)
+      for (const each of done) if (!this.#pending.has(each.name)) this.#addUnmarked(each)
       throw error
     }
   }

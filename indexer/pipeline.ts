@@ -124,7 +124,7 @@ export class Pipeline {
   blockedReasons() {
     return {
       writer: this.writer.blockedReason() ?? this.#marking.blockedReason(),
-      publisher: this.publisher.blockedReason(),
+      publisher: this.publisher.blockedReason,
       consumer: this.consumer.blockedReason(),
       decoding: this.consumer.undecodableReason(),
     }

@@ -24,7 +24,7 @@ export type CommittedOffset = {
 /** Where reading a partition starts. `promisedMs`: of whatever generation. */
 export type StartOffset = Omit<CommittedOffset, 'generation'>
 
-type WrittenGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
+type TargetGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
 
 /** The metadata of a commit. It names the generation of indices, because an offset says nothing about any other one. */
 export const commitMetadata = (
@@ -59,7 +59,7 @@ function startOffset(
   { low, high }: OffsetRange,
   own: CommittedOffset | undefined,
   rebuilt: CommittedOffset | undefined,
-  generation: WrittenGeneration | undefined,
+  generation: TargetGeneration | undefined,
   /** See `coveredWithoutCommit`. */
   fromTheBeginningMs: number,
   nowMs: number,
@@ -90,7 +90,7 @@ function startOffset(
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
-  generation: WrittenGeneration | undefined,
+  generation: TargetGeneration | undefined,
   others: Iterable<CommittedOffset>,
   nowMs: number,
 ): number {
@@ -121,7 +121,7 @@ export async function fetchStartOffsets(
     readonly topics: readonly string[]
     readonly groupId: string
     readonly rebuildGroupId: string | undefined
-    generationOf(topic: string): WrittenGeneration | undefined
+    generationOf(topic: string): TargetGeneration | undefined
     readonly clock: () => number
   },
 ): Promise<Map<string, StartOffset>> {

@@ -5,7 +5,7 @@ import { partitionName, type TopicPartition } from '../src/core/kafka/sourceReco
 import type { TeamList } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
-import { decideWatermark } from './assignedPartition.ts'
+import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
 import type { AcknowledgedWrites, PendingWrites } from './pendingWrites.ts'
 import { commitMetadata } from './startOffsets.ts'
@@ -13,13 +13,10 @@ import { commitMetadata } from './startOffsets.ts'
 /** `displaced`: another indexer has claimed a partition, so nothing was published. `retired`: another generation is written from now on. */
 export type RoundResult = 'continue' | 'displaced' | 'retired'
 
-/** What the publisher reads and writes in Redis, for a generation that readers see. */
+/** What the publisher reads and writes in Redis, for a generation that readers see (`watermark.ts`, `listVersions.ts`). */
 export type PublisherRedis = {
-  /** What the clock of Redis reads (epoch ms). */
   redisTimeMs(): Promise<number>
-  /** Stores by how much (ms) `changedAt` of a record exceeds its append time, before the record becomes visible. */
   noteRaised(changedAtRaisedByMs: number): Promise<void>
-  /** Outdates the ETags that readers keep of these lists. */
   replaceChangeTokens(lists: readonly TeamList[]): Promise<void>
   /** Publishes watermarks (epoch ms) of partitions that `owner` has claimed. `known`: every partition of the topics. By `partitionName`. */
   publishWatermarks(
@@ -79,8 +76,10 @@ export class WatermarkPublisher {
   #restedAtMs = Number.NEGATIVE_INFINITY
   #wake = (): void => undefined
   #changedAtRaisedByMs = 0
-  #clockOffsetMs: number | undefined
-  #blockedReason: string | undefined
+  /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
+  clockOffsetMs: number | undefined
+  /** Why progress does not become visible; undefined while it does. */
+  blockedReason: string | undefined
 
   constructor(options: PublisherOptions) {
     this.#options = options
@@ -91,16 +90,6 @@ export class WatermarkPublisher {
     const isFirst = this.#written.size === 0
     this.#written.add(list)
     if (isFirst) this.#wake()
-  }
-
-  /** Why progress does not become visible; undefined while it does. */
-  blockedReason(): string | undefined {
-    return this.#blockedReason
-  }
-
-  /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
-  clockOffsetMs(): number | undefined {
-    return this.#clockOffsetMs
   }
 
   /** The offset below which every record of an owned partition is visible and committed, by `partitionName`. */
@@ -119,10 +108,10 @@ export class WatermarkPublisher {
       }
       try {
         const result = await this.publish()
-        this.#blockedReason = undefined
+        this.blockedReason = undefined
         if (result === 'retired') return
       } catch (error) {
-        this.#blockedReason = summaryOf(error)
+        this.blockedReason = summaryOf(error)
         this.#restedAtMs = this.#options.elapsedMs() + maxRestMs
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }
@@ -169,7 +158,7 @@ export class WatermarkPublisher {
     await pending?.mark()
     const searchable = await this.#makeSearchable()
     await this.#replaceChangeTokens()
-    if (searchable !== undefined) await pending?.settle(searchable)
+    if (searchable !== undefined) await pending?.unmark(searchable)
     await this.#commit(partitions)
     return await this.#publishWatermarks(partitions, ranges)
   }
@@ -180,7 +169,7 @@ export class WatermarkPublisher {
     const beforeMs = clock()
     if (redis === undefined) return beforeMs
     const redisMs = await redis.redisTimeMs()
-    this.#clockOffsetMs = (beforeMs + clock()) / 2 - redisMs
+    this.clockOffsetMs = (beforeMs + clock()) / 2 - redisMs
     return Math.min(beforeMs, redisMs)
   }
 
@@ -251,4 +240,31 @@ export class WatermarkPublisher {
     await consumer.commit(commits)
     for (const { of, position, promisedMs } of due) of.committed = { position, promisedMs }
   }
+}
+
+/**
+ * The difference between our clock and the brokers', which stamp append times, that changes no `changedAt`. Commits allow watermarks of an
+ * idle partition so far ahead, so that it is committed about once in this time.
+ */
+const allowedSkewMs = 1_000
+
+/**
+ * The progress of a partition, and its watermark (epoch ms): every record with an earlier `changedAt` is processed, and no record that is
+ * read from now on gets an earlier one. `high` is its end, asked for after the clocks read `askedAtMs`. The watermark is undefined when
+ * nothing is known, and never in the future, whatever the brokers' clocks read:
+ * - Behind: `changedAt` of the first unprocessed record.
+ * - At the end: `askedAtMs`, less `allowedSkewMs`, so that clocks that agree to that much leave append times as they are.
+ * - Otherwise: `changedAt` of the last processed record.
+ */
+export function decideWatermark(of: AssignedPartition, high: bigint | undefined, askedAtMs: number) {
+  const { changeTimes, coverage, offsets, start } = of
+  const { position, oldestUnprocessedAtMs, processedAtMs } = offsets.progress()
+  const isAtEnd = high !== undefined && oldestUnprocessedAtMs === undefined && position >= high
+  const known = isAtEnd ? askedAtMs - allowedSkewMs : (oldestUnprocessedAtMs ?? processedAtMs)
+  const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
+  if (watermarkMs !== undefined) changeTimes.watermarkDecided(watermarkMs)
+  if (high !== undefined) coverage.note(position, { offset: high, askedAtMs })
+  // A commit allows no watermark above a record that was read and is not processed: the next owner would date the record at that watermark.
+  const promisedMs = Math.max(start.promisedMs, isAtEnd ? askedAtMs : (watermarkMs ?? 0))
+  return { of, position, watermarkMs, promisedMs, coveredAtMs: coverage.coveredAtMs }
 }

@@ -135,6 +135,9 @@ function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
   return new Map(documents.map(({ kind, source }) => [kind, source]))
 }
 
+/** What a bulk writer asks of Elasticsearch. */
+export type BulkCalls = ReturnType<typeof bulkSender>
+
 /** The calls of an indexer's bulk writer, measured and traced. `mark` resolves once readers know of the writes that are about to be sent. */
 export function bulkSender(
   client: Client,
@@ -145,6 +148,7 @@ export function bulkSender(
 ) {
   const options = { requestTimeout, signal }
   return {
+    /** Sends one bulk request; outcomes in the order of the documents. */
     send: async (documents: readonly DocumentWrite[]): Promise<ItemOutcome[]> => {
       const body = encodeBulk(indices, documents)
       metrics.bulkBytes.observe(body.length)

@@ -1,4 +1,5 @@
 import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
+import type { BulkCalls } from './bulkApi.ts'
 import {
   type BulkFailure,
   classifyRequestError,
@@ -14,9 +15,9 @@ import {
   type Job,
   needsStored,
   type RecordWrite,
+  reportOutcomes,
+  reportRejection,
   type Stored,
-  settle,
-  settleRejected,
 } from './job.ts'
 
 /** What the requests of one batch have shown so far. A batch that fails as a whole is sent again in parts. */
@@ -29,18 +30,13 @@ type Batch = {
   readonly failed: Job[]
 }
 
-type WriterOptions = SchedulerOptions & {
-  /** Sends one bulk request; outcomes in the order of the documents. */
-  send(documents: readonly DocumentWrite[]): Promise<ItemOutcome[]>
-  /** Reads what Elasticsearch holds under the ids of list documents, in their order. */
-  readStored(lists: readonly DocumentWrite[]): Promise<(Stored | undefined)[]>
-  /** Whether the shard of each document takes writes now. */
-  takesWrites(documents: readonly DocumentWrite[]): Promise<readonly boolean[]>
-  /** Time that never steps (ms). */
-  readonly elapsedMs: () => number
-  /** Called with the first failure that keeps a document from being stored, and with undefined once nothing does. */
-  onBlocked(failure: BulkFailure | undefined): void
-}
+type WriterOptions = SchedulerOptions &
+  BulkCalls & {
+    /** Time that never steps (ms). */
+    readonly elapsedMs: () => number
+    /** Called with the first failure that keeps a document from being stored, and with undefined once nothing does. */
+    onBlocked(failure: BulkFailure | undefined): void
+  }
 
 /**
  * Stores records: sends their documents, and decides by each result what becomes of a record. What can succeed later is retried until it
@@ -192,7 +188,7 @@ export class BulkWriter {
 
   #finish(job: Job, stored: Stored): void {
     this.#release(job)
-    settle(job, stored)
+    reportOutcomes(job, stored)
   }
 
   #release(job: Job): void {
@@ -221,7 +217,7 @@ export class BulkWriter {
       return
     }
     this.#release(job)
-    const next = settleRejected(job, reason)
+    const next = reportRejection(job, reason)
     if (next !== undefined) this.#scheduler.putBack(next)
   }
 }

@@ -66,7 +66,7 @@ export function winnerOf(one: Job, other: Job): Job {
 }
 
 /** Tells a record that it is rejected. Returns what counts now: the one of the records it superseded that supersedes the others. */
-export function settleRejected(job: Job, reason: string): Job | undefined {
+export function reportRejection(job: Job, reason: string): Job | undefined {
   job.done({ kind: 'rejected', reason })
   for (const each of job.superseded) each.suspicion = ofAnotherState(job.suspicion)
   const [first, ...rest] = job.superseded
@@ -80,7 +80,7 @@ export const needsStored = (job: Job): boolean =>
   [job, ...job.superseded].some(({ isCompared, version }) => isCompared && version === job.version)
 
 /** Tells the record, and those that it supersedes, their outcomes. */
-export function settle(job: Job, stored: Stored): void {
+export function reportOutcomes(job: Job, stored: Stored): void {
   job.done(job.isStored ? { kind: 'indexed' } : outcomeBy(stored, job))
   for (const older of job.superseded) older.done(outcomeBy(stored, older))
 }

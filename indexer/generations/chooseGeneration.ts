@@ -7,8 +7,8 @@ import type { FoundGeneration, KnownGeneration } from './generations.ts'
 const isOfRebuild = (number: number): boolean => number % 2 === 0
 
 /** The lowest number above all of these that a rebuild, or an indexer, gives to a generation that it creates. */
-export function numberAbove(numbers: readonly number[], forRebuild: boolean): number {
-  const next = 1 + Math.max(0, ...numbers)
+export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'>[], forRebuild: boolean): number {
+  const next = 1 + Math.max(0, ...generations.map(({ number }) => number))
   return isOfRebuild(next) === forRebuild ? next : next + 1
 }
 
@@ -26,7 +26,7 @@ export function chooseGeneration(found: readonly FoundGeneration[], newest: Know
       ({ number, hasCurrentMappings, complete }) =>
         number > newestNumber && hasCurrentMappings && (!isOfRebuild(number) || complete?.hasServed),
     ) ?? {
-      number: numberAbove([newestNumber, ...found.map(({ number }) => number)], false),
+      number: numberAbove([{ number: newestNumber }, ...found], false),
       complete: undefined,
     }
   )

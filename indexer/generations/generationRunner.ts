@@ -4,7 +4,7 @@ import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import { randomToken } from '../../src/core/model/ids.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
-import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
+import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { claimPartitions, noteRaised, readClaimants, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeys } from '../accountKeys.ts'
 import type { Retries } from '../backoff.ts'
@@ -41,7 +41,7 @@ type GenerationRunnerDeps = {
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
   /** The generation that is written, and what writes it; undefined before the first one is opened. */
-  served: WrittenGeneration | undefined
+  writtenGeneration: WrittenGeneration | undefined
   pipeline: Pipeline | undefined
   /** The greatest watermark that this process has published, of any generation: Redis may lose it. */
   #highestMs: number | undefined
@@ -56,22 +56,22 @@ export class GenerationRunner {
     const { retries, log, stopping } = this.#deps
     this.#rules = rules
     while (!stopping.aborted) {
-      const served = await retries.untilDone('preparing indices', () => this.#openGeneration(), stopping)
-      const pipeline = this.#createPipeline(served, rules.hasAppendTimes)
-      this.served = served
+      const written = await retries.untilDone('preparing indices', () => this.#openGeneration(), stopping)
+      const pipeline = this.#createPipeline(written, rules.hasAppendTimes)
+      this.writtenGeneration = written
       this.pipeline = pipeline
-      log.info({ generation: served.generation.number }, 'generation opened for writing')
-      const ended = AbortSignal.any([stopping, served.left])
-      const watching = this.#watch(served, ended)
+      log.info({ generation: written.generation.number }, 'generation opened for writing')
+      const ended = AbortSignal.any([stopping, written.left])
+      const watching = this.#watch(written, ended)
       await pipeline.run(ended)
       await watching
       if (stopping.aborted) return
-      log.info({ generation: served.generation.number }, 'generation is retired or lost')
+      log.info({ generation: written.generation.number }, 'generation is retired or lost')
       await pipeline
         .shutDown()
         .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
       // Writes that a retired generation refuses block nobody while the next one is waited for.
-      this.served = undefined
+      this.writtenGeneration = undefined
       this.pipeline = undefined
     }
   }
@@ -103,12 +103,12 @@ export class GenerationRunner {
     return await WrittenGeneration.open(stores, { own, rebuilt }, clock, closing)
   }
 
-  #createPipeline(served: WrittenGeneration, hasAppendTimes: boolean): Pipeline {
+  #createPipeline(written: WrittenGeneration, hasAppendTimes: boolean): Pipeline {
     const { stores, source, accountKeys, deadLetters, metrics, log, fail } = this.#deps
     const { config, elasticsearch, redis } = stores
     return new Pipeline({
       ...{ config, source, elasticsearch, metrics, log, fail },
-      generation: served.generation,
+      generation: written.generation,
       groupId: config.CONSUMER_GROUP,
       topics: sourceTopics(config),
       // Account keys are not in the indices; a deletion of one is a record that compaction keeps.
@@ -127,13 +127,13 @@ export class GenerationRunner {
         redis: {
           replaceChangeTokens: (lists) => replaceChangeTokens(redis, lists),
           markPending: (marks) => markPending(redis, marks),
-          settlePending: (marks) => settlePending(redis, marks),
+          unmarkPending: (marks) => unmarkPending(redis, marks),
           redisTimeMs: () => redisTimeMs(redis),
           // Without append times there are no watermarks below which a record could fall.
           noteRaised: async (changedAtRaisedByMs) =>
             hasAppendTimes ? noteRaised(redis, changedAtRaisedByMs) : undefined,
           publishWatermarks: (owner, watermarks, known) =>
-            hasAppendTimes ? this.#publishWatermarks(served, owner, watermarks, known) : served.publish(undefined),
+            hasAppendTimes ? this.#publishWatermarks(written, owner, watermarks, known) : written.publish(undefined),
         },
       },
     })
@@ -141,7 +141,7 @@ export class GenerationRunner {
 
   /** Partitions can be added to a topic at any time; until one is read, it holds the watermark back. */
   async #publishWatermarks(
-    served: WrittenGeneration,
+    written: WrittenGeneration,
     owner: string,
     watermarks: ReadonlyMap<string, number>,
     known: ReadonlyMap<string, TopicPartition>,
@@ -151,18 +151,18 @@ export class GenerationRunner {
     const partitionWatermarks = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
     const isWithheld = this.missedReason() !== undefined
     const highestMs = this.#highestMs
-    const result = await served.publish({ owner, everyPartition, partitionWatermarks, highestMs, isWithheld })
-    this.#highestMs = served.watermarkMs ?? this.#highestMs
+    const result = await written.publish({ owner, everyPartition, partitionWatermarks, highestMs, isWithheld })
+    this.#highestMs = written.watermarkMs ?? this.#highestMs
     return result
   }
 
   /** Leaves the generation when it is not the one to write any more. A check that fails says nothing. */
-  async #watch(served: WrittenGeneration, ended: AbortSignal): Promise<void> {
+  async #watch(written: WrittenGeneration, ended: AbortSignal): Promise<void> {
     for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (checks % checksPerRules === 0)
         this.#rules = await readTopicRules(this.#deps.source, this.#deps.stores.config).catch(() => this.#rules)
-      if (!ended.aborted) await served.isCurrent().catch(() => false)
+      if (!ended.aborted) await written.isCurrent().catch(() => false)
     }
   }
 }

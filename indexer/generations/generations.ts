@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type Client, errors, type estypes } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/process/config.ts'
 import {
@@ -89,12 +89,8 @@ export class Generations {
       .sort(([a], [b]) => a - b)
       .map(([number, indices]) => {
         const hasCurrentMappings = indices.every(({ kind, version }) => version === definitions[kind].version)
-        return {
-          number,
-          hasCurrentMappings,
-          indices,
-          complete: this.#complete(number, hasCurrentMappings, indices, read),
-        }
+        const named = { number, hasCurrentMappings, indices }
+        return { ...named, complete: this.#complete(named, read) }
       })
   }
 
@@ -104,16 +100,14 @@ export class Generations {
   }
 
   #complete(
-    number: number,
-    hasCurrentMappings: boolean,
-    indices: readonly FoundIndex[],
+    { number, hasCurrentMappings, indices }: Omit<FoundGeneration, 'complete'>,
     read: readonly FoundIndex[],
   ): Generation | undefined {
     const found = documentKinds.flatMap((kind) => indices.findLast((each) => each.kind === kind) ?? [])
     if (found.length < documentKinds.length) return undefined
     const settings = found.map(({ state }) => state.settings?.index)
     const uuids = settings.map((each) => String(each?.uuid ?? ''))
-    const fingerprint = createHash('sha256').update(uuids.join()).digest('hex')
+    const fingerprint = hash('sha256', uuids.join())
     const isBlocked = settings.some((each) => String(each?.blocks?.write) === 'true')
     return {
       ...{ number, hasCurrentMappings },

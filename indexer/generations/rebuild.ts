@@ -14,9 +14,9 @@ import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
 import type { FoundGeneration, Generation } from './generations.ts'
-import { ForgottenEntities, raiseUnseen } from './readAgain.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
+import { ForgottenEntities, raiseUnseen } from './rereadTopics.ts'
 
 /** The longest time for which a killed rebuild keeps the watermark from advancing. */
 const maxHoldMs = 10_000
@@ -51,12 +51,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
   await expectAlone(options)
   const left = await pruneLeftOver(options, serving)
   const unfinished = left.find((each) => decideLeftOver(each, serving) === 'fill')
-  const number =
-    unfinished?.number ??
-    numberAbove(
-      left.map((each) => each.number),
-      true,
-    )
+  const number = unfinished?.number ?? numberAbove(left, true)
   const target = await generations.create(number)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
 

@@ -34,6 +34,8 @@ export class WrittenGeneration {
   /** The generation whose watermarks counted when this one was opened. */
   readonly #adoptedBefore: GenerationTag | undefined
   readonly #left = new AbortController()
+  /** Aborts, for good, once a look shows that it is not the generation to write. */
+  readonly left = this.#left.signal
   /** Nobody reads it, because it may lack what the watermark promised. */
   #isBuilding: boolean
   /** The start of the build, while the generation does not hold everything below an earlier watermark. */
@@ -64,19 +66,14 @@ export class WrittenGeneration {
           `generation ${number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
         )
       if (isWritable) {
-        const served = new WrittenGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
-        await (isServing || !own.holdsPromised ? served.#adopt() : served.#serve())
-        return served
+        const opened = new WrittenGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
+        await (isServing || !own.holdsPromised ? opened.#adopt() : opened.#serve())
+        return opened
       }
       if (await isWatermarkHeld(stores.redis)) throw new Error('a rebuild is about to switch')
       // The rebuild that closed it has died. One that was only late may have switched instead.
       await generations.unblockWrites(own.generation)
     }
-  }
-
-  /** Aborts, for good, once a look shows that it is not the generation to write. */
-  get left(): AbortSignal {
-    return this.#left.signal
   }
 
   /** Why readers do not read this generation; undefined while they do. */

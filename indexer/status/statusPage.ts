@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import type { AdminAnswer, AdminPages } from '../../src/core/process/adminServer.ts'
+import type { AdminPages } from '../../src/core/process/adminServer.ts'
+import type { PlainAnswer } from '../../src/core/process/clientErrors.ts'
 import { type Health, isHealthy } from '../../src/core/process/health.ts'
 import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/core/process/html.ts'
 import { readIcon, readStyle } from '../../src/core/process/staticFile.ts'
@@ -36,12 +37,12 @@ type StatusView = Awaited<ReturnType<typeof viewOf>>
 
 /** The status page at `/status`, a redirect from `/`, and the files that the page loads. */
 export function statusPages(sources: Sources): AdminPages {
-  const page = async (query: URLSearchParams): Promise<AdminAnswer> => {
+  const page = async (query: URLSearchParams): Promise<PlainAnswer> => {
     const view = await viewOf(sources, query.get('refresh') !== 'off')
     return { status: 200, headers: pageHeaders, body: String(statusPage(view)) }
   }
   const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
-  const asset = (type: string, read: () => string) => async (): Promise<AdminAnswer> => ({
+  const asset = (type: string, read: () => string) => async (): Promise<PlainAnswer> => ({
     status: 200,
     headers: { 'Content-Type': `${type}; charset=utf-8` },
     body: read(),

@@ -8,7 +8,7 @@ import {
 } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { type DocumentKind, documentKinds, entityTypeOf, isList } from '../../src/core/stores/indices.ts'
-import type { Difference, Problem } from './differenceReport.ts'
+import type { Difference, Mismatch } from './differenceReport.ts'
 
 /** What a record demands of the documents of its entity. */
 export type ComparedRecord = {
@@ -116,7 +116,7 @@ type Row = {
   readonly required: number
   readonly changedAtMs: number | null
   readonly changedAtLeastMs: number | null
-  readonly problem: Problem | null
+  readonly problem: Mismatch | null
 }
 
 /** Digests of all records and all documents, on disk, and what differs between them. */
@@ -180,7 +180,7 @@ function differenceOf(kind: DocumentKind, row: Row): Difference[] {
   return [{ kind: isList(kind) ? problem : `${problem}-detail`, id, where: kind, detail: detailOf(row, problem) }]
 }
 
-function detailOf({ version, newest, required, changedAtMs, changedAtLeastMs }: Row, problem: Problem): string {
+function detailOf({ version, newest, required, changedAtMs, changedAtLeastMs }: Row, problem: Mismatch): string {
   const stored = revision(version ?? 0)
   switch (problem) {
     case 'missing':

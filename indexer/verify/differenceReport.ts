@@ -4,16 +4,16 @@ import type { DocumentKind } from '../../src/core/stores/indices.ts'
 /** So many differences of each kind are named. */
 const maxNamed = 1_000
 
-const accountKeyProblems = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
-const documentProblems = ['unexpected', 'missing', 'older', 'newer', 'content', 'time'] as const
+const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
+const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content', 'time'] as const
 /** What is wrong with a document. */
-export type Problem = (typeof documentProblems)[number]
-export type DifferenceKind = (typeof accountKeyProblems)[number] | Problem | `${Problem}-detail`
+export type Mismatch = (typeof documentDifferences)[number]
+export type DifferenceKind = (typeof accountKeyDifferences)[number] | Mismatch | `${Mismatch}-detail`
 
 /** The most serious kinds first; `docs/runbook.md` says what each means. */
 const kinds: readonly DifferenceKind[] = [
-  ...accountKeyProblems,
-  ...documentProblems.flatMap((each) => [each, `${each}-detail`] as const),
+  ...accountKeyDifferences,
+  ...documentDifferences.flatMap((each) => [each, `${each}-detail`] as const),
 ]
 /** Usually right: named, and no reason to say that replica and topics differ. */
 const notes: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])

@@ -54,10 +54,7 @@ const instantLength = '2026-11-21T10:00:00.000Z'.length
  * Digests a source as it is stored (half a SHA-256). The time of change is taken out: it may differ between two indices that are both right
  * (see `ChangeTimes`), and is compared with the append time instead.
  */
-export function contentOf(
-  kind: DocumentKind,
-  source: Buffer,
-): Pick<ComparedDocument, 'digest' | 'changedAtMs' | 'isTombstone'> {
+export function contentOf(kind: DocumentKind, source: Buffer) {
   const isDeleted = isTombstone(source)
   // A member of our own, which comes before the first one whose text is from a record.
   const member = isDeleted ? '"deletedAt":"' : '"changedAt":"'

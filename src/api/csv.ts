@@ -1,4 +1,4 @@
-import { rawMembers, renderObject } from '../core/json/rawJson.ts'
+import { escapeOf, rawMembers, renderObject } from '../core/json/rawJson.ts'
 import type { Served } from '../core/json/scanner.ts'
 
 /*
@@ -32,9 +32,7 @@ export function cellOf(raw: string | undefined): string {
 
 /** An object or array as a cell: JSON of the same value. What a spreadsheet would run is escaped, as JSON allows for any character. */
 const jsonCell = (raw: string): string =>
-  quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escaped(start)}`))
-
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
 
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 

@@ -22,12 +22,7 @@ export type Making = {
 )
 
 /** Answers a request: 304 if the client holds the answer, else one that is kept, else one that is made. */
-export async function respond(
-  ctx: RouteContext,
-  answers: AnswerCache,
-  validators: Validators,
-  making: Making,
-): Promise<void> {
+export async function respond(ctx: RouteContext, answers: AnswerCache, validators: Validators, making: Making) {
   const { etag, watermark } = validators
   const isUnchanged = isNotModified(ctx, validators)
   const mustRead = making.mayBeMissing === true && matchesAny(ctx)

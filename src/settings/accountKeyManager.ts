@@ -105,6 +105,11 @@ export class AccountKeyManager {
     return (await this.#deps.store.list(readTeam(team))).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
+  /** When each used key of a team was used last (`AccountKeyStore.lastUse`). */
+  async lastUse(team: string): Promise<ReadonlyMap<EntityId, Instant>> {
+    return await this.#deps.store.lastUse(readTeam(team))
+  }
+
   /** The key stops working at once; it still holds its slot. */
   async revoke({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps

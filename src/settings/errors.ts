@@ -36,10 +36,7 @@ export const rejectionReasons = new Set(Object.values(errorKinds).flatMap(({ rej
 type SettingsError = HttpError<ErrorCode, RejectionReason>
 
 /** An error that ends a request with the error page of its code. */
-export function settingsError(
-  code: ErrorCode,
-  details?: Pick<HttpErrorDetails<RejectionReason>, 'headers' | 'cause'>,
-): SettingsError {
+export function settingsError(code: ErrorCode, details?: Omit<HttpErrorDetails, 'rejection'>): SettingsError {
   const { status, ...kind } = errorKinds[code]
   return new HttpError(status, code, code, { ...kind, ...details })
 }

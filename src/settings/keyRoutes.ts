@@ -2,15 +2,15 @@ import { createHmac } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Router } from '@koa/router'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
-import { type EntityId, randomToken, type TeamId } from '../core/model/ids.ts'
-import { type Instant, parseInstant, toInstant } from '../core/model/instant.ts'
+import { randomToken } from '../core/model/ids.ts'
+import { parseInstant, toInstant } from '../core/model/instant.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import { settingsError } from './errors.ts'
 import {
+  type CreateFailure,
   type CreateForm,
-  type CreateProblem,
   confirmPage,
   createdPage,
   keysPage,
@@ -29,7 +29,7 @@ import type { BrowserSessions, OpenSession } from './sessions.ts'
 
 type Change = 'revoke' | 'delete'
 
-const problemStatuses: Readonly<Record<CreateProblem | 'full', number>> = {
+const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
   name: 422,
   expires: 422,
   deleted: 409,
@@ -47,14 +47,9 @@ const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
 const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
-export function keyRoutes(
-  keys: AccountKeyManager,
-  lastUse: (team: TeamId) => Promise<ReadonlyMap<EntityId, Instant>>,
-  { forOwner }: BrowserSessions,
-  nowMs: () => number,
-): Router<SettingsState, object> {
+export function keyRoutes(keys: AccountKeyManager, { forOwner }: BrowserSessions, nowMs: () => number) {
   const listKeys = async ({ team }: OpenSession): Promise<ListedKey[]> => {
-    const [all, uses] = await fromKeys(Promise.all([keys.list(team), lastUse(team)]))
+    const [all, uses] = await fromKeys(Promise.all([keys.list(team), keys.lastUse(team)]))
     return all.map((key) => listedKey(key, uses, nowMs()))
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
@@ -125,7 +120,7 @@ async function createKey(
   keys: AccountKeyManager,
   session: OpenSession,
   { name, expires, once }: CreateForm,
-): Promise<CreatedKey | CreateProblem | 'full'> {
+): Promise<CreatedKey | CreateFailure | 'full'> {
   const endOfDay = expires === '' ? undefined : parseInstant(`${expires}T23:59:59.999Z`)
   if (expires !== '' && endOfDay === undefined) return 'expires'
   const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }

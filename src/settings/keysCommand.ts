@@ -4,11 +4,10 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import { connectKafka } from '../core/kafka/client.ts'
 import { kafkaSink } from '../core/kafka/sink.ts'
-import type { EntityId, TeamId } from '../core/model/ids.ts'
+import type { EntityId } from '../core/model/ids.ts'
 import { configOrExit } from '../core/process/lifecycle.ts'
 import { jsonLine, printable } from '../core/process/log.ts'
 import { AccountKeyStore, type StoredKey } from '../core/stores/accountKeyStore.ts'
-import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { connectRedis, untilConnected } from '../core/stores/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
 
@@ -32,8 +31,8 @@ command
   .requiredOption('--team <id>')
   .option('--json', 'print one JSON object a line')
   .action(({ team, json }: { team: string; json?: true }) =>
-    withKeys(async (keys, lastUse) => {
-      const [listed, used] = [await keys.list(team), await lastUse(team as TeamId)]
+    withKeys(async (keys) => {
+      const [listed, used] = [await keys.list(team), await keys.lastUse(team)]
       process.stdout.write(json ? listed.map((key) => jsonLine(shown(key, used))).join('') : table(listed, used))
     }),
   )
@@ -62,9 +61,9 @@ function caller(): string {
   }
 }
 
-type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
+type LastUse = Awaited<ReturnType<AccountKeyManager['lastUse']>>
 
-async function withKeys(action: (keys: AccountKeyManager, lastUse: LastUse) => Promise<void>): Promise<void> {
+async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const redis = connectRedis(config, () => undefined)
   // The command itself reports its change.
@@ -73,8 +72,7 @@ async function withKeys(action: (keys: AccountKeyManager, lastUse: LastUse) => P
   const store = new AccountKeyStore(redis)
   try {
     await untilConnected(redis)
-    const keys = new AccountKeyManager({ store, sink, topics: config, log: silent, nowMs: Date.now, randomBytes })
-    await action(keys, (teamId) => readLastUse(redis, teamId))
+    await action(new AccountKeyManager({ store, sink, topics: config, log: silent, nowMs: Date.now, randomBytes }))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
     process.exitCode = 1
@@ -87,10 +85,10 @@ async function withKeys(action: (keys: AccountKeyManager, lastUse: LastUse) => P
 /** A key as `--json` prints it: without its digest. */
 const shown = (
   { digest: _digest, revision: _revision, ...key }: StoredKey,
-  lastUse: Awaited<ReturnType<LastUse>>,
+  lastUse: LastUse,
 ): Readonly<Record<string, unknown>> => ({ ...key, lastUsedAt: lastUse.get(key.id as EntityId) ?? null })
 
-function table(keys: readonly StoredKey[], lastUse: Awaited<ReturnType<LastUse>>): string {
+function table(keys: readonly StoredKey[], lastUse: LastUse): string {
   const rows = keys.map((key) => {
     const lastUsed = lastUse.get(key.id as EntityId) ?? 'unknown'
     const expires = key.expiresAt ?? 'never'

@@ -2,13 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
-import type { Registry } from 'prom-client'
 import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
-import type { Config } from '../core/process/config.ts'
 import { contentSecurityPolicy } from '../core/process/html.ts'
+import type { Service } from '../core/process/lifecycle.ts'
 import { observeRequests, requestMetrics } from '../core/process/requestLog.ts'
 import { respondWithFile } from '../core/process/staticFile.ts'
-import { readLastUse } from '../core/stores/keyLastUse.ts'
 import type { RedisConnection } from '../core/stores/redis.ts'
 import type { AccountKeyManager } from './accountKeyManager.ts'
 import { errors, rejectionReasons, settingsError } from './errors.ts'
@@ -28,21 +26,18 @@ const securityHeaders: Readonly<Record<string, string>> = {
 }
 
 /** The settings area as a listener for Node's HTTP server. `origin` is where browsers reach it. */
-export function createSettingsApp(deps: {
-  readonly config: Config
-  readonly origin: string
-  readonly keys: AccountKeyManager
-  readonly redis: RedisConnection
-  readonly nowMs: () => number
-  readonly log: Logger
-  readonly metrics: Registry
-}): RequestListener {
-  const { config, origin, keys, redis, nowMs, log, metrics } = deps
+export function createSettingsApp(
+  { config, log, metrics }: Pick<Service, 'config' | 'log' | 'metrics'>,
+  origin: string,
+  keys: AccountKeyManager,
+  redis: RedisConnection,
+  nowMs: () => number,
+): RequestListener {
   const isSecure = origin.startsWith('https:')
   const requests = requestMetrics(metrics, rejectionReasons)
   const sessions = browserSessions(createSessions(redis, randomBytes), isSecure)
   const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis, nowMs), sessions)
-  const manageKeys = keyRoutes(keys, (team) => readLastUse(redis, team), sessions, nowMs)
+  const manageKeys = keyRoutes(keys, sessions, nowMs)
   const reportUnsent = (error: unknown, ctx?: { readonly state: SettingsState }): void =>
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   const app = new Koa<SettingsState>()

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Router } from '@koa/router'
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import { settingsError } from './errors.ts'
 import { messagePage } from './pages/layout.ts'
 import { respondWithPage, type SettingsState, seeOther } from './respond.ts'
-import type { BrowserSessions, Owner } from './sessions.ts'
+import type { BrowserSessions } from './sessions.ts'
 
 /** Signing in with a link from the product, and signing out. */
 export const signInRoutes = (
@@ -45,12 +45,10 @@ export const signInRoutes = (
 export const usedTokens =
   ({ client, keys }: RedisConnection, nowMs: () => number) =>
   async (tokenId: string, usableUntilMs: number): Promise<boolean> => {
-    const key = keys.usedSignIn(createHash('sha256').update(tokenId).digest('hex'))
+    const key = keys.usedSignIn(hash('sha256', tokenId))
     const leftMs = Math.max(1, Math.ceil(usableUntilMs - nowMs()))
     return (await fromRedis(client.set(key, '1', 'PX', leftMs, 'NX'))) === 'OK'
   }
-
-type VerifiedToken = { readonly owner: Owner; readonly tokenId: string; readonly usableUntilMs: number }
 
 type SignInConfig = Pick<Config, 'SIGN_IN_SECRET' | 'SIGN_IN_JWKS_URL' | 'SIGN_IN_ISSUER' | 'SIGN_IN_AUDIENCE'>
 
@@ -88,7 +86,7 @@ export function tokenVerifier(config: SignInConfig, nowMs: () => number) {
     clockTolerance: toleranceSeconds,
     requiredClaims: Object.keys(claimsSchema.shape),
   }
-  return async (token: string): Promise<VerifiedToken> => {
+  return async (token: string) => {
     const now = nowMs()
     const { payload } = await jwtVerify(token, key, { ...rules, currentDate: new Date(now) }).catch(throwSettingsError)
     const claims = claimsSchema.safeParse(payload)

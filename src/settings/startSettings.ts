@@ -17,7 +17,7 @@ export async function startSettings(
   service: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
-  const { config, log, metrics, release } = service
+  const { config, log, release } = service
   const { redis, accountKeys: store } = openStores(service)
   const { openSource, sink } = openKafka(service)
   const source = openSource()
@@ -32,7 +32,7 @@ export async function startSettings(
   const port = portOf(server)
   // The origin needs the port, which the system may have chosen only now.
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
-  const app = createSettingsApp({ config, origin, keys, redis, nowMs, log, metrics })
+  const app = createSettingsApp(service, origin, keys, redis, nowMs)
   log.info({ port }, 'listening')
 
   return {

@@ -15,9 +15,9 @@ import type { Cluster, Engine } from '../../tools/engines/engines.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
 import { areInSync, isElasticsearchWhole } from '../support/clusterHealth.ts'
 import { testConfig } from '../support/config.ts'
-import { recordsOf } from '../support/faults.ts'
 import { clusterDeadlineMs, startOwnCluster } from '../support/ownEngines.ts'
 import { exampleInput, runProducerExample } from '../support/producerExample.ts'
+import { recordsOf } from '../support/topics.ts'
 
 /** Of a wait for an election, a failover or a copy, on a machine that does other things as well. */
 const deadlineMs = 120_000

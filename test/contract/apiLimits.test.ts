@@ -1,5 +1,5 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
+import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
@@ -95,7 +95,7 @@ describe('the last use of a key', () => {
   afterAll(() => link.close())
 
   const uses = async (of = team): Promise<Record<string, string>> =>
-    Object.fromEntries(await readLastUse(link, of as TeamId))
+    Object.fromEntries(await new AccountKeyStore(link).lastUse(of as TeamId))
   const usedAt = '2026-05-01T12:00:30.500Z'
 
   test('is known to the minute of its limit', async () => {

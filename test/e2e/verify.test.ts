@@ -9,10 +9,11 @@ import { startSteadyWriter } from '../model/live.ts'
 import { createCompactedTopics, shortRetentionMs } from '../support/compaction.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { documentTopics, untilCommitted } from '../support/faults.ts'
+import { untilCommitted } from '../support/indexingProgress.ts'
 import { type Run, runCommand, startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
+import { documentTopics } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const running: { stop(): Promise<unknown> }[] = []

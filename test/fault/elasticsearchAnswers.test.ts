@@ -10,9 +10,9 @@ import {
   refusesWith,
 } from '../support/elasticsearchFaults.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectWhole, smallHistory, untilCommitted } from '../support/faults.ts'
 import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { Gate } from '../support/gate.ts'
+import { expectWhole, smallHistory, untilCommitted } from '../support/indexingProgress.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 

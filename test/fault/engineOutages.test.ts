@@ -11,7 +11,7 @@ import {
   smallHistory,
   untilCaughtUp,
   untilCommitted,
-} from '../support/faults.ts'
+} from '../support/indexingProgress.ts'
 import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'

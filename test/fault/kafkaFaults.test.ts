@@ -4,18 +4,16 @@ import { createCompactedTopics, firstOffsets, shortRetentionMs, untilCompacted }
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import {
-  deleteRecords,
-  documentTopics,
   expectDeadLetters,
   expectWhole,
   smallHistory,
   untilCommitted,
   watermarkOf,
-  withAdmin,
-} from '../support/faults.ts'
+} from '../support/indexingProgress.ts'
 import { type Program, probe, startProgram } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import { type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
+import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline({ forEachTest: true })

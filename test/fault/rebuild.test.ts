@@ -5,10 +5,11 @@ import { definitions, documentKinds } from '../../src/core/stores/indices.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
-import { deleteRecords, documentTopics, untilServes, withAdmin } from '../support/faults.ts'
+import { untilServes } from '../support/indexingProgress.ts'
 import { indexName } from '../support/names.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { type History, randomHistory } from '../support/randomHistory.ts'
+import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline({ forEachTest: true })

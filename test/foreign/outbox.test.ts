@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { eventually, succeeds } from '../support/eventually.ts'
-import { recordsOf } from '../support/faults.ts'
 import type { Program } from '../support/programs.ts'
+import { recordsOf } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 import { type Connect, openConnect } from './support/debezium.ts'
 import { describePostgresql, type Postgresql, startPostgresql } from './support/postgresql.ts'

@@ -13,7 +13,7 @@ const formRecord = (id: string, bytes = 0) => ({
   key: `acme/${id}`,
   value: JSON.stringify({ revision: 1, form: formEntity({ id, description: 'x'.repeat(bytes) }) }),
 })
-const settled = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total')
+const processedRecords = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total')
 const writeDeadLetter = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
 
 test('a release that refuses nearly everything does not move a topic into the dead letters, and a good one goes on by itself', async () => {
@@ -29,7 +29,7 @@ test('a release that refuses nearly everything does not move a topic into the de
     'forms',
     Array.from({ length: 200 }, (_, at) => formRecord(`g${at}`)),
   )
-  await eventually(async () => (await settled(indexer)) === bad.length + 200)
+  await eventually(async () => (await processedRecords(indexer)) === bad.length + 200)
   expect(await writeDeadLetter(indexer)).toBe(bad.length)
   await eventually(async () => JSON.parse(await says()).status === 'ready')
 })
@@ -65,7 +65,7 @@ test.each([
     peakInFlight = Math.max(peakInFlight, await indexer.metric('tidemark_in_flight_bytes'))
     const status = await readFile(`/proc/${indexer.pid}/status`, 'utf8')
     peakResident = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) * 1024
-    return (await settled(indexer)) >= count
+    return (await processedRecords(indexer)) >= count
   })
   // One record more than the bound may be taken: otherwise one that is larger would never be.
   expect(peakInFlight).toBeLessThanOrEqual(maxInFlightBytes + 3 * (bytes + 4_096) + 1_024)

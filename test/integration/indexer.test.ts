@@ -1,9 +1,10 @@
 import { createTopics } from '../../src/core/kafka/source.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { recordsOf, untilCommitted, withAdmin } from '../support/faults.ts'
+import { untilCommitted } from '../support/indexingProgress.ts'
 import { indexName } from '../support/names.ts'
 import type { Program } from '../support/programs.ts'
+import { recordsOf, withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
@@ -22,7 +23,7 @@ const formRecord = (id: string, revision = 1, title = 'A form', more: Record<str
 })
 const records = (outcome = ''): Promise<number> => indexer.metric('tidemark_records_total', outcome)
 /** Waits until so many more records than before had their outcome. */
-async function settle(count: number, produce: () => Promise<void>): Promise<void> {
+async function processed(count: number, produce: () => Promise<void>): Promise<void> {
   const before = await records()
   await produce()
   await eventually(async () => (await records()) >= before + count)
@@ -45,7 +46,7 @@ test('a closed index pauses too: good records are never set aside for what is wr
 test('a dead letter is the record byte for byte, with its own headers and why and where from', async () => {
   const value = Buffer.from([0x7b, 0xff, 0x00, 0x0a])
   const headers = { trace: 'abc', empty: '', toString: 'odd' }
-  await settle(1, () => pipeline.produce('forms', [{ key: 'acme/f1', value, headers }]))
+  await processed(1, () => pipeline.produce('forms', [{ key: 'acme/f1', value, headers }]))
   const [letter] = await pipeline.deadLetters(1)
   expect([letter?.key, letter?.value]).toEqual([Buffer.from('acme/f1'), value])
   expect(letter?.headers).toMatchObject({
@@ -101,7 +102,7 @@ test('what Elasticsearch would refuse never leaves half of an entity, and stops 
   const report = '{"dimensions":["accuracy"]}'
   const letters = await records('dead-letter')
   const deepSubmission = JSON.stringify({ revision: 1, submission: submissionEntity({ id: 's1' }) })
-  await settle(8, async () => {
+  await processed(8, async () => {
     await pipeline.produce('forms', [
       record('deep', report, `{"a":${lists(200_000)}}`),
       record('deepest', report, `{"a":${lists(997)}}`),

@@ -7,8 +7,9 @@ import { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
-import { recordsOf, untilCommitted } from '../support/faults.ts'
+import { untilCommitted } from '../support/indexingProgress.ts'
 import { useRedis } from '../support/redisPair.ts'
+import { recordsOf } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const [team, by] = ['acme', 'owner']

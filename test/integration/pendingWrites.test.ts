@@ -1,5 +1,5 @@
 import { type TeamId, type TeamList, teamList } from '../../src/core/model/ids.ts'
-import { markPending, type PendingMark, pendingMarkLifeMs, settlePending } from '../../src/core/stores/pendingMarks.ts'
+import { markPending, type PendingMark, pendingMarkLifeMs, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { claimPartitions } from '../../src/core/stores/watermark.ts'
 import { useRedis } from '../support/redisPair.ts'
 
@@ -20,12 +20,12 @@ describe('Marks of pending writes', () => {
 
   beforeEach(() => claim('a'))
 
-  test('a list has a mark for each partition, and none once all are settled', async () => {
+  test('a list has a mark for each partition, and none once all are removed', async () => {
     await markPending(redis, [mark('a', 'forms/0'), mark('a', 'forms/1')])
     expect(await marksOf(list)).toEqual({ 'forms/0': 'a', 'forms/1': 'a' })
-    await settlePending(redis, [mark('a', 'forms/0')])
+    await unmarkPending(redis, [mark('a', 'forms/0')])
     expect(await marksOf(list)).toEqual({ 'forms/1': 'a' })
-    await settlePending(redis, [mark('a', 'forms/1')])
+    await unmarkPending(redis, [mark('a', 'forms/1')])
     expect(await redis.client.exists(redis.keys.pendingWrites(list))).toBe(0)
   })
 
@@ -35,7 +35,7 @@ describe('Marks of pending writes', () => {
       await redis.client.exists(...many.map((each) => redis.keys.pendingWrites(each.list)))
     await markPending(redis, many)
     expect(await counted()).toBe(many.length)
-    await settlePending(redis, many)
+    await unmarkPending(redis, many)
     expect(await counted()).toBe(0)
   })
 
@@ -43,9 +43,9 @@ describe('Marks of pending writes', () => {
     await markPending(redis, [mark('a')])
     await claim('b')
     await markPending(redis, [mark('b')])
-    await settlePending(redis, [mark('a')])
+    await unmarkPending(redis, [mark('a')])
     expect(await marksOf(list)).toEqual({ 'forms/0': 'b' })
-    await settlePending(redis, [mark('b')])
+    await unmarkPending(redis, [mark('b')])
     expect(await marksOf(list)).toEqual({})
   })
 

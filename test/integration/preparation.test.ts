@@ -2,9 +2,9 @@ import kafkajs from 'kafkajs'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { withAdmin } from '../support/faults.ts'
 import { indexName } from '../support/names.ts'
 import { type Program, startProgram } from '../support/programs.ts'
+import { withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()

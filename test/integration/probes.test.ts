@@ -1,10 +1,10 @@
 import kafkajs from 'kafkajs'
 import { createTopics } from '../../src/core/kafka/source.ts'
 import { eventually } from '../support/eventually.ts'
-import { withAdmin } from '../support/faults.ts'
 import { documentedMetrics, isOwn } from '../support/metrics.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'
 import { signInSettings } from '../support/signIns.ts'
+import { withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()

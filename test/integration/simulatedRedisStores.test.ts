@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
+import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, entityTypes, type TeamId, type TeamList, teamList } from '../../src/core/model/ids.ts'
 import {
   AccountKeyStore,
   AccountKeysIncomplete,
-  appendPositionOf,
   type StoredKey,
   stateOf,
 } from '../../src/core/stores/accountKeyStore.ts'
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
-import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
+import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
@@ -144,7 +143,7 @@ const watermarkSteps = [
 
 const listSteps = [
   step('markPending', marks, ({ link }, some) => markPending(link, some)),
-  step('settlePending', marks, ({ link }, some) => settlePending(link, some)),
+  step('unmarkPending', marks, ({ link }, some) => unmarkPending(link, some)),
   step('readListVersions', teams, ({ link, newToken }, team) => readListVersions(link, team, newToken)),
   step('readVersionsOf', fc.array(lists, { minLength: 1, maxLength: 4 }), ({ link }, some) =>
     readVersionsOf(link, some),
@@ -197,7 +196,7 @@ const keySteps = [
     const survey = await surveyAccountKeys(link)
     return [byText(survey.keys), byText([...survey.claims].map(([digest, holders]) => [digest, byText(holders)]))]
   }),
-  step('readLastUse', teams, async ({ link }, team) => byText([...(await readLastUse(link, team))])),
+  step('lastUse', teams, async ({ store }, team) => byText([...(await store.lastUse(team))])),
 ]
 
 const otherSteps = [

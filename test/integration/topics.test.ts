@@ -1,5 +1,5 @@
 import { createTopics } from '../../src/core/kafka/source.ts'
-import { withAdmin } from '../support/faults.ts'
+import { withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()

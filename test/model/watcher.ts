@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Program } from '../support/programs.ts'
 import type { Journal } from './journal.ts'
+import { fetchAnswer } from './pollingReader.ts'
 import type { Engines, Problems } from './problems.ts'
-import { ask } from './reader.ts'
 
 const pauseMs = 700
 const requestTimeoutMs = 3_000
@@ -58,7 +58,7 @@ export class Watcher {
   }
 
   async #lookAtWatermark(api: Pick<Program, 'url'>, key: string): Promise<void> {
-    const answer = await ask(api, key, '/api/v1/forms?limit=1').catch(() => undefined)
+    const answer = await fetchAnswer(api, key, '/api/v1/forms?limit=1').catch(() => undefined)
     const watermarkMs = Date.parse(answer?.watermark ?? '')
     if (Number.isNaN(watermarkMs)) return
     for (const topic of topics) {

@@ -4,9 +4,8 @@ import { type EntityId, type Revision, type TeamId, teamList } from '../../src/c
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
-import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
+import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
@@ -95,7 +94,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     const marks = [{ list: teamList('forms', team), partition: 'forms/0', owner: 'indexer' }]
     await markPending(link, marks)
     await replaceChangeTokens(link, [teamList('forms', team)], randomUUID)
-    await settlePending(link, marks)
+    await unmarkPending(link, marks)
   },
   'tidemark-settings': async (link) => {
     const view = new AccountKeyStore(link)
@@ -109,7 +108,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, 'key-3' as EntityId, deleted)
     await view.apply(team, keyId, deleted)
     await view.find(team, keyId)
-    await readLastUse(link, team)
+    await view.lastUse(team)
     const sessions = createSessions(link, (count) => Buffer.alloc(count, randomUUID()))
     await sessions.end((await sessions.open({ team, sub: 'owner' })).id)
     await usedTokens(link, Date.now)(randomUUID(), Date.now() + 1_000)

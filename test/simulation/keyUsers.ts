@@ -68,7 +68,7 @@ export class KeyUsers {
     })
   }
 
-  async settled(): Promise<void> {
+  async changesDone(): Promise<void> {
     await Promise.all(this.#changing)
   }
 

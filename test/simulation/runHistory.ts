@@ -15,7 +15,7 @@ import {
 } from './history.ts'
 import { SimulatedJournal } from './journal.ts'
 import { KeyUsers } from './keyUsers.ts'
-import { ask, ListFollower, type Observed, Poller, simulateFetch } from './readers.ts'
+import { askApi, type Observed, SimulatedFollower, SimulatedPoller, simulateFetch } from './simulatedClients.ts'
 import { System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
 import { Violation, World } from './world/world.ts'
@@ -138,14 +138,17 @@ class Run {
     }
     const pollers = Object.entries(pollersOf).flatMap(([team, count]) => {
       const observed: Observed = new Map()
-      return Array.from({ length: count }, (_, at) => new Poller(deps, team, `poller ${at + 1} of ${team}`, observed))
+      return Array.from(
+        { length: count },
+        (_, at) => new SimulatedPoller(deps, team, `poller ${at + 1} of ${team}`, observed),
+      )
     })
     const changesKeys = this.#history.events.some(({ kind }) => kind.endsWith('-key'))
     const users = changesKeys ? await this.#startKeyUsers() : undefined
-    const followers = teams.map((team) => new ListFollower(deps, team, this.#history.followed[team]))
+    const followers = teams.map((team) => new SimulatedFollower(deps, team, this.#history.followed[team]))
     await this.#happenings.happen(this.#history.events)
     this.#heal()
-    await users?.settled()
+    await users?.changesDone()
     /** Followers' counts of answers once every document was visible: two more answers, and the second must be complete. */
     let answersBefore: readonly number[] | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
@@ -201,7 +204,7 @@ class Run {
     let status = 0
     const probe = async (): Promise<void> => {
       while (status !== 200) {
-        const answer = await ask(this.#system, this.#outside, '/api/v1/forms?limit=1', {
+        const answer = await askApi(this.#system, this.#outside, '/api/v1/forms?limit=1', {
           authorization: `Bearer ${keyOf(team)}`,
         })
         status = answer.status

@@ -1,11 +1,11 @@
-import type { Seen } from '../model/reader.ts'
+import type { SeenDuringFaults } from '../model/pollingReader.ts'
 import type { Fault } from './faults.ts'
 
 /** What readers saw of each fault: the sums and the worst of all rounds in which it was done. */
 export class FaultTable {
-  readonly #rows = new Map<string, Seen & { times: number }>()
+  readonly #rows = new Map<string, SeenDuringFaults & { times: number }>()
 
-  add(fault: Fault, seen: Seen): void {
+  add(fault: Fault, seen: SeenDuringFaults): void {
     const what = fault.name.replace(/-\d+ | for .*/g, ' ').trim()
     const row = this.#rows.get(what)
     this.#rows.set(what, {

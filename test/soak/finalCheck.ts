@@ -3,8 +3,8 @@ import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { readTopic } from '../../src/core/kafka/readTopic.ts'
 import { type Ask, compareDetails, compareLists, type Difference, foldedOf } from '../model/fold.ts'
 import { bytesOf, entityOf, type SentJournal } from '../model/journal.ts'
+import { fetchAnswer } from '../model/pollingReader.ts'
 import type { Problems } from '../model/problems.ts'
-import { ask } from '../model/reader.ts'
 import type { Program } from '../support/programs.ts'
 import type { Random } from '../support/random.ts'
 import type { HistoryRecord } from '../support/randomHistory.ts'
@@ -33,7 +33,7 @@ export async function judge(judged: Judged, changed: ReadonlySet<string>, random
   const askAny: Ask = (team, target) => {
     const api = apis[turn++ % apis.length]
     if (api === undefined) throw new Error('no API runs')
-    return ask(api, judged.keyOf(team), target)
+    return fetchAnswer(api, judged.keyOf(team), target)
   }
   const tell = async (differences: readonly Difference[]): Promise<void> => {
     for (const { kind, text, suspects } of differences) await problems.add(kind, text, suspects)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Appender } from '../model/appender.ts'
-import type { PollingReader } from '../model/reader.ts'
-import { ask } from '../model/reader.ts'
+import type { PollingReader } from '../model/pollingReader.ts'
+import { fetchAnswer } from '../model/pollingReader.ts'
 import type { SteadyWriter } from '../model/steadyWriter.ts'
 import type { Watcher } from '../model/watcher.ts'
 import { type Random, seeded } from '../support/random.ts'
@@ -94,7 +94,7 @@ async function untilWhole({ fleet, journal, problems, keyOf, signal }: Soak): Pr
     signal.throwIfAborted()
     const watermarks = await Promise.all(
       fleet.apis.map((api) =>
-        ask(api, keyOf(steadyTeam), '/api/v1/forms?limit=1').then(
+        fetchAnswer(api, keyOf(steadyTeam), '/api/v1/forms?limit=1').then(
           ({ watermark }) => watermark,
           () => null,
         ),

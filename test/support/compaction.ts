@@ -1,9 +1,9 @@
 import kafkajs, { type Admin } from 'kafkajs'
 import { createTopics } from '../../src/core/kafka/source.ts'
 import { eventually } from './eventually.ts'
-import { withAdmin } from './faults.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { HistoryRecord } from './randomHistory.ts'
+import { withAdmin } from './topics.ts'
 
 /** The key of an entity that never existed, whose deletions make Kafka begin new segments without other effect. */
 export const fillerKey = Buffer.from('acme/filler')

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals'
 
 /** Lets handlers of settled promises run. */
-export async function settle(): Promise<void> {
+export async function flushPromises(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
@@ -15,7 +15,7 @@ export function handClock() {
     isTicking: (): boolean => jest.getTimerCount() > 0,
     tickAt: async (atMs: number): Promise<void> => {
       await jest.advanceTimersByTimeAsync(atMs - nowMs())
-      await settle()
+      await flushPromises()
     },
   }
 }

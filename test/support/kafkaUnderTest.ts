@@ -7,7 +7,7 @@ import { SimulatedKafka } from '../simulation/engines/kafka/simulatedKafka.ts'
 import { localHost, localNetwork } from '../simulation/network.ts'
 import { createCompactedTopics, fillerKey } from './compaction.ts'
 import { testConfig } from './config.ts'
-import { withAdmin } from './faults.ts'
+import { withAdmin } from './topics.ts'
 
 /** Kafka, with operations that the product itself never does. */
 export type KafkaUnderTest = {

@@ -5,10 +5,10 @@ import type { CommandName } from '../../bin/commands.ts'
 import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { accountKeyRecord } from './entities.ts'
 import { eventually } from './eventually.ts'
-import { recordsOf } from './faults.ts'
 import { ownNames } from './names.ts'
 import { type Program, startProgram, untilReady } from './programs.ts'
 import type { HistoryRecord } from './randomHistory.ts'
+import { recordsOf } from './topics.ts'
 
 type Settings = Readonly<Record<string, string>>
 

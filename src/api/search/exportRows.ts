@@ -84,12 +84,7 @@ export async function* exportPage(
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
 /** Splits all rows of the first filter that finds any into ranges of at most `limit` rows, newest first. */
-async function* walkRanges(
-  snapshot: Pick<ListSnapshot, 'countsOf'>,
-  filters: Filters,
-  limit: number,
-  runQuery: RunQuery,
-) {
+async function* walkRanges(snapshot: WalkedSnapshot, filters: Filters, limit: number, runQuery: RunQuery) {
   for (const filter of filters) {
     let isFound = false
     for await (const range of rangesOfRows(snapshot.countsOf(filter, runQuery), limit)) {

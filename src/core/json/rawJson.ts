@@ -35,6 +35,9 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
   return `{${parts.join(',')}}`
 }
 
+/** The JSON escape of a UTF-16 unit. */
+export const escapeOf = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+
 /** The same JSON on one line. Valid JSON has raw line breaks between tokens only. */
 export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.replace(/[\n\r]/g, '') : text)
 

@@ -60,7 +60,8 @@ export class Scanner {
   readonly #shape: Shape
   readonly #starts: Int32Array
   readonly #ends: Int32Array
-  #bytes: Buffer = Buffer.alloc(0)
+  /** What was scanned last. */
+  bytes: Buffer = Buffer.alloc(0)
   /** The member read last, or the shape at the start of an object; undefined after an unknown member. */
   #last: Shape | Member | undefined
   /** The path of names to the member whose value `read` rejected; empty if none. */
@@ -74,7 +75,7 @@ export class Scanner {
 
   /** Scans `bytes`; whether they are one simple object of the shape, of which any member may be missing. */
   read(bytes: Buffer): boolean {
-    this.#bytes = bytes
+    this.bytes = bytes
     this.#starts.fill(none)
     this.rejectedPath = []
     const start = this.#skipSpaces(0)
@@ -82,14 +83,10 @@ export class Scanner {
     return end !== none && this.#skipSpaces(end) === bytes.length
   }
 
-  get bytes(): Buffer {
-    return this.#bytes
-  }
-
   /** Whether the member is present and not null. */
   has(slot: number): boolean {
     const start = this.startOf(slot)
-    return start !== none && this.#bytes[start] !== n
+    return start !== none && this.bytes[start] !== n
   }
 
   /** The offset of a member's value; -1 when the member is missing. */
@@ -104,12 +101,12 @@ export class Scanner {
 
   /** The raw text of a value, decoded as Latin-1; empty when it is missing or null. */
   textOf(slot: number): string {
-    return this.has(slot) ? this.#bytes.toString('latin1', this.startOf(slot), this.endOf(slot)) : ''
+    return this.has(slot) ? this.bytes.toString('latin1', this.startOf(slot), this.endOf(slot)) : ''
   }
 
   /** Scans the object or array at `from`; returns the offset after it, or -1 when it is not simple JSON. */
   #readNested(from: number, shape: Shape | undefined, depth: number): number {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     if (depth > maxDepth) return none
     const isObject = bytes[from] === openBrace
     const close = isObject ? closeBrace : closeBracket
@@ -127,7 +124,7 @@ export class Scanner {
   }
 
   #readMember(nameAt: number, shape: Shape | undefined, depth: number): number {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     const nameEnd = bytes[nameAt] === quote ? this.#skipString(nameAt) : none
     const colonAt = nameEnd === none ? none : this.#skipSpaces(nameEnd)
     if (colonAt === none || bytes[colonAt] !== colon) return none
@@ -147,7 +144,7 @@ export class Scanner {
   #readKnown(from: number, member: Member, depth: number): number {
     const { slot, shape } = member
     if (this.#starts[slot] !== none) return none
-    const found = kindAt(this.#bytes[from])
+    const found = kindAt(this.bytes[from])
     if (found === undefined) return none
     const isShaped = shape !== undefined && found === 'object'
     const end = isShaped ? this.#readNested(from, shape, depth + 1) : this.#skipValue(from, depth)
@@ -161,7 +158,7 @@ export class Scanner {
   }
 
   #isText(from: number, end: number, text: Uint8Array): boolean {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     const { length } = text
     if (end - from !== length) return false
     for (let at = 0; at < length; at++) if (bytes[from + at] !== text[at]) return false
@@ -171,12 +168,12 @@ export class Scanner {
   /** Whether a value other than null has the member's type. */
   #isOf({ kind }: Member, found: Kind, from: number, end: number): boolean {
     if (kind !== 'integer') return kind === 'any' || kind === found
-    if (this.#skipDigits(this.#bytes[from] === minus ? from + 1 : from) !== end) return false
-    return end - from <= maxFiniteCharacters || Number.isFinite(Number(this.#bytes.toString('latin1', from, end)))
+    if (this.#skipDigits(this.bytes[from] === minus ? from + 1 : from) !== end) return false
+    return end - from <= maxFiniteCharacters || Number.isFinite(Number(this.bytes.toString('latin1', from, end)))
   }
 
   #skipValue(from: number, depth: number): number {
-    const code = this.#bytes[from]
+    const code = this.bytes[from]
     if (code === quote) return this.#skipString(from)
     if (code === openBrace || code === openBracket) return this.#readNested(from, undefined, depth + 1)
     if (code === n) return this.#skipWord(from, words.null)
@@ -185,14 +182,14 @@ export class Scanner {
   }
 
   #skipSpaces(from: number): number {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     let at = from
     while (bytes[at] === space) at++
     return at
   }
 
   #skipString(from: number): number {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     const end = bytes.length
     let at = from + 1
     while (at < end) {
@@ -210,7 +207,7 @@ export class Scanner {
   }
 
   #skipNumber(from: number): number {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     const first = bytes[from] === minus ? from + 1 : from
     let at = this.#skipDigits(first)
     if (at === first || (bytes[first] === zero && at > first + 1)) return none
@@ -228,7 +225,7 @@ export class Scanner {
   }
 
   #skipDigits(from: number): number {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     let at = from
     while (isDigit(bytes[at])) at++
     return at

@@ -1,11 +1,20 @@
 import type { KafkaMessage } from 'kafkajs'
-import { type Offset, toOffset } from '../model/ids.ts'
+import { type Branded, type Offset, toOffset } from '../model/ids.ts'
 import { clampToInstants } from '../model/instant.ts'
 
 export type TopicPartition = { readonly topic: string; readonly partition: number }
 
 /** `<topic>/<partition>`: the key of maps by partition, and of fields in Redis. */
 export const partitionName = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
+
+/** Partition and offset of a record, as text that sorts by offset within a partition. */
+export type AppendPosition = Branded<string, 'AppendPosition'>
+
+const [partitionDigits, offsetDigits] = [10, 19]
+
+/** The position of a record in its topic. */
+export const appendPositionOf = ({ partition, offset }: { partition: number; offset: bigint }): AppendPosition =>
+  `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
 
 /** Record headers; a name may have several values. */
 export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>

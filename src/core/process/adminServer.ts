@@ -1,16 +1,10 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIP } from 'node:net'
-import { type Refuse, refusal, statusOf } from './clientErrors.ts'
+import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
 import { hostnameOf, type ListenAddress, type ResettingServer, serve } from './httpServer.ts'
 
-export type AdminAnswer = {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
 /** The handler of a path; it sees only the query of the request. */
-export type AdminPage = (query: URLSearchParams) => Promise<AdminAnswer>
+export type AdminPage = (query: URLSearchParams) => Promise<PlainAnswer>
 
 /** Pages by path. */
 export type AdminPages = ReadonlyMap<string, AdminPage>
@@ -27,7 +21,7 @@ export async function serveAdmin(
   pages: AdminPages,
 ): Promise<ResettingServer> {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
-  const pageFor = ({ url = '', method, headers }: IncomingMessage): Promise<AdminAnswer> => {
+  const pageFor = ({ url = '', method, headers }: IncomingMessage): Promise<PlainAnswer> => {
     const hostname = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')
     if (hostname !== undefined && !isAddress(hostname) && !names.has(hostname)) return misdirected(hostname)
     const [path = '', query = ''] = url.split('?', 2)
@@ -50,7 +44,7 @@ const plainText = { 'Content-Type': 'text/plain; charset=utf-8' }
 const allow = { Allow: 'GET, HEAD' }
 const maxShownCharacters = 64
 
-const text = (status: number, body: string, headers = {}): AdminAnswer => ({
+const text = (status: number, body: string, headers = {}): PlainAnswer => ({
   status,
   headers: { ...plainText, ...headers },
   body: `${body}\n`,
@@ -59,7 +53,7 @@ const text = (status: number, body: string, headers = {}): AdminAnswer => ({
 const notFound: AdminPage = async () => text(404, 'not found')
 const notAllowed: AdminPage = async () => text(405, 'only GET and HEAD are answered', allow)
 
-async function misdirected(host: string): Promise<AdminAnswer> {
+async function misdirected(host: string): Promise<PlainAnswer> {
   const shown = host.slice(0, maxShownCharacters)
   return text(421, `"${shown}" is no name of this port: ask by IP address, or add it to ADMIN_ALLOWED_HOSTS`)
 }
@@ -69,7 +63,7 @@ const answerClientError: Refuse = (reason) => {
   return refusal(status, { ...plainText, ...(status === 405 && allow) }, `${STATUS_CODES[status]}\n`)
 }
 
-function send(response: ServerResponse, { status, headers, body }: AdminAnswer): void {
+function send(response: ServerResponse, { status, headers, body }: PlainAnswer): void {
   response.writeHead(status, { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store', ...headers })
   response.end(body)
 }

@@ -16,20 +16,22 @@ export const statusOf = {
 export type ClientError = keyof typeof statusOf
 
 type Headers = Readonly<Record<string, string>>
-type Refusal = { readonly status: number; readonly headers: Headers; readonly body: string }
+
+/** An answer as a whole. */
+export type PlainAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
 /** Makes the answer to a client error; the connection is then closed. */
-export type Refuse = (reason: ClientError) => Refusal
+export type Refuse = (reason: ClientError) => PlainAnswer
 
 /** Adds `Content-Length` and `Connection: close` to an answer. */
-export const refusal = (status: number, headers: Headers, body: string): Refusal => ({
+export const refusal = (status: number, headers: Headers, body: string): PlainAnswer => ({
   status,
   headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' },
   body,
 })
 
 /** Serialises a refusal as an HTTP/1.1 response. */
-export function render({ status, headers, body }: Refusal): string {
+export function render({ status, headers, body }: PlainAnswer): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
 }

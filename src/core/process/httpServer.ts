@@ -23,11 +23,7 @@ const maxHostBytes = 260
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
 /** Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. */
-export async function serve(
-  listener: RequestListener,
-  address: ListenAddress,
-  refuse: Refuse,
-): Promise<ResettingServer> {
+export async function serve(listener: RequestListener, address: ListenAddress, refuse: Refuse) {
   const last = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request

@@ -1,5 +1,6 @@
 import { errors } from '@elastic/transport'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { escapeOf } from '../json/rawJson.ts'
 
 /** A logger of JSON lines. `describeError` strips errors of data that was sent or stored. */
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
@@ -65,7 +66,5 @@ const framesOf = ({ stack }: Error): string =>
 export const printable = (text: string): string => text.replace(/\p{C}/gu, '\ufffd')
 
 /** A line of JSON that is safe for a terminal: control characters are escaped. */
-export const jsonLine = (value: unknown): string => {
-  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return `${JSON.stringify(value).replace(/\p{C}/gu, (found) => found.split('').map(escaped).join(''))}\n`
-}
+export const jsonLine = (value: unknown): string =>
+  `${JSON.stringify(value).replace(/\p{C}/gu, (found) => found.split('').map(escapeOf).join(''))}\n`

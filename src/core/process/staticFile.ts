@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
@@ -33,7 +33,7 @@ export function staticFile(
 }
 
 /** A short hash of content, for ETags and paths. */
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+const digestOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 16)
 
 /** The stylesheet of an area: Oat (https://oat.ink), then the shared base.css, then the area's `own` files. */
 export const readStyle = (...own: URL[]): string =>

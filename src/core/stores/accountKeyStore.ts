@@ -1,5 +1,7 @@
+import type { AppendPosition } from '../kafka/sourceRecord.ts'
 import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
-import { type Branded, type Digest, type EntityId, type Revision, randomToken, type TeamId } from '../model/ids.ts'
+import { type Digest, type EntityId, type Revision, randomToken, type TeamId } from '../model/ids.ts'
+import { type Instant, toInstant } from '../model/instant.ts'
 import { type Freshness, type FreshnessReply, freshnessIn, freshnessLua, freshnessValues } from './listVersions.ts'
 import { type RedisConnection, script } from './redis.ts'
 
@@ -10,9 +12,6 @@ export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 're
 export type StoredKey = AccountKey & { readonly revision: Revision }
 
 export const stateOf = ({ revision, ...key }: StoredKey): AccountKeyState => ({ revision, key })
-
-/** Partition and offset of a record, as text that sorts by offset within a partition. */
-export type AppendPosition = Branded<string, 'AppendPosition'>
 
 /** A key's requests in its current rate-limit window, and the milliseconds until the window ends. */
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
@@ -49,12 +48,6 @@ export class AccountKeysIncomplete extends Error {
 /** A replay that takes longer does not count, and starts again. */
 const replayLifeMs = 3_600_000
 const lastUseLifeSeconds = 90 * 86_400
-
-const [partitionDigits, offsetDigits] = [10, 19]
-
-/** The position of a record in its topic. */
-export const appendPositionOf = ({ partition, offset }: { partition: number; offset: bigint }): AppendPosition =>
-  `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
 
 /*
  * A field of `teamKeys` is `<position> <value>` of the key's newest record: position empty if unknown, value by `accountKeyValue`. A
@@ -235,6 +228,13 @@ export class AccountKeyStore {
   async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
     const { client, keys } = await this.#complete()
     return readField((await client.hget(keys.teamKeys(teamId), keyId)) ?? '')
+  }
+
+  /** When each used key of a team was used last, at most a minute too early. For display only, because Redis may lose it. */
+  async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
+    const { client, keys } = this.#redis
+    const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))
+    return new Map(uses.map(([keyId, epochMs]) => [keyId as EntityId, toInstant(Number(epochMs))]))
   }
 
   /** Digests shared by several live keys: at most `max` digests, with at most `max` keys each. */

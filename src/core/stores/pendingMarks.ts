@@ -13,8 +13,8 @@ export type PendingMark = {
 /** Bounds a script, because Redis blocks while it runs one. */
 const maxMarksPerScript = 1_000
 /**
- * Marks are usually settled: the next owner of a partition rereads uncommitted records, replaces the former owner's marks and settles
- * them. This expiry is for marks that nobody settles, as after a topic was deleted. A mark needed for longer must be renewed.
+ * Marks are usually removed: the next owner of a partition rereads uncommitted records, replaces the former owner's marks and removes
+ * them. This expiry is for marks that nobody removes, as after a topic was deleted. A mark needed for longer must be renewed.
  */
 export const pendingMarkLifeMs = 3_600_000
 
@@ -39,7 +39,7 @@ for i = 1, #KEYS - 1 do
 end
 return 1`)
 
-const settleScript = script(`
+const unmarkScript = script(`
 for i, key in ipairs(KEYS) do
   local mark = redis.call('HGET', key, ARGV[2 * i - 1])
   if mark and string.match(mark, '^(.*) %d+$') == ARGV[2 * i] then redis.call('HDEL', key, ARGV[2 * i - 1]) end
@@ -57,8 +57,8 @@ export async function markPending(redis: RedisConnection, marks: readonly Pendin
 }
 
 /** Removes marks after their lists got new change tokens. Marks of other owners stay. */
-export async function settlePending(redis: RedisConnection, marks: readonly PendingMark[]): Promise<void> {
-  await Promise.all(batchesOf(redis, marks).map(({ names, values }) => settleScript(redis, names, values)))
+export async function unmarkPending(redis: RedisConnection, marks: readonly PendingMark[]): Promise<void> {
+  await Promise.all(batchesOf(redis, marks).map(({ names, values }) => unmarkScript(redis, names, values)))
 }
 
 /** Keys and arguments for each run of a script: a hash per mark, and its field and owner. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis, ReplyError } from 'ioredis'
 import type { Problem } from '../model/schema.ts'
@@ -134,7 +134,7 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
  * go into ARGV instead.
  */
 export function script(lua: string) {
-  const sha = createHash('sha1').update(lua).digest('hex')
+  const sha = hash('sha1', lua)
   return async (
     { client }: Pick<RedisConnection, 'client'>,
     names: readonly string[],

@@ -19,7 +19,7 @@ export function listedKey(key: StoredKey, lastUse: ReadonlyMap<EntityId, Instant
 }
 
 /** Why no key was created, and the form is shown again. */
-export type CreateProblem = keyof Messages['create']['problems']
+export type CreateFailure = keyof Messages['create']['problems']
 
 /** What the form is filled in with, and what is wrong with it. */
 export type CreateForm = {
@@ -27,7 +27,7 @@ export type CreateForm = {
   readonly expires: string
   /** Idempotency token: a form that is sent twice creates one key. */
   readonly once: string
-  readonly problem?: CreateProblem
+  readonly problem?: CreateFailure
 }
 
 type KeysView = {
@@ -122,7 +122,7 @@ ${field('expires', html` type="date" min="${today}" max="9999-12-31"`, create.ex
 </form>`
 }
 
-function problemSummary(problem: CreateProblem, { create }: Messages): Html {
+function problemSummary(problem: CreateFailure, { create }: Messages): Html {
   const text = create.problems[problem]
   const isOfField = problem === 'name' || problem === 'expires'
   return html`<div role="alert" data-variant="danger"><p>${

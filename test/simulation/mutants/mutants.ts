@@ -37,10 +37,10 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['groups'],
     file: 'indexer/watermarkPublisher.ts',
     from: `    await this.#replaceChangeTokens()
-    if (searchable !== undefined) await pending?.settle(searchable)
+    if (searchable !== undefined) await pending?.unmark(searchable)
     await this.#commit(partitions)
     return await this.#publishWatermarks(partitions, ranges)`,
-    to: `    if (searchable !== undefined) await pending?.settle(searchable)
+    to: `    if (searchable !== undefined) await pending?.unmark(searchable)
     await this.#commit(partitions)
     const result = await this.#publishWatermarks(partitions, ranges)
     await this.#replaceChangeTokens()
@@ -80,7 +80,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'watermark-in-the-future': {
     themes: ['clocks'],
-    file: 'indexer/assignedPartition.ts',
+    file: 'indexer/watermarkPublisher.ts',
     from: 'Math.min(known, askedAtMs)',
     to: 'known',
   },

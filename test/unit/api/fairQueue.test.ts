@@ -6,7 +6,7 @@ const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs
 const stays = new AbortController().signal
 
 /** Lets promises that are settled be heard. */
-const settle = async (): Promise<void> => {
+const flushPromises = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn++) await Promise.resolve()
 }
 
@@ -17,7 +17,7 @@ test('places go to tenants in turn, however many one of them asks for', async ()
     const place = await queue.acquire(name, stays)
     if (typeof place === 'string') throw new Error(place)
     order.push(name)
-    await settle()
+    await flushPromises()
     place()
   }
   await Promise.all(['first', 'a', 'a', 'a', 'b', 'b', 'c'].map(enter))
@@ -77,7 +77,7 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
       for (const each of steps) {
         if ('name' in each) arrive(each.name)
         else running.splice(each.leaves % Math.max(1, running.length), 1)[0]?.leave()
-        await settle()
+        await flushPromises()
         expect(running.length).toBeLessThanOrEqual(bounds.maxRunning)
         expect(waiting).toBeLessThanOrEqual(bounds.maxWaiting)
         for (const name of ['a', 'b', 'c', 'd']) {
@@ -88,7 +88,7 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
       }
       while (running.length > 0) {
         running.pop()?.leave()
-        await settle()
+        await flushPromises()
       }
       expect(waiting).toBe(0)
       expect(new Set(refused)).toEqual(new Set(refused.length > 0 ? ['full'] : []))
@@ -128,7 +128,7 @@ test('with less room open there is still room for one, and what waits gets in wh
   const first = await queue.acquire('a', stays)
   expect(typeof first).toBe('function')
   const second = queue.acquire('b', stays)
-  await settle()
+  await flushPromises()
   queue.open(1)
   expect(await second).toBeInstanceOf(Function)
 })

@@ -6,7 +6,7 @@ import { createWaiting, preferredWaitSeconds, type Wait, WaitingRoom } from '../
 import { type TeamId, type TeamList, teamList } from '../../../src/core/model/ids.ts'
 import { stallMs } from '../../../src/core/process/httpServer.ts'
 import type { ListVersion } from '../../../src/core/stores/listVersions.ts'
-import { handClock, settle } from '../../support/handClock.ts'
+import { flushPromises, handClock } from '../../support/handClock.ts'
 
 const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
 
@@ -195,7 +195,7 @@ test('who begins to wait while Redis is asked is not judged by that answer', asy
   resolve([first])
   versions.set(listOf(1), second)
   redisAnswers(async (lists) => lists.map(() => second))
-  await settle()
+  await flushPromises()
   expect(woken).toEqual([])
   await tickAt(50)
   expect(woken).toEqual(['a'])
@@ -206,7 +206,7 @@ test('who leaves gives the place back at once, also while waiting', async () => 
   const places = Array.from({ length: 10 }, (_, at) => wait(`${at}`, 1))
   expect(room.enter(team(1))).toBeUndefined()
   places[3]?.leave()
-  await settle()
+  await flushPromises()
   expect(woken).toEqual(['3'])
   expect(room.enter(team(1))).toBeDefined()
   expect(room.enter(team(1))).toBeUndefined()

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { assignPartition, decideWatermark } from '../../../indexer/assignedPartition.ts'
+import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { ChangeTimes, type PartitionClaim } from '../../../indexer/changeTimes.ts'
+import { decideWatermark } from '../../../indexer/watermarkPublisher.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset

@@ -30,7 +30,7 @@ class Marks {
   readonly #asked: ((isAnswered: boolean, isDone: boolean) => void)[] = []
   readonly markPending = (marks: readonly PendingMark[]): Promise<void> =>
     this.#ask(() => marks.map((each) => this.held.add(named(each))))
-  readonly settlePending = (marks: readonly PendingMark[]): Promise<void> =>
+  readonly unmarkPending = (marks: readonly PendingMark[]): Promise<void> =>
     this.#ask(() => marks.map((each) => this.held.delete(named(each))))
 
   #ask(act: () => unknown): Promise<void> {
@@ -73,8 +73,8 @@ class Model {
     this.#pending.mark().then(send, () => undefined)
   }
 
-  settle(): void {
-    this.#pending.settle(this.#pending.acknowledged()).catch(() => undefined)
+  unmark(): void {
+    this.#pending.unmark(this.#pending.acknowledged()).catch(() => undefined)
   }
 
   unmarked(): string[] {
@@ -85,7 +85,7 @@ class Model {
   async end(): Promise<void> {
     while (this.#inFlight.length > 0) this.acknowledge(0)
     for (let round = 0; round < 100; round++) await this.redis.answer(true)
-    for (const step of ['mark', 'settle'] as const) {
+    for (const step of ['mark', 'unmark'] as const) {
       this[step]()
       await this.redis.answer(true)
     }
@@ -93,7 +93,7 @@ class Model {
 }
 
 const steps = fc.array(
-  fc.tuple(fc.constantFrom('submit', 'acknowledge', 'mark', 'settle', 'take', 'refuse', 'lose'), fc.nat(9)),
+  fc.tuple(fc.constantFrom('submit', 'acknowledge', 'mark', 'unmark', 'take', 'refuse', 'lose'), fc.nat(9)),
   { maxLength: 60, size: 'max' },
 )
 
@@ -117,7 +117,7 @@ test('whatever Redis refuses or answers late, a write is marked from when it may
 
 test('marks that were set and removed leave nothing in memory', async () => {
   const pending = new PendingWrites(
-    { markPending: async () => undefined, settlePending: async () => undefined },
+    { markPending: async () => undefined, unmarkPending: async () => undefined },
     () => 0,
   )
   const rounds = async (count: number): Promise<void> => {
@@ -126,7 +126,7 @@ test('marks that were set and removed leave nothing in memory', async () => {
       const acknowledge = pending.submit(assigned, list)
       await pending.mark()
       acknowledge()
-      await pending.settle(pending.acknowledged())
+      await pending.unmark(pending.acknowledged())
     }
   }
   await rounds(1_000)

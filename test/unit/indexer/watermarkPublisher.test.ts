@@ -42,7 +42,7 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
     marks.map((mark) => ` ${mark.list} ${mark.partition} ${mark.owner}`).join()
   const marks = {
     markPending: (of: readonly PendingMark[]) => step('mark', named(of)),
-    settlePending: (of: readonly PendingMark[]) => step('settle', named(of)),
+    unmarkPending: (of: readonly PendingMark[]) => step('unmark', named(of)),
   }
   const pending = new PendingWrites(marks, () => current.nowMs)
   const promisedIn = (metadata: string): string =>
@@ -88,11 +88,11 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
 }
 
 const mark = 'mark forms/acme forms/0 we'
-const settle = 'settle forms/acme forms/0 we'
+const unmark = 'unmark forms/acme forms/0 we'
 const visible = ['refresh', 'tokens forms/acme']
 
 describe('A round', () => {
-  const order = ['raised 30', mark, ...visible, settle, 'commit 1', `publish ${forms}=99000`]
+  const order = ['raised 30', mark, ...visible, unmark, 'commit 1', `publish ${forms}=99000`]
   /** One record whose time was raised by 30 ms is written, and acknowledged before its list was marked. */
   const written = (): ReturnType<typeof setting> => {
     const bench = setting({ high: 1 })
@@ -121,12 +121,12 @@ describe('A round', () => {
       const isOther = (each: string): boolean => each !== mark
       expect(steps.filter(isOther)).toEqual(order.filter(isOther))
       // A mark that was to be removed may be gone.
-      expect(steps.filter((each) => each === mark)).toHaveLength(step === 'settle' ? 2 : 1)
+      expect(steps.filter((each) => each === mark)).toHaveLength(step === 'unmark' ? 2 : 1)
     },
   )
 })
 
-test('a record that settles while the refresh is under way waits for the next round', async () => {
+test('a record that is processed while the refresh is under way waits for the next round', async () => {
   const { offsets, publisher, steps, during } = setting({ high: 2 })
   const [first, second] = [offsets.track(at(0), 50), offsets.track(at(1), 60)]
   first()
@@ -264,7 +264,7 @@ test.each([
   await whileRunning(bench, async (refreshes) => {
     for (let write = 0; write < 50; write++) publisher.noteWrite(list)
     await someTurns()
-    expect(publisher.blockedReason()).toBe(fails ? 'refresh fails' : undefined)
+    expect(publisher.blockedReason).toBe(fails ? 'refresh fails' : undefined)
     failing.clear()
     const before = fails ? 0 : 1
     for (let write = 0; write < 50; write++) {
@@ -322,7 +322,7 @@ test('an idle partition promises the time of the slower clock, ours or that of R
   current.redisMs = 105_000
   await publisher.publish()
   expect(steps.filter((each) => each !== 'commit 7')).toEqual([`publish ${forms}=94000`, `publish ${forms}=99000`])
-  expect(publisher.clockOffsetMs()).toBe(-5_000)
+  expect(publisher.clockOffsetMs).toBe(-5_000)
 })
 
 test('an indexer whose partitions were claimed by another one joins the group again', async () => {
@@ -345,7 +345,7 @@ describe('A list is marked before a change of it can be seen, until it has a new
     await pending.mark()
     acknowledge()
     await publisher.publish()
-    expect(steps.slice(5)).toEqual([...visible, settle, 'commit 2', `publish ${forms}=99000`])
+    expect(steps.slice(5)).toEqual([...visible, unmark, 'commit 2', `publish ${forms}=99000`])
   })
 
   test('the mark stays while a write is in flight, and when it was acknowledged during the refresh', async () => {
@@ -354,9 +354,9 @@ describe('A list is marked before a change of it can be seen, until it has a new
     first()
     during.set('refresh', second)
     await publisher.publish()
-    expect(steps).not.toContain(settle)
+    expect(steps).not.toContain(unmark)
     await publisher.publish()
-    expect(steps).toContain(settle)
+    expect(steps).toContain(unmark)
   })
 
   test('a write that is in flight for long stays marked: its mark is renewed before Redis forgets it', async () => {

@@ -169,7 +169,7 @@ test('a copy that was made anew on the same node is another one', async () => {
   await reading
 })
 
-test('a list whose writes nobody settles is read again after half a minute', async () => {
+test('a list whose pending marks nobody removes is read again after half a minute', async () => {
   const cluster = await moved()
   const reading = cluster.read()
   await untilLookedUp(cluster, 3)

@@ -54,10 +54,10 @@ const open = (commits: Partial<Commits> = {}): Promise<WrittenGeneration> => {
   return WrittenGeneration.open(stores, { own: [], rebuilt: [], ...commits }, () => startMs, signal)
 }
 const commitsOf = ({ tag }: Generation): Commits['own'] => [tag]
-const publish = (served: WrittenGeneration, answer: string) => {
+const publish = (opened: WrittenGeneration, answer: string) => {
   redis.answer = answer
   const round = { owner: 'owner', everyPartition: ['forms/0'], partitionWatermarks: new Map([['forms/0', 1]]) }
-  return served.publish({ ...round, highestMs: undefined, isWithheld: false })
+  return opened.publish({ ...round, highestMs: undefined, isWithheld: false })
 }
 const found = async () => (await generations.find()).map(({ complete }) => complete)
 const serving = async (): Promise<number | undefined> => (await found()).find((each) => each?.isServing)?.number
@@ -89,25 +89,25 @@ test('an indexer that starts between closing and switch waits while the hold sta
 })
 
 test('an indexer that writes keeps a closed generation while the hold stands, and opens it again once it has expired', async () => {
-  const served = await open()
-  await close(served.generation)
+  const opened = await open()
+  await close(opened.generation)
   redis.isHeld = true
-  expect([await served.isCurrent(), await publish(served, 'held')]).toEqual([true, 'continue'])
+  expect([await opened.isCurrent(), await publish(opened, 'held')]).toEqual([true, 'continue'])
   redis.isHeld = false
-  expect([await served.isCurrent(), await publish(served, '9')]).toEqual([false, 'retired'])
+  expect([await opened.isCurrent(), await publish(opened, '9')]).toEqual([false, 'retired'])
 })
 
 test.each(['6000', 'withheld', 'no append times'])(
   'a generation that is built again serves only once its watermark is published, or there is none: %s',
   async (answer) => {
-    const served = await building()
-    expect([served.generation.number, await serving(), redis.floorMs]).toEqual([3, undefined, startMs])
-    for (const each of ['incomplete', 'behind', 'held']) expect(await publish(served, each)).toBe('continue')
-    expect([served.notServingReason(), await serving()]).toEqual(['generation 3 is being built from Kafka', undefined])
-    const round = answer === 'no append times' ? served.publish(undefined) : publish(served, answer)
+    const opened = await building()
+    expect([opened.generation.number, await serving(), redis.floorMs]).toEqual([3, undefined, startMs])
+    for (const each of ['incomplete', 'behind', 'held']) expect(await publish(opened, each)).toBe('continue')
+    expect([opened.notServingReason(), await serving()]).toEqual(['generation 3 is being built from Kafka', undefined])
+    const round = answer === 'no append times' ? opened.publish(undefined) : publish(opened, answer)
     expect(await round).toBe('continue')
-    expect([served.notServingReason(), await serving()]).toEqual([undefined, 3])
-    expect(served.watermarkMs).toBe(answer === '6000' ? 6_000 : undefined)
+    expect([opened.notServingReason(), await serving()]).toEqual([undefined, 3])
+    expect(opened.watermarkMs).toBe(answer === '6000' ? 6_000 : undefined)
   },
 )
 
@@ -176,30 +176,30 @@ test('where Redis has lost everything, commits of the indexers or of its rebuild
 })
 
 test('a Redis that forgot the generation is told again, with the start of the build until a watermark was published', async () => {
-  const served = await building()
+  const opened = await building()
   const tell = async (): Promise<unknown> => {
     redis.generation = null
-    expect(await publish(served, 'forgotten')).toBe('continue')
+    expect(await publish(opened, 'forgotten')).toBe('continue')
     return [redis.generation, redis.floorMs]
   }
-  expect(await tell()).toEqual([served.generation.tag, startMs])
-  await publish(served, '6000')
-  expect(await tell()).toEqual([served.generation.tag, -1])
+  expect(await tell()).toEqual([opened.generation.tag, startMs])
+  await publish(opened, '6000')
+  expect(await tell()).toEqual([opened.generation.tag, -1])
 })
 
 test('another claim of a partition, and a watermark of another generation, end the round', async () => {
-  const served = await open()
-  expect([await publish(served, 'displaced'), await publish(served, 'superseded')]).toEqual(['displaced', 'retired'])
+  const opened = await open()
+  expect([await publish(opened, 'displaced'), await publish(opened, 'superseded')]).toEqual(['displaced', 'retired'])
 })
 
 test('a generation that is retired while a round is published does not serve, and is left for good', async () => {
-  const served = await building()
+  const opened = await building()
   const next = await create(4)
   redis.beforeAnswer = async () => {
     await serve(next)
-    expect(await served.isCurrent()).toBe(false)
+    expect(await opened.isCurrent()).toBe(false)
   }
-  expect([await publish(served, '6000'), await serving()]).toEqual(['retired', 4])
-  await serve(served.generation)
-  expect(await publish(served, '7000')).toBe('retired')
+  expect([await publish(opened, '6000'), await serving()]).toEqual(['retired', 4])
+  await serve(opened.generation)
+  expect(await publish(opened, '7000')).toBe('retired')
 })

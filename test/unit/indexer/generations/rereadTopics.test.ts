@@ -1,6 +1,6 @@
 import type { CommandTools } from '../../../../indexer/engineCommand.ts'
-import { raiseUnseen } from '../../../../indexer/generations/readAgain.ts'
 import type { Reconciliation, Version } from '../../../../indexer/generations/reconcile.ts'
+import { raiseUnseen } from '../../../../indexer/generations/rereadTopics.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'

@@ -10,7 +10,7 @@ const pauseMs = 60
 
 export type Answer = { readonly status: number; readonly watermark: string | null; readonly body: Json }
 
-export async function ask(api: Pick<Program, 'url'>, key: string, path: string): Promise<Answer> {
+export async function fetchAnswer(api: Pick<Program, 'url'>, key: string, path: string): Promise<Answer> {
   const response = await fetch(api.url + path, {
     headers: { authorization: `Bearer ${key}` },
     signal: AbortSignal.timeout(patienceMs),
@@ -23,7 +23,7 @@ export async function ask(api: Pick<Program, 'url'>, key: string, path: string):
 }
 
 /** What a reader saw during faults and recovery. */
-export type Seen = {
+export type SeenDuringFaults = {
   answers: number
   /** Answers with 503. */
   refusals: number
@@ -35,7 +35,7 @@ export type Seen = {
   fallbacks: number
 }
 
-const nothingSeen = (): Seen => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0, fallbacks: 0 })
+const nothingSeen = (): SeenDuringFaults => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0, fallbacks: 0 })
 
 /**
  * Polls the submissions of a steady writer at each API in turn. Checks that a 200 contains everything appended before its watermark and
@@ -74,7 +74,7 @@ export class PollingReader {
   }
 
   /** Ends the faults; returns what was seen since they began. */
-  endFaults(): Seen {
+  endFaults(): SeenDuringFaults {
     this.#isCalm = true
     this.#mayFallBack = false
     return this.#seenSince
@@ -86,7 +86,7 @@ export class PollingReader {
       const wasCalm = this.#isCalm
       try {
         if (api !== undefined)
-          await this.#judge(await ask(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.#isCalm)
+          await this.#judge(await fetchAnswer(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.#isCalm)
       } catch (error) {
         if (!signal.aborted) await this.#problems.add('reader', (error as Error).message)
       }

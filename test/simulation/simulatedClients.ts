@@ -43,13 +43,13 @@ export function simulateFetch(system: System): void {
     const process = runningProcess()
     if (!(process instanceof SimulatedProcess)) throw new Error('fetch outside of the simulation')
     const url = String(target).slice(new URL(baseUrl).origin.length)
-    const { status, headers: received, body } = await ask(system, process, url, headers as Record<string, string>)
+    const { status, headers: received, body } = await askApi(system, process, url, headers as Record<string, string>)
     return new Response(status === 304 ? null : body, { status, headers: received })
   }
 }
 
 /** Sends a request to one of the running API processes. Rejects with `NoAnswer`. */
-export function ask(
+export function askApi(
   system: System,
   client: SimulatedProcess,
   url: string,
@@ -62,7 +62,7 @@ export function ask(
 }
 
 /** A client that follows one list of a team, in a process of its own. */
-export class ListFollower {
+export class SimulatedFollower {
   readonly name: string
   readonly #truth: () => ReadonlyMap<string, Item>
   readonly #follower: Follower
@@ -105,7 +105,7 @@ const described = (items: ReadonlyMap<string, Item>): string =>
     .join(' ') || 'nothing'
 
 /** An answer with a whole list: `<team>/<id>` → revision. */
-type Seen = {
+type WholeList = {
   readonly topic: DocumentTopic
   readonly found: ReadonlyMap<string, number>
   readonly isNotModified: boolean
@@ -116,7 +116,7 @@ type Seen = {
 type Question = { readonly topic: DocumentTopic; readonly url: string; readonly isWhole: boolean }
 
 /** A client that polls lists and single entities with the ETags of its cached answers. */
-export class Poller {
+export class SimulatedPoller {
   readonly name: string
   readonly #deps: ReaderDeps
   readonly #team: string
@@ -156,7 +156,7 @@ export class Poller {
       }
       try {
         const { system } = this.#deps
-        this.#check(question, await ask(system, this.#process, question.url, headers), known)
+        this.#check(question, await askApi(system, this.#process, question.url, headers), known)
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error
       }
@@ -221,7 +221,7 @@ export class Poller {
   }
 
   /** Throws unless the answer contains everything appended before its watermark. */
-  #expectPromise({ topic, found, isNotModified, what }: Seen, watermarkMs: number): void {
+  #expectPromise({ topic, found, isNotModified, what }: WholeList, watermarkMs: number): void {
     const { clocksAgree, journal } = this.#deps
     if (!clocksAgree) return
     for (const [key, version] of journal.revisions(topic, (record) => record.atMs < watermarkMs)) {
@@ -239,7 +239,7 @@ export class Poller {
   }
 
   /** Throws if an entity is older than in an answer received before this request. */
-  #expectNoFallback({ topic, found, isNotModified, what }: Seen, known: Observed): void {
+  #expectNoFallback({ topic, found, isNotModified, what }: WholeList, known: Observed): void {
     const { journal, searchesAnswer } = this.#deps
     for (const [name, version] of known) {
       const [of, key = ''] = name.split(' ')
