@@ -37,15 +37,15 @@ const megabyteRows: LargeTeam = {
   name: '100-submissions-of-0.9-MB',
   submissions: submissionsOf(100, 900_000),
   asksOf: () => [
-    ...times(16, (at) => ({ path: `/records?limit=50&page=${1 + (at % 2)}`, rows: 50 })),
+    ...times(12, (at) => ({ path: `/records?limit=50&page=${1 + (at % 2)}`, rows: 50 })),
     ...exportsOf('/records', 100),
   ],
 }
 
 const largestRows: LargeTeam = {
-  name: '10-submissions-of-9.9-MB',
-  submissions: submissionsOf(10, 9_900_000),
-  asksOf: () => [...times(8, () => ({ path: '/records?limit=100', rows: 10 })), ...exportsOf('/records', 10)],
+  name: '5-submissions-of-9.9-MB',
+  submissions: submissionsOf(5, 9_900_000),
+  asksOf: () => [...times(8, () => ({ path: '/records?limit=100', rows: 5 })), ...exportsOf('/records', 5)],
 }
 
 const largestDetails: LargeTeam = {
@@ -54,7 +54,7 @@ const largestDetails: LargeTeam = {
   asksOf: (process) => times(12, (at) => ({ path: `/records/s${(process * 12 + at) % 10}`, rows: 1 })),
 }
 
-const titles = 4_000
+const titles = 2_000
 const wordsOfTitle = 200
 const fieldForms = 100
 /** Words of four to eight letters from g to v; each is in a tenth of the titles. */
@@ -74,7 +74,7 @@ const fields = Array.from({ length: 5_000 }, (_, at) => ({
 }))
 
 const longTitles: LargeTeam = {
-  name: '4000-forms-of-200-words',
+  name: '2000-forms-of-200-words',
   forms: [
     ...Array.from({ length: titles }, (_, at) => formAt(at, { title: titleOf(at) })),
     ...Array.from({ length: fieldForms }, (_, at) => formAt(titles + at, { fields })),
@@ -82,8 +82,8 @@ const longTitles: LargeTeam = {
   submissions: Array.from({ length: 1_000 }, (_, at) => submissionAt(at, { formId: `s${at}` })),
   asksOf: (process) => [
     ...times(8, (at) => ({ path: `/forms?limit=100&page=${1 + at}`, rows: 100 })),
-    ...times(8, (at) => ({
-      path: `/forms?titleContains=${misspelt(longWord(8 * process + at))}&limit=100`,
+    ...times(4, (at) => ({
+      path: `/forms?titleContains=${misspelt(longWord(4 * process + at))}&limit=100`,
       rows: 100,
     })),
     ...times(4, (at) => ({ path: `/forms?titleContains=${longWord(100 + 4 * process + at)}&limit=100`, rows: 100 })),
