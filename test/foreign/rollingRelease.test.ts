@@ -12,10 +12,12 @@ import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
 
 const team = 'steady'
 const drainMs = 1_500
-/** How often all processes are replaced, by those of this release and of the one before in turn. Ten times take a hundred thousand requests. */
+/** How often all processes are replaced, by those of this release and of the one before in turn. */
 const releases = Number(process.env['RELEASES'] ?? 2)
 const addresses = ['127.0.0.1', '127.0.0.2']
-const perSecond = { nginx: 200, resolver: 200, settings: 10 }
+/** Ten releases at 400 requests a second take a hundred thousand. */
+const requestsPerSecond = Number(process.env['RELEASE_REQUESTS_PER_SECOND'] ?? 200)
+const perSecond = { nginx: requestsPerSecond / 2, resolver: requestsPerSecond / 2, settings: 10 }
 
 const pipeline = usePipeline()
 const folder = useFolder()

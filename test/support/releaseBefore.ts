@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 /** The release before this one: name it here when work on another begins. */
-const commit = 'b623390f3380c482a31f5fff0ab2632bec9105fb'
+const commit = '7cd0f6de9d22ed550d7f2632c95936ca7ea45fba'
 
 /**
  * Checks the release before this one out into an empty folder, with the packages that it names. Returns the folder; undefined, and says so, where
