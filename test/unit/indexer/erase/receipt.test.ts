@@ -1,9 +1,9 @@
-import { expectDeleted } from '../../../indexer/erase/erase.ts'
-import { isLetterOf, type KeptRecord, placesOf, readKeeping } from '../../../indexer/erase/keptRecords.ts'
-import { type Place, receiptLines } from '../../../indexer/erase/receipt.ts'
-import { sourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
-import type { DocumentId, Offset } from '../../../src/core/model/ids.ts'
-import { toInstant } from '../../../src/core/model/instant.ts'
+import { expectDeleted } from '../../../../indexer/erase/erase.ts'
+import { isLetterOf, type KeptRecord, placesOf, readKeeping } from '../../../../indexer/erase/keptRecords.ts'
+import { type Place, receiptLines } from '../../../../indexer/erase/receipt.ts'
+import { sourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
+import type { DocumentId, Offset } from '../../../../src/core/model/ids.ts'
+import { toInstant } from '../../../../src/core/model/instant.ts'
 
 const id = 'acme/s-1' as DocumentId
 const topic = 'submissions'
