@@ -72,11 +72,7 @@ export const placesOf = (records: readonly KeptRecord[], keeping: Keeping): Plac
     const until = untilMs === never ? null : toInstant(clampToInstants(untilMs + keeping.fileMs))
     // Kafka does not compact the segment that it writes; an append closes it once its first record is as old as the lag.
     const known = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : 'until it is old'
-    const unknown = deletion === undefined ? 'no deletion follows in its partition' : 'no max.compaction.lag.ms'
-    return {
-      ...place,
-      state: 'left',
-      until,
-      detail: `${what}, ${until === null ? `kept for ever: ${unknown}` : known}`,
-    }
+    const unbounded = 'until compaction, unknown when: no max.compaction.lag.ms'
+    const unknown = deletion === undefined ? 'kept for ever: its partition has no deletion' : unbounded
+    return { ...place, state: 'left', until, detail: `${what}, ${until === null ? unknown : known}` }
   })
