@@ -77,12 +77,8 @@ async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: bool
 }
 
 /** The document of an index, whose generation is `age` above the one that serves. */
-async function readDocument(
-  { elasticsearch, signal }: CommandTools,
-  index: PhysicalIndex,
-  age: number,
-  id: DocumentId,
-) {
+async function readDocument(tools: CommandTools, index: PhysicalIndex, age: number, id: DocumentId) {
+  const { elasticsearch, signal } = tools
   const asked = { index, _source: ['tombstone'], docs: [{ _id: id, routing: teamIdOf(id) }] }
   type Source = { readonly tombstone?: { readonly deletedAt: Instant } }
   const { docs } = await elasticsearch.mget<Source>(asked, { signal, requestTimeout: requestTimeoutMs })

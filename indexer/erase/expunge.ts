@@ -11,6 +11,7 @@ type Shard = Tools & { readonly index: PhysicalIndex; readonly shard: string; re
 
 export const requestTimeoutMs = 60_000
 const pollMs = 500
+const watchMs = 2_000
 /** Copies agree every 30 s on what none of them needs any more; merges and searches that are under way take a while. */
 const waitMs = 120_000
 /** A merge copies the live documents of every segment with deletions. */
@@ -106,16 +107,14 @@ async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Prom
   const before = (settings[index]?.settings as Record<string, string> | undefined)?.[share] ?? null
   // Where a killed run leaves it, it matters only to who asks for such a merge.
   await elasticsearch.indices.putSettings({ index, settings: { [share]: 0 } }, request)
-  const merged = new AbortController()
   // For its progress, which may fail.
-  const watching = until(isGone, mergeDeadlineMs, AbortSignal.any([signal, merged.signal])).catch(() => undefined)
+  const watch = setInterval(() => void isGone().catch(() => undefined), watchMs)
   try {
     const all = { index, only_expunge_deletes: true }
     const { _shards: shards } = await elasticsearch.indices.forcemerge(all, { signal, requestTimeout: mergeDeadlineMs })
     if (shards?.failed !== 0) throw new Error(`${index} could not be merged on every copy`)
   } finally {
-    merged.abort()
-    await watching
+    clearInterval(watch)
     // Also when the command was asked to stop.
     const restored = { index, settings: { [share]: before } }
     await elasticsearch.indices.putSettings(restored, { requestTimeout: requestTimeoutMs })
