@@ -20,7 +20,7 @@ const withEngines = {
  */
 const long = [
   ...['security/elasticsearch', 'security/kafka', 'security/redis', 'integration/engines', 'e2e/demo', 'e2e/verify'],
-  ...['e2e/tracing', 'e2e/docsPage', 'e2e/frontPage', 'e2e/settings', 'e2e/status'],
+  ...['e2e/erase', 'e2e/tracing', 'e2e/docsPage', 'e2e/frontPage', 'e2e/settings', 'e2e/status'],
 ]
 
 /** @type {import('jest').Config} */

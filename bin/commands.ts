@@ -39,6 +39,12 @@ export const commands = [
     example: 'tidemark verify --team acme',
   },
   {
+    name: 'erase',
+    file: 'indexer/erase/eraseCommand.ts',
+    description: 'removes what is left of a submission that the product has deleted, and tells what remains until when',
+    example: 'tidemark erase --team acme --submission 4711',
+  },
+  {
     name: 'dead-letters',
     file: 'indexer/deadLetters/deadLettersCommand.ts',
     description: 'lists rejected records, and sends them through again',

@@ -1,7 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
+import { InvalidArgumentError } from 'commander'
 import { destination, type Logger } from 'pino'
 import { connectKafka } from '../src/core/kafka/client.ts'
 import { type KafkaSource, kafkaSource } from '../src/core/kafka/source.ts'
+import { type Branded, identifierRule, isIdentifier } from '../src/core/model/ids.ts'
 import { configOrExit } from '../src/core/process/lifecycle.ts'
 import { createLog, summaryOf } from '../src/core/process/log.ts'
 import { reportTo, type TerminalReport } from '../src/core/process/progressBar.ts'
@@ -51,4 +53,10 @@ export async function runEngineCommand(
   }
   report.end()
   await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
+}
+
+/** Reads the id of a team or an entity from an option. */
+export function readIdentifier<Id extends Branded<string, 'TeamId' | 'EntityId'>>(text: string): Id {
+  if (!isIdentifier(text)) throw new InvalidArgumentError(`must be ${identifierRule}`)
+  return text as Id
 }

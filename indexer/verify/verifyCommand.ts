@@ -1,15 +1,15 @@
 import { constants, setPriority } from 'node:os'
-import { Command, InvalidArgumentError } from 'commander'
-import { identifierRule, isIdentifier, type TeamId } from '../../src/core/model/ids.ts'
+import { Command } from 'commander'
+import type { TeamId } from '../../src/core/model/ids.ts'
 import { jsonLine, summaryOf } from '../../src/core/process/log.ts'
-import { runEngineCommand } from '../engineCommand.ts'
+import { readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { verify } from './verify.ts'
 import { restsAsLong } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 
 export const command = new Command()
-  .option('--team <id>', 'compares only what belongs to this team', readTeam)
+  .option('--team <id>', 'compares only what belongs to this team', readIdentifier<TeamId>)
   .option('--json', 'print one JSON object')
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
@@ -30,8 +30,3 @@ export const command = new Command()
       process.exitCode = result.equal ? exitCodes.equal : exitCodes.different
     })
   })
-
-function readTeam(text: string): TeamId {
-  if (!isIdentifier(text)) throw new InvalidArgumentError(`must be ${identifierRule}`)
-  return text as TeamId
-}

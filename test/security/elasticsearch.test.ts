@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
-import type { DocumentWrite } from '../../indexer/convertRecord.ts'
+import { type DocumentWrite, tombstones } from '../../indexer/convertRecord.ts'
+import { erase } from '../../indexer/erase/erase.ts'
 import { Generations, type RequestOptions } from '../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/observe.ts'
@@ -14,9 +15,11 @@ import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { readPrimaries } from '../../src/api/search/readPrimaries.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
 import type { Check } from '../../src/core/process/health.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import type { DocumentKind, PhysicalIndex } from '../../src/core/stores/indices.ts'
+import { kindsOf } from '../../src/core/stores/indices.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
 import { testConfig } from '../support/config.ts'
 import { formEntity } from '../support/entities.ts'
@@ -27,7 +30,7 @@ import { usePipeline } from '../support/usePipeline.ts'
 
 type Role = { cluster?: string[]; indices: { names: string[]; privileges: string[] }[] }
 
-const roleNames = ['tidemark_api', 'tidemark_indexer', 'tidemark_verify'] as const
+const roleNames = ['tidemark_api', 'tidemark_indexer', 'tidemark_verify', 'tidemark_erase'] as const
 const roleOf = async (name: string): Promise<Role> =>
   JSON.parse(await readFile(`security/elasticsearch/${name}.json`, 'utf8')) as Role
 /** Each right of a role, and a role of all others. */
@@ -48,7 +51,8 @@ async function lessenedOf(of: (typeof roleNames)[number]): Promise<{ right: stri
 
 const [lessenedApi, lessenedIndexer] = [await lessenedOf('tidemark_api'), await lessenedOf('tidemark_indexer')]
 const lessenedVerify = await lessenedOf('tidemark_verify')
-const lessened = [...lessenedApi, ...lessenedIndexer, ...lessenedVerify]
+const lessenedErase = await lessenedOf('tidemark_erase')
+const lessened = [...lessenedApi, ...lessenedIndexer, ...lessenedVerify, ...lessenedErase]
 const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].map((name) => ({
   name,
   password: `password-of-${name}`,
@@ -191,6 +195,35 @@ async function readEverything(name: string): Promise<void> {
   }
 }
 
+/** Everything that an erasure asks of Elasticsearch. */
+async function eraseDeleted(name: string): Promise<void> {
+  const settings = { 'cleanup.policy': 'compact', 'max.compaction.lag.ms': 1, 'retention.ms': 1, 'segment.ms': 1 }
+  const source = {
+    topicSettings: async (topics: readonly string[]) =>
+      new Map(topics.map((topic) => [topic, { ...settings, 'file.delete.delay.ms': 1 }])),
+    offsetRanges: async () => new Map(),
+    readTopic: async () => undefined,
+  }
+  const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
+  const tools = {
+    ...{ config: testConfig(settingsAs(name)), elasticsearch: clientAs(name), source, report, clock: Date.now },
+    ...{ redis: { client: { scanStream: () => [] } }, signal: options().signal },
+  }
+  expect(await erase(tools as unknown as Parameters<typeof erase>[0], erased)).toMatchObject({ erased: true })
+}
+
+const erased = `${team}/s1` as DocumentId
+
+async function serveDeletion(): Promise<void> {
+  await serveFirstGeneration()
+  const key = { teamId: team, entityId: 's1' as EntityId }
+  for (const { kind, id, version, source } of tombstones(key, kindsOf.submissions, toInstant(0)))
+    await keeperClient().index({
+      ...{ index: `${prefix}-${kind}`, id, routing: team, version, version_type: 'external' },
+      document: JSON.parse(source.toString()),
+    })
+}
+
 async function serveFirstGeneration(): Promise<void> {
   const generations = generationsOf(keeperClient())
   await generations.serve(await generations.create(1))
@@ -266,12 +299,34 @@ describe('the role of a verification', () => {
   })
 })
 
+describe('the role of an erasure', () => {
+  beforeEach(serveDeletion)
+
+  test('it may remove what is deleted, and nothing else', async () => {
+    await eraseDeleted('tidemark_erase')
+    const client = clientAs('tidemark_erase')
+    const refused = [
+      client.index({ index: `${prefix}-forms`, document: {} }),
+      client.indices.flush({ index: 'other' }),
+      client.search({ index: 'other' }),
+      client.cluster.state(),
+      client.snapshot.createRepository({ name: 'r', repository: { type: 'fs', settings: { location: 'r' } } }),
+    ]
+    expect(await Promise.all(refused.map(statusOf))).toEqual(refused.map(() => 403))
+  })
+
+  test.each(lessenedErase)('it could not without $right', async ({ name }) => {
+    await expect(eraseDeleted(name)).rejects.toThrow(/security_exception|nothing serves|no complete generation/)
+  })
+})
+
 describe('over TLS, each as its own user', () => {
   const processes = [
     ['indexer', 'tidemark_indexer'],
     ['api', 'tidemark_api'],
     ['rebuild', 'tidemark_indexer'],
     ['verify', 'tidemark_verify'],
+    ['erase', 'tidemark_erase'],
   ] as const
 
   test('passwords that are changed while the processes run cost nothing but time', async () => {
@@ -311,13 +366,14 @@ describe('over TLS, each as its own user', () => {
   test.each(processes)(
     '%s ends with 78 and one line when its password or the certificate is refused',
     async (script, name) => {
+      const args = script === 'erase' ? ['--team', team, '--submission', 's1'] : []
       const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
-      expect(await refusalOf(script, wrong)).toBe(
+      expect(await refusalOf(script, wrong, args)).toBe(
         'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
       )
       const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
       const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
-      expect(await refusalOf(script, foreign)).toMatch(line)
+      expect(await refusalOf(script, foreign, args)).toMatch(line)
     },
   )
 

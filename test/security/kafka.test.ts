@@ -1,5 +1,6 @@
 import type { AclEntry } from 'kafkajs'
 import { pino } from 'pino'
+import { readKeeping } from '../../indexer/erase/keptRecords.ts'
 import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/startOffsets.ts'
 import { surveyGroup } from '../../indexer/status/observe.ts'
 import { documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
@@ -25,13 +26,16 @@ const acls = await readAcls({
   'tidemark-indexer': own['CONSUMER_GROUP'] ?? '',
   'tidemark-indexer-rebuild': rebuildGroup(own['CONSUMER_GROUP'] ?? ''),
 })
-const [indexer, settings, deadLetters, verify] = [
+const [indexer, settings, deadLetters, verify, erase] = [
   'tidemark-indexer',
   'tidemark-settings',
   'tidemark-dead-letters',
   'tidemark-verify',
+  'tidemark-erase',
 ] as const
-const users = Object.fromEntries([indexer, settings, deadLetters, verify].map((name) => [name, `password-of-${name}`]))
+const users = Object.fromEntries(
+  [indexer, settings, deadLetters, verify, erase].map((name) => [name, `password-of-${name}`]),
+)
 
 let kafka: SecuredKafka
 beforeAll(async () => {
@@ -112,6 +116,11 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
       ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map(read),
     ]
   },
+  [erase]: ({ config, source, read }) =>
+    [config.TOPIC_SUBMISSIONS, config.TOPIC_DEAD_LETTERS].flatMap((topic) => [
+      read(topic),
+      readKeeping({ source }, topic),
+    ]),
 }
 
 /** Does the work of a user; rejects with the first refusal. */
@@ -173,6 +182,7 @@ describe('over TLS, each as its own user', () => {
     ['rebuild', indexer, []],
     ['dead-letters', deadLetters, ['list']],
     ['verify', verify, []],
+    ['erase', erase, ['--team', 'acme', '--submission', 's-1']],
   ] as const
 
   test.each(['scram-sha-512', 'plain'])('the processes work by %s, and the API without Kafka', async (mechanism) => {
@@ -213,7 +223,7 @@ describe('over TLS, each as its own user', () => {
 describe('the rights of Kafka', () => {
   beforeAll(layOut)
 
-  test.each([indexer, settings, deadLetters, verify])(
+  test.each([indexer, settings, deadLetters, verify, erase])(
     '%s may do its work, once topics are there without creating any',
     async (user) => {
       await without(

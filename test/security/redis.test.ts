@@ -117,6 +117,9 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await new AccountKeyStore(link).isComplete()
     await surveyAccountKeys(link)
   },
+  'tidemark-erase': async (link) => {
+    for await (const _ of link.client.scanStream({ match: `${prefix}:*` }));
+  },
 }
 
 /** What another process would have left there. */
@@ -210,6 +213,7 @@ describe('over TLS, each as its own user', () => {
     ['keys', 'tidemark-settings', ['list', '--team', 'acme']],
     ['rebuild', 'tidemark-indexer', []],
     ['verify', 'tidemark-verify', []],
+    ['erase', 'tidemark-erase', ['--team', 'acme', '--submission', 's-1']],
   ] as const
 
   test('the processes work, and an API whose password was changed is back with it', async () => {

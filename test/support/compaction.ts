@@ -37,7 +37,7 @@ export async function createCompactedTopics(
 }
 
 /** Shortens the backoff of Kafka's log cleaner, by default 15 s. */
-async function hurryCleaner(admin: Admin): Promise<void> {
+export async function hurryCleaner(admin: Admin): Promise<void> {
   const { brokers } = await admin.describeCluster()
   const configEntries = [{ name: 'log.cleaner.backoff.ms', value: '200' }]
   const resources = brokers.map(({ nodeId }) => ({

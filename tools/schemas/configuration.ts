@@ -104,7 +104,7 @@ const variables: Readonly<Record<keyof Config, Variable>> = {
 
 const introduction = `# Configuration
 
-Every process is configured by its environment. A is the API, I an indexer (with \`rebuild\`, \`verify\` and \`dead-letters\`), S the settings area (with \`keys\`).
+Every process is configured by its environment. A is the API, I an indexer (with \`rebuild\`, \`verify\`, \`erase\` and \`dead-letters\`), S the settings area (with \`keys\`).
 Addresses of engines that are not set are taken from \`var/engines.env\`, which \`npm run engines\` writes.
 
 A process reports every wrong variable at its start, by name, and exits with 78: also a name that begins like one of these and is none, such as

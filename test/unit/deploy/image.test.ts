@@ -39,7 +39,7 @@ const packageOf = (specifier: string): string =>
 
 test('the image holds every process and command of what ships, and those of the sample', () => {
   const held = commands.filter(({ file }) => entries.includes(file)).map(({ name }) => name)
-  const ships = ['api', 'indexer', 'settings', 'keys', 'rebuild', 'verify', 'dead-letters', 'health']
+  const ships = ['api', 'indexer', 'settings', 'keys', 'rebuild', 'verify', 'erase', 'dead-letters', 'health']
   expect(held).toEqual([...ships, 'sample', 'sample-settings', 'sign-in'])
 })
 

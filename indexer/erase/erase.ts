@@ -1,0 +1,123 @@
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import { type DocumentId, deletedRevision, teamIdOf } from '../../src/core/model/ids.ts'
+import { type Instant, toInstant } from '../../src/core/model/instant.ts'
+import { kindsOf, type PhysicalIndex, readPhysicalName } from '../../src/core/stores/indices.ts'
+import type { CommandTools } from '../engineCommand.ts'
+import { Generations } from '../generations/generations.ts'
+import { expunge, requestTimeoutMs, until } from './expunge.ts'
+import { isLetterOf, type KeptRecord, placesOf, readKeeping, readKept } from './keptRecords.ts'
+import type { Place, Receipt } from './receipt.ts'
+
+const appliedDeadlineMs = 60_000
+const namesAtOnce = 1_000
+
+/** Removes what is left of a submission that the product has deleted, and tells what remains. Otherwise changes nothing, and throws. */
+export async function erase(tools: CommandTools, id: DocumentId): Promise<Receipt> {
+  const { TOPIC_SUBMISSIONS: topic, TOPIC_DEAD_LETTERS: letters } = tools.config
+  const records = await readKept(tools, topic, ({ key }) => key?.toString() === id)
+  expectDeleted(id, records)
+  const kafka = [
+    ...placesOf(records, await readKeeping(tools, topic)),
+    ...placesOf(await readKept(tools, letters, isLetterOf(id, topic)), await readKeeping(tools, letters)),
+  ]
+  const redis = await redisPlace(tools, id)
+  const { deletedAt, documents } = await untilApplied(tools, id, records.length > 0)
+  // A snapshot that is taken during the merges may hold what they remove, too.
+  const snapshots = await snapshotsOf(tools)
+  const indices: Place[] = []
+  for (const { index, age, state, seqNo } of documents)
+    indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, age, state))
+  const wasClean = indices.every(({ state }) => state === 'nothing')
+  const backups = snapshots.flatMap(({ name, begunMs }): Place[] => {
+    if (wasClean && begunMs > Date.parse(deletedAt)) return []
+    const detail = `begun ${toInstant(begunMs)}, kept until it is deleted`
+    return [{ engine: 'elasticsearch', name, state: 'left', until: null, detail }]
+  })
+  const detail = 'nobody is served them; until API processes restart, or newer answers take their memory'
+  const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
+  const places = [...indices, ...backups, ...kafka, redis, api]
+  const erased = places.every(({ state }) => state !== 'left')
+  return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
+}
+
+/** Throws unless the newest record is a deletion. None at all: Kafka has forgotten the deletion, or has never known the submission. */
+export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): void {
+  const [newest] = records.toSorted((a, b) => {
+    return a.partition === b.partition ? Number(b.offset - a.offset) : b.appendedAtMs - a.appendedAtMs
+  })
+  if (newest === undefined || newest.isDeletion) return
+  const at = `${partitionName(newest)}/${newest.offset} of ${toInstant(newest.appendedAtMs)}`
+  throw new Error(`the product has not deleted ${id}: its newest record, ${at}, is no deletion. Nothing was changed`)
+}
+
+/** Waits until the generation that serves holds the tombstones. Returns the documents of every generation. */
+async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: boolean) {
+  const { elasticsearch, config, signal } = tools
+  const generations = new Generations(elasticsearch, config, { signal, requestTimeout: requestTimeoutMs })
+  let documents: Awaited<ReturnType<typeof readDocument>>[] = []
+  const isApplied = async (): Promise<boolean> => {
+    const found = await generations.find()
+    const serving = found.find(({ complete }) => complete?.isServing)
+    if (serving === undefined) throw new Error('no complete generation of indices serves')
+    const indices = found.flatMap((each) => each.indices).filter(({ kind }) => kindsOf.submissions.includes(kind))
+    documents = await Promise.all(
+      indices.map(({ name, generation }) => readDocument(tools, name, generation - serving.number, id)),
+    )
+    return documents.every(({ age, state }) => age !== 0 || state === 'deleted')
+  }
+  if (!(await isApplied())) {
+    if (!isInKafka)
+      throw new Error(`the product has not deleted ${id}: neither topic nor indices know of it. Nothing was changed`)
+    tools.report.step('waits until an indexer has applied the deletion')
+    if (!(await until(isApplied, appliedDeadlineMs, signal)))
+      throw new Error(`no indexer has applied the deletion of ${id} yet: run again later. Nothing was changed`)
+  }
+  const deletedAt = documents.find(({ age }) => age === 0)?.deletedAt as Instant
+  return { deletedAt, documents }
+}
+
+/** The document of an index, whose generation is `age` above the one that serves. */
+async function readDocument(tools: CommandTools, index: PhysicalIndex, age: number, id: DocumentId) {
+  const { elasticsearch, signal } = tools
+  const asked = { index, _source: ['tombstone'], docs: [{ _id: id, routing: teamIdOf(id) }] }
+  type Source = { readonly tombstone?: { readonly deletedAt: Instant } }
+  const { docs } = await elasticsearch.mget<Source>(asked, { signal, requestTimeout: requestTimeoutMs })
+  const [found] = docs
+  if (found === undefined || 'error' in found) throw new Error(`Elasticsearch cannot read ${id} from ${index}`)
+  const present = found._version === deletedRevision ? 'deleted' : 'live'
+  const state: 'deleted' | 'live' | 'missing' = found.found ? present : 'missing'
+  return { index, age, state, seqNo: found._seq_no ?? 0, deletedAt: found._source?.tombstone?.deletedAt }
+}
+
+/** What is said of an index that does not serve and holds no tombstone. */
+function otherGeneration(name: PhysicalIndex, age: number, found: 'live' | 'missing'): Place {
+  const place = { engine: 'elasticsearch', name, until: null } as const
+  if (age > 0) return { ...place, state: 'left', detail: 'a rebuild fills it: run again once that has ended' }
+  if (found === 'missing') return { ...place, state: 'nothing', detail: 'it was never there' }
+  return { ...place, state: 'left', detail: 'serves no longer: until `npm run rebuild` removes it' }
+}
+
+/** Snapshots with indices of submissions, in the repositories that Elasticsearch knows. */
+async function snapshotsOf({ elasticsearch, config, signal }: CommandTools) {
+  const asked = { repository: '*', snapshot: '*' }
+  const { snapshots = [] } = await elasticsearch.snapshot.get(asked, { signal, requestTimeout: requestTimeoutMs })
+  const isOurs = (index: string): boolean =>
+    kindsOf.submissions.some((kind) => readPhysicalName(config.INDEX_PREFIX, index)?.kind === kind)
+  return snapshots
+    .filter(({ indices = [] }) => indices.some(isOurs))
+    .map(({ repository, snapshot, start_time_in_millis: begun }) => ({
+      ...{ name: `snapshot ${repository}/${snapshot}`, begunMs: Number(begun) },
+    }))
+}
+
+/** Redis should hold nothing of a submission: the name of every key is looked at. */
+async function redisPlace({ redis: { client }, config, signal }: CommandTools, id: DocumentId): Promise<Place> {
+  let [looked, naming] = [0, 0]
+  for await (const names of client.scanStream({ match: `${config.INDEX_PREFIX}:*`, count: namesAtOnce })) {
+    signal.throwIfAborted()
+    looked += names.length
+    naming += (names as string[]).filter((name) => name.includes(id)).length
+  }
+  const detail = `${naming} of ${looked} keys name it`
+  return { engine: 'redis', name: 'Redis', state: naming === 0 ? 'nothing' : 'left', until: null, detail }
+}

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import type { ITopicConfig } from 'kafkajs'
+import type { Receipt } from '../../indexer/erase/receipt.ts'
+import { createTopics } from '../../src/core/kafka/source.ts'
+import type { EngineName } from '../../tools/engines/engines.ts'
+import { fillerKey, hurryCleaner } from '../support/compaction.ts'
+import { submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { untilCommitted, withAdmin } from '../support/faults.ts'
+import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
+import { type Run, runCommand } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+
+let engines: OwnEngines
+let repository: string
+beforeAll(async () => {
+  engines = await startOwnEngines(undefined, {
+    adapt: (definition) =>
+      definition.kind !== 'elasticsearch'
+        ? definition
+        : {
+            ...definition,
+            prepare: async (port, signal) => {
+              const command = await definition.prepare(port, signal)
+              repository = join(definition.dataFolder, 'repository')
+              return { ...command, args: [...command.args, `-Epath.repo=${repository}`] }
+            },
+          },
+  })
+}, startDeadlineMs)
+const pipeline = usePipeline()
+afterAll(() => engines?.stop())
+
+const team = 'acme'
+const lagMs = 2_000
+
+/** Words that no compression shortens: a part of them is in some file as it is, wherever a block of the file begins. */
+const plantedWords = (): string[] => Array.from({ length: 40 }, () => randomBytes(16).toString('base64url'))
+
+/** The files of an engine that hold one of the words. */
+async function filesWith(words: readonly string[], name: EngineName): Promise<string[]> {
+  const entries = await readdir(engines.engine(name).dataFolder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const found: string[] = []
+  for (const file of files) {
+    // A merge may delete it meanwhile.
+    const bytes = await readFile(file).catch(() => Buffer.alloc(0))
+    if (words.some((word) => bytes.includes(word))) found.push(file)
+  }
+  return found
+}
+
+async function enginesWith(words: readonly string[]): Promise<EngineName[]> {
+  const redis = new Redis(process.env['REDIS_URL'] ?? '')
+  await redis.save()
+  redis.disconnect()
+  const names = ['elasticsearch', 'kafka', 'redis'] as const
+  const found = await Promise.all(names.map((name) => filesWith(words, name)))
+  return names.filter((_, at) => (found[at] ?? []).length > 0)
+}
+
+const record = (id: string, words: readonly string[] = []) => ({
+  key: `${team}/${id}`,
+  value: JSON.stringify({ revision: 1, submission: submissionEntity({ id, data: { words } }) }),
+})
+const erase = (id: string): Promise<Run> =>
+  runCommand('erase', ['--team', team, '--submission', id, '--json'], pipeline.names)
+async function receiptOf(id: string, code: number): Promise<Receipt> {
+  const run = await erase(id)
+  expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('erase: ')])
+  return JSON.parse(run.stdout) as Receipt
+}
+const namesOf = ({ places }: Receipt, state: string): string[] =>
+  places
+    .filter((place) => place.state === state)
+    .map(({ name }) => name)
+    .sort()
+const nameOf = (topic: string): string => pipeline.names[`TOPIC_${topic}`] ?? ''
+const indices = (): string => `${pipeline.names['INDEX_PREFIX']}-submission*`
+const flush = () => pipeline.elasticsearch.indices.flush({ index: indices(), force: true, wait_if_ongoing: true })
+
+async function createSourceTopics(): Promise<void> {
+  const entries = { 'cleanup.policy': 'compact', 'message.timestamp.type': 'LogAppendTime' }
+  const soon = { 'max.compaction.lag.ms': String(lagMs), 'file.delete.delay.ms': '500' }
+  const configEntries = Object.entries({ ...entries, ...soon }).map(([name, value]) => ({ name, value }))
+  const topics = ['FORMS', 'SUBMISSIONS'].map(
+    (topic): ITopicConfig => ({ topic: nameOf(topic), numPartitions: 2, configEntries }),
+  )
+  await withAdmin(pipeline.kafka, async (admin) => {
+    await createTopics(admin, topics)
+    await hurryCleaner(admin)
+  })
+}
+
+test('of a deleted submission no file of any engine holds a word, once the receipt says that nothing is left', async () => {
+  await createSourceTopics()
+  const indexer = await pipeline.startIndexer()
+  const api = await pipeline.startApi()
+  await pipeline.createKeys([team])
+  const [among, alone] = [plantedWords(), plantedWords()]
+  const others = Array.from({ length: 300 }, (_, at) => record(`s-${at}`))
+  await pipeline.produce('submissions', [...others, record('among', among)])
+  await pipeline.untilApplied(api, team)
+  await flush()
+  await pipeline.produce('submissions', [record('alone', alone)])
+  await pipeline.untilApplied(api, team)
+  await flush()
+  for (const id of ['among', 'alone'])
+    expect(await pipeline.get(api, team, `/api/v1/records/${id}`)).toMatchObject({ status: 200 })
+  for (const words of [among, alone]) expect(await enginesWith(words)).toEqual(['elasticsearch', 'kafka'])
+
+  expect(await erase('among')).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/has not deleted/) })
+  expect(await erase('no-such')).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/neither topic/) })
+
+  const deletions = ['among', 'alone'].map((id) => ({ key: `${team}/${id}`, value: null }))
+  await pipeline.produce('submissions', deletions)
+  const first = await receiptOf('among', 1)
+  expect(namesOf(first, 'left')).toEqual([expect.stringMatching(`^${nameOf('SUBMISSIONS')}/`)])
+  expect(namesOf(first, 'removed')).toEqual([
+    expect.stringMatching('-details-'),
+    expect.stringMatching('-submissions-'),
+  ])
+  expect(await enginesWith(among)).toEqual(['kafka'])
+  // The same merge has removed what was deleted before it began.
+  expect(await enginesWith(alone)).toEqual(['kafka'])
+  const kept = await pipeline.elasticsearch.indices.getSettings({ index: indices(), flat_settings: true })
+  expect(JSON.stringify(kept)).not.toContain('expunge_deletes_allowed')
+
+  const dueMs = Date.parse(first.places.find(({ state }) => state === 'left')?.until ?? '')
+  expect(dueMs - Date.parse(first.deletedAt)).toBeLessThan(lagMs + 1_000)
+  await eventually(() => Date.now() > dueMs)
+  // Without another record, its segment stays open.
+  for (const partition of [0, 1]) await pipeline.produce('submissions', [{ partition, key: fillerKey, value: null }])
+  await eventually(async () => (await enginesWith([...among, ...alone])).length === 0)
+  for (const id of ['among', 'alone']) {
+    const last = await receiptOf(id, 0)
+    expect([last.erased, namesOf(last, 'key').length, namesOf(last, 'memory')]).toEqual([true, 1, ['cached answers']])
+  }
+  expect((await pipeline.get(api, team, '/api/v1/records?limit=1')).status).toBe(200)
+  for (const program of [indexer, api]) await program.end('SIGTERM')
+})
+
+test('what the command cannot remove is named, and there', async () => {
+  const indexer = await pipeline.startIndexer()
+  const words = plantedWords()
+  await pipeline.produce('submissions', [
+    record('kept', words),
+    { key: `${team}/kept`, value: JSON.stringify({ revision: 2, submission: { id: 'kept', data: { words } } }) },
+  ])
+  await untilCommitted(pipeline)
+  await flush()
+  const { elasticsearch } = pipeline
+  await elasticsearch.snapshot.createRepository({
+    name: 'backups',
+    repository: { type: 'fs', settings: { location: repository } },
+  })
+  const snapshot = { repository: 'backups', snapshot: 'before' }
+  await elasticsearch.snapshot.create({ ...snapshot, indices: indices(), wait_for_completion: true })
+  await pipeline.produce('submissions', [{ key: `${team}/kept`, value: null }])
+  const [serving = ''] = Object.keys(await elasticsearch.indices.get({ index: `${indices()}-v*` }))
+  const [retired, filled] = [serving.replace(/\d+$/, '0'), serving.replace(/\d+$/, '8')]
+  for (const index of [retired, filled]) await elasticsearch.indices.create({ index })
+  await elasticsearch.index({ index: retired, id: `${team}/kept`, routing: team, document: { words }, refresh: true })
+
+  const receipt = await receiptOf('kept', 1)
+  const letters = nameOf('DEAD_LETTERS')
+  const expected = [retired, filled, 'snapshot backups/before', `${letters}/0/0`].sort()
+  expect(
+    namesOf(receipt, 'left')
+      .filter((name) => !name.startsWith(nameOf('SUBMISSIONS')))
+      .sort(),
+  ).toEqual(expected)
+  const letter = receipt.places.find(({ name }) => name === `${letters}/0/0`)
+  const keptDays = (Date.parse(letter?.until ?? '') - Date.parse(receipt.deletedAt)) / 86_400_000
+  expect(Math.round(keptDays)).toBe(21)
+  const files = [...(await filesWith(words, 'elasticsearch')), ...(await filesWith(words, 'kafka'))]
+  expect(files.some((file) => file.startsWith(repository))).toBe(true)
+  expect(files.some((file) => file.includes(`/${letters}-0/`))).toBe(true)
+
+  await elasticsearch.snapshot.delete(snapshot)
+  await elasticsearch.indices.delete({ index: [retired, filled] })
+  // Begun after the merges, it holds nothing, and is not named.
+  const clean = { repository: 'backups', snapshot: 'after' }
+  await elasticsearch.snapshot.create({ ...clean, indices: indices(), wait_for_completion: true })
+  const after = await runCommand('erase', ['--team', team, '--submission', 'kept'], pipeline.names)
+  expect(after.stdout).not.toContain('snapshot')
+  expect([after.code, after.stdout]).toEqual([1, expect.stringMatching(`\nleft\t${letters}/0/0\trecord of .*; until `)])
+  expect(await filesWith(words, 'elasticsearch')).toEqual([])
+  await indexer.end('SIGTERM')
+})

@@ -1,0 +1,80 @@
+import { expunge } from '../../../../indexer/erase/expunge.ts'
+import type { DocumentId } from '../../../../src/core/model/ids.ts'
+import type { PhysicalIndex } from '../../../../src/core/stores/indices.ts'
+
+const share = 'index.merge.policy.expunge_deletes_allowed'
+const [index, id, seqNo] = ['tidemark-submissions-v4-1' as PhysicalIndex, 'acme/s-1' as DocumentId, 7]
+type Segment = { readonly deleted_docs: number; readonly search: boolean }
+
+/** An index of one shard on two nodes, whose merges begin with `onMerge`. */
+function shardWith(first: Record<string, Segment>, onMerge: (merge: number) => Promise<Record<string, Segment>>) {
+  let [segments, merges, asked] = [first, 0, 0]
+  const calls: string[] = []
+  const shards = { total: 2, successful: 2, failed: 0 }
+  const lease = (retaining: number) => ({ leases: [{ retaining_seq_no: retaining }] })
+  const copy = (retaining: number) => ({
+    ...{ seq_no: { global_checkpoint: seqNo }, retention_leases: lease(retaining), search: { open_contexts: 0 } },
+  })
+  const indices = {
+    refresh: async () => ({ _shards: shards }),
+    flush: async () => ({ _shards: shards }),
+    // At first, one copy keeps the history for the other.
+    stats: async () => ({ indices: { [index]: { shards: { 0: [copy(8), copy(asked++ === 0 ? 7 - 1 : 8)] } } } }),
+    segments: async () => {
+      const copies = ['a', 'b'].map((node) => ({ routing: { node }, segments }))
+      return { indices: { [index]: { shards: { 0: copies } } } }
+    },
+    getSettings: async () => ({ [index]: { settings: { [share]: '25' } } }),
+    putSettings: async ({ settings }: { settings: Record<string, unknown> }) => {
+      calls.push(String(settings[share]))
+    },
+    forcemerge: async () => {
+      calls.push('merge')
+      segments = await onMerge(++merges)
+      return { _shards: shards }
+    },
+  }
+  const cluster = { health: async () => ({ status: 'green', relocating_shards: 0 }) }
+  const searchShards = async () => ({ shards: [[{ shard: 0 }]] })
+  return { calls, elasticsearch: { indices, cluster, searchShards }, asked: () => asked }
+}
+
+const expungeWith = ({ elasticsearch }: ReturnType<typeof shardWith>, signal = new AbortController().signal) => {
+  const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
+  const tools = { elasticsearch, report, signal } as unknown as Parameters<typeof expunge>[0]
+  return expunge(tools, index, id, seqNo)
+}
+
+const dirty = { deleted_docs: 1, search: true }
+const clean = { deleted_docs: 0, search: true }
+/** Without a live document. */
+const unsearched = { deleted_docs: 0, search: false }
+
+test('segments with deletions, and those without live documents, are rewritten; the share of deletions is restored', async () => {
+  const shard = shardWith({ _0: dirty, _1: clean, _2: unsearched }, async () => ({ _1: clean, _3: clean }))
+  expect(await expungeWith(shard)).toMatchObject({ state: 'removed', name: index, until: null })
+  expect(shard.calls).toEqual(['0', 'merge', '25'])
+  expect(shard.asked()).toBeGreaterThan(2)
+})
+
+test('what a merge that was under way has carried along is found in its segment', async () => {
+  const shard = shardWith({ _0: dirty }, async (merge) => (merge === 1 ? { _1: dirty } : { _2: clean }))
+  expect(await expungeWith(shard)).toMatchObject({ state: 'removed', detail: expect.stringMatching('^4 segments') })
+  expect(shard.calls).toEqual(['0', 'merge', '25', '0', 'merge', '25'])
+})
+
+test('without deletions nothing is merged', async () => {
+  const shard = shardWith({ _0: clean }, async () => ({}))
+  expect(await expungeWith(shard)).toMatchObject({ state: 'nothing' })
+  expect(shard.calls).toEqual([])
+})
+
+test('the share of deletions is restored when the command is asked to stop while it merges', async () => {
+  const stop = new AbortController()
+  const shard = shardWith({ _0: dirty }, async () => {
+    stop.abort(new Error('stopped'))
+    throw new Error('aborted')
+  })
+  await expect(expungeWith(shard, stop.signal)).rejects.toThrow('aborted')
+  expect(shard.calls).toEqual(['0', 'merge', '25'])
+})
