@@ -9,9 +9,10 @@ import type { EngineName } from '../../tools/engines/engines.ts'
 import { fillerKey, hurryCleaner } from '../support/compaction.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { untilCommitted, withAdmin } from '../support/faults.ts'
+import { untilCommitted } from '../support/indexingProgress.ts'
 import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
 import { type Run, runCommand } from '../support/programs.ts'
+import { withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 let engines: OwnEngines
