@@ -1,5 +1,6 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { ReplyError } from 'ioredis'
+import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { KafkaSource } from '../kafka/source.ts'
 import type { Service } from '../process/lifecycle.ts'
@@ -15,11 +16,24 @@ export function openStores(
   const calls = measureCalls(metrics)
   if (elasticsearch !== undefined) {
     calls.ofElasticsearch(elasticsearch)
+    if (config.ELASTICSEARCH_URL.length > 1) tellNodes(elasticsearch, log)
     release('elasticsearch', () => elasticsearch.close())
   }
   const redis = engines.redis(config, (error) => log.warn({ err: error }, 'Redis connection error'), calls.ofRedis)
   release('redis', () => redis.close())
   return { redis, accountKeys: new AccountKeyStore(redis) }
+}
+
+/** Logs which of several nodes of Elasticsearch does not answer, once until it does. */
+function tellNodes({ diagnostic }: Client, log: Logger): void {
+  const silent = new Set<string>()
+  diagnostic.on('response', (error, result) => {
+    const node = result?.meta.connection?.id ?? ''
+    if (error === null) silent.delete(node)
+    if (!(error instanceof errors.ConnectionError) || silent.has(node)) return
+    silent.add(node)
+    log.warn({ node, err: error }, 'a node of Elasticsearch does not answer')
+  })
 }
 
 /** Opens Kafka; the end of the process closes sources and sink. */

@@ -1,17 +1,22 @@
 import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect } from 'node:tls'
+import { type ConnectionOptions, connect } from 'node:tls'
 import type { Problem } from '../model/schema.ts'
 import type { Config, Engine } from '../process/config.ts'
 
 export type Address = { readonly host: string; readonly port: number }
 
+/** Certificates and a key in PEM. `ca` defaults to Node's own. */
+export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
+
 /** The check of one engine when a process starts. */
 export type EngineProbe = {
   readonly engine: Engine
   readonly caSetting: keyof Config
-  readonly ca: string | string[] | undefined
+  /** The setting of a client certificate, for an engine that may have one. */
+  readonly certificateSetting?: keyof Config
+  readonly tls: Tls
   /** The engine's TLS addresses, whose certificates are checked. */
   readonly addresses: readonly Address[]
   /** Resolves with the setting that the engine rejects; undefined if none. Rejects when the engine is unreachable. */
@@ -27,16 +32,29 @@ export async function probe(
   stop?: AbortSignal,
 ): Promise<{ readonly rejected: Problem } | 'accepted' | 'unreachable'> {
   const signal = AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(stop === undefined ? [] : [stop])])
+  const credentials = tryCredentials(signal)
+  credentials.catch(() => undefined)
+  // Of several addresses, one may be unreachable: whether the engine is, `tryCredentials` finds out.
+  const certificates = addresses.map((address) => certificateProblem(of, address, signal).catch(() => undefined))
+  const untrusted = (await Promise.all(certificates)).find((problem) => problem !== undefined)
+  if (untrusted !== undefined) return { rejected: untrusted }
   try {
-    for (const address of addresses) {
-      const rejected = await certificateProblem(of, address, signal)
-      if (rejected !== undefined) return { rejected }
-    }
-    const rejected = await tryCredentials(signal)
+    const rejected = await credentials
     return rejected === undefined ? 'accepted' : { rejected }
-  } catch {
-    return 'unreachable'
+  } catch (error) {
+    const rejected = clientCertificateProblem(of, (error as Error).message)
+    return rejected === undefined ? 'unreachable' : { rejected }
   }
+}
+
+type Of = Omit<EngineProbe, 'addresses' | 'tryCredentials'>
+
+/** The problem with the certificate of this process, which an engine tells in an alert of TLS. */
+function clientCertificateProblem({ engine, tls, certificateSetting: path }: Of, message: string): Problem | undefined {
+  const [, alert] = /\balert ([a-z ]*certificate[a-z ]*|unknown ca)\b/.exec(message) ?? []
+  if (path === undefined || alert === undefined) return undefined
+  const rule = tls.cert === undefined ? 'must be set: a client certificate is asked for' : `is refused: ${alert}`
+  return { path, rule: `${rule}, by ${engine}` }
 }
 
 /** Repeats `probe` until the engine is reachable, and returns its problem. Rejects once `signal` aborts. */
@@ -60,9 +78,9 @@ export function addressIn(url: string, defaultPort: number): Address {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }
 }
 
-/** Why a certificate is not trusted; undefined if it is. Rejects when the TLS handshake fails. `ca` defaults to Node's own. */
+/** Why a certificate is not trusted; undefined if it is. Rejects when the TLS handshake fails. */
 async function certificateProblem(
-  { engine, caSetting, ca }: Pick<EngineProbe, 'engine' | 'caSetting' | 'ca'>,
+  { engine, caSetting, tls }: Of,
   { host, port }: Address,
   signal: AbortSignal,
 ): Promise<Problem | undefined> {
@@ -72,7 +90,7 @@ async function certificateProblem(
     // Checked below instead, because an error would not distinguish the certificate from other failures.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
-    ...(ca !== undefined && { ca }),
+    ...tls,
   })
   try {
     await once(socket, 'secureConnect', { signal })
