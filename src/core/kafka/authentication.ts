@@ -15,8 +15,14 @@ export const live = (config: Config, names: Readonly<Record<string, keyof Config
 /** How the client authenticates whenever it connects. `authorities` are for the token endpoint. */
 export function saslOf(config: Config, authorities: () => string[]): NonNullable<KafkaConfig['sasl']> {
   const { KAFKA_SASL_MECHANISM: mechanism, AWS_REGION: region } = config
-  if (mechanism === 'aws-msk-iam') return bearer(keepToken(awsTokens(region)))
-  if (mechanism === 'oauthbearer') return bearer(keepToken(() => fetchOAuthToken(config, authorities())))
+  if (mechanism === 'aws-msk-iam') {
+    const rule = 'is aws-msk-iam, but Kafka refuses the credentials of AWS'
+    return bearer(keepToken(awsTokens(region)), { path: 'KAFKA_SASL_MECHANISM', rule })
+  }
+  if (mechanism === 'oauthbearer') {
+    const token = keepToken(() => fetchOAuthToken(config, authorities()))
+    return bearer(token, { path: 'KAFKA_OAUTH_TOKEN_URL', rule: 'gives tokens that Kafka refuses' })
+  }
   const members = {
     mechanism: 'KAFKA_SASL_MECHANISM',
     username: 'KAFKA_SASL_USERNAME',
@@ -28,7 +34,7 @@ export function saslOf(config: Config, authorities: () => string[]): NonNullable
 const sizeBytes = 4
 
 /** SASL OAUTHBEARER (RFC 7628). That of KafkaJS takes a refusal for a success, and then learns only that the connection is closed. */
-const bearer = ({ read, forget }: ReturnType<typeof keepToken>): Mechanism => ({
+const bearer = ({ read, forget }: ReturnType<typeof keepToken>, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
   authenticationProvider: ({ saslAuthenticate }) => ({
     authenticate: async () => {
@@ -43,8 +49,8 @@ const bearer = ({ read, forget }: ReturnType<typeof keepToken>): Mechanism => ({
         if (await send(`n,,\x01auth=Bearer ${token}\x01\x01`)) await send('\x01')
       } catch (error) {
         forget()
-        const message = `Kafka refuses the token: ${(error as Error).message}`
-        throw Object.assign(new kafkajs.KafkaJSSASLAuthenticationError(), { message })
+        const message = `${problem.path} ${problem.rule}: ${(error as Error).message}`
+        throw Object.assign(new kafkajs.KafkaJSNonRetriableError(message), { problem })
       }
     },
   }),
@@ -58,14 +64,12 @@ function framed(message: string): Buffer {
 }
 
 /** The setting that is to blame for a failure to connect; undefined where Kafka may only be unreachable. */
-export function credentialsProblem(failure: unknown, mechanism: Config['KAFKA_SASL_MECHANISM']): Problem | undefined {
-  const error = failure as Error & { readonly problem?: Problem; readonly cause?: { readonly problem?: Problem } }
+export function credentialsProblem(failure: unknown): Problem | undefined {
+  const error = failure as Error & { readonly type?: string; readonly problem?: Problem; readonly cause?: typeof error }
   const problem = error.problem ?? error.cause?.problem
-  if (problem !== undefined || !(error instanceof kafkajs.KafkaJSSASLAuthenticationError)) return problem
   const path = 'KAFKA_SASL_MECHANISM'
-  if (error.message.endsWith('is not supported by the server')) return { path, rule: 'is none that Kafka offers' }
-  if (mechanism === 'aws-msk-iam') return { path, rule: 'is aws-msk-iam, but Kafka refuses the credentials of AWS' }
-  if (mechanism === 'oauthbearer') return { path: 'KAFKA_OAUTH_TOKEN_URL', rule: 'gives tokens that Kafka refuses' }
+  if (error.type === 'UNSUPPORTED_SASL_MECHANISM') return { path, rule: 'is none that Kafka offers' }
+  if (problem !== undefined || !(error instanceof kafkajs.KafkaJSSASLAuthenticationError)) return problem
   const rule = `is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of ${path}`
   return { path: 'KAFKA_SASL_PASSWORD', rule }
 }

@@ -63,7 +63,7 @@ export const kafkaProbe = (config: Config): EngineProbe => ({
       await Promise.race([admin.connect(), aborted(signal)])
       return undefined
     } catch (error) {
-      const problem = credentialsProblem(error, config.KAFKA_SASL_MECHANISM)
+      const problem = credentialsProblem(error)
       if (problem === undefined) throw error
       return problem
     } finally {

@@ -77,9 +77,10 @@ type Failure = Error & { readonly error?: unknown; readonly code?: unknown; read
 function refusalOf({ name, error, code, cause, status }: Failure): Error {
   const { status: other, code: deeper } = (cause ?? {}) as Partial<Failure>
   const why = `(${[status ?? other, error ?? deeper ?? code ?? name].filter(Boolean).join(' ')})`
+  const isUntrusted = /CERT|SIGNATURE|ISSUER/.test(String(deeper))
   return status === 400 || status === 401 || status === 403
     ? tokenError('KAFKA_OAUTH_CLIENT_SECRET', `is refused by KAFKA_OAUTH_TOKEN_URL ${why}`, true)
-    : tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, false)
+    : tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
 }
 
 type AwsCredentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>

@@ -25,6 +25,7 @@ export type EngineProbe = {
 
 const deadlineMs = 3_000
 const retryMs = 2_000
+const judgementMs = 1_000
 
 /** Checks certificate and credentials of an engine once, for three seconds at most. */
 export async function probe(
@@ -35,15 +36,12 @@ export async function probe(
   const credentials = tryCredentials(signal)
   credentials.catch(() => undefined)
   // Of several addresses, one may be unreachable: whether the engine is, `tryCredentials` finds out.
-  const certificates = addresses.map((address) => certificateProblem(of, address, signal).catch(() => undefined))
-  const untrusted = (await Promise.all(certificates)).find((problem) => problem !== undefined)
-  if (untrusted !== undefined) return { rejected: untrusted }
+  const certificates = await Promise.all(addresses.map((address) => certificateProblem(of, address, signal)))
   try {
-    const rejected = await credentials
+    const rejected = certificates.find((problem) => problem !== undefined) ?? (await credentials)
     return rejected === undefined ? 'accepted' : { rejected }
-  } catch (error) {
-    const rejected = clientCertificateProblem(of, (error as Error).message)
-    return rejected === undefined ? 'unreachable' : { rejected }
+  } catch {
+    return 'unreachable'
   }
 }
 
@@ -78,28 +76,29 @@ export function addressIn(url: string, defaultPort: number): Address {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }
 }
 
-/** Why a certificate is not trusted; undefined if it is. Rejects when the TLS handshake fails. */
-async function certificateProblem(
-  { engine, caSetting, tls }: Of,
-  { host, port }: Address,
-  signal: AbortSignal,
-): Promise<Problem | undefined> {
+/** Why a certificate is not trusted, by this process or the engine; undefined if it is, or nobody answers. */
+async function certificateProblem(of: Of, { host, port }: Address, signal: AbortSignal): Promise<Problem | undefined> {
   const socket = connect({
     host,
     port,
     // Checked below instead, because an error would not distinguish the certificate from other failures.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
-    ...tls,
+    ...of.tls,
   })
+  // By TLS 1.3 an engine judges the certificate of this process once it is connected, and then offers a session.
+  const judged = once(socket, 'session', { signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]) })
+  judged.catch(() => undefined)
   try {
     await once(socket, 'secureConnect', { signal })
-    if (socket.authorized) return undefined
+    if (socket.authorized) return void (await judged)
     const error: unknown = socket.authorizationError
     const code = String(error instanceof Error && 'code' in error ? error.code : error)
     return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
-      ? { path: engine, rule: `names ${host}:${port}, whose certificate is another host's` }
-      : { path: caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
+      ? { path: of.engine, rule: `names ${host}:${port}, whose certificate is another host's` }
+      : { path: of.caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
+  } catch (error) {
+    return clientCertificateProblem(of, (error as Error).message)
   } finally {
     socket.on('error', () => undefined).destroy()
   }
