@@ -22,7 +22,14 @@ const filesOf = (paths) => paths.map((path) => `<rootDir>/test/${path}.test.ts`)
  * dozens of processes.
  */
 const long = [
-  ...['security/elasticsearch', 'security/kafka', 'security/redis', 'security/kafkaTokens', 'integration/engines', 'e2e/demo', 'e2e/verify'],
+  ...[
+    'security/elasticsearch',
+    'security/kafka',
+    'security/kafkaTokens',
+    'security/redis',
+    'security/redisCertificates',
+  ],
+  ...['integration/engines', 'e2e/demo', 'e2e/verify'],
   ...['e2e/tracing', 'e2e/docsPage', 'e2e/frontPage', 'e2e/settings', 'e2e/status'],
 ]
 

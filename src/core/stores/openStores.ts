@@ -1,4 +1,5 @@
 import { type Client, errors } from '@elastic/elasticsearch'
+import { BaseConnection } from '@elastic/transport'
 import { ReplyError } from 'ioredis'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
@@ -24,16 +25,14 @@ export function openStores(
   return { redis, accountKeys: new AccountKeyStore(redis) }
 }
 
-/** Logs which of several nodes of Elasticsearch does not answer, once until it does. */
-function tellNodes({ diagnostic }: Client, log: Logger): void {
-  const silent = new Set<string>()
-  diagnostic.on('response', (error, result) => {
-    const node = result?.meta.connection?.id ?? ''
-    if (error === null) silent.delete(node)
-    if (!(error instanceof errors.ConnectionError) || silent.has(node)) return
-    silent.add(node)
-    log.warn({ node, err: error }, 'a node of Elasticsearch does not answer')
-  })
+/** Logs which of several nodes of Elasticsearch stops answering: the client asks another one without a word. */
+function tellNodes({ connectionPool: pool }: Client, log: Logger): void {
+  const markDead = pool.markDead.bind(pool)
+  pool.markDead = (node) => {
+    if (node.status === BaseConnection.statuses.ALIVE)
+      log.warn({ node: node.id }, 'a node of Elasticsearch does not answer well')
+    return markDead(node)
+  }
 }
 
 /** Opens Kafka; the end of the process closes sources and sink. */

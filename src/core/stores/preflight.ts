@@ -49,7 +49,7 @@ type Of = Omit<EngineProbe, 'addresses' | 'tryCredentials'>
 
 /** The problem with the certificate of this process, which an engine tells in an alert of TLS. */
 function clientCertificateProblem({ engine, tls, certificateSetting: path }: Of, message: string): Problem | undefined {
-  const [, alert] = /\balert ([a-z ]*certificate[a-z ]*|unknown ca)\b/.exec(message) ?? []
+  const [, alert] = /\balert ([a-z ]*certificate[a-z ]*|unknown ca|decrypt error)\b/.exec(message) ?? []
   if (path === undefined || alert === undefined) return undefined
   const rule = tls.cert === undefined ? 'must be set: a client certificate is asked for' : `is refused: ${alert}`
   return { path, rule: `${rule}, by ${engine}` }
