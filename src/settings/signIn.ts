@@ -52,10 +52,7 @@ export const usedTokens =
 
 type VerifiedToken = { readonly owner: Owner; readonly tokenId: string; readonly usableUntilMs: number }
 
-type SignInConfig = Pick<
-  Config,
-  'files' | 'SIGN_IN_SECRET' | 'SIGN_IN_JWKS_URL' | 'SIGN_IN_ISSUER' | 'SIGN_IN_AUDIENCE'
->
+type SignInConfig = Pick<Config, 'files' | Extract<keyof Config, `SIGN_IN_${string}`>>
 
 const toleranceSeconds = 5
 const maxLifeSeconds = 300

@@ -23,15 +23,17 @@ export async function startTokenEndpoint(tls: { readonly cert: string; readonly 
     const decoded = [client, secret].map((part) => decodeURIComponent(part.replaceAll('+', ' ')))
     return decoded.join(':') === `${rules.client}:${rules.secret}`
   }
-  const server = createServer(tls, async (request, response) => {
-    const isKnown = isRight(request.headers.authorization)
-    const status = rules.status === 200 && !isKnown ? 401 : rules.status
-    const body =
-      status === 200
-        ? { access_token: await tokenFor(), token_type: 'Bearer', expires_in: Math.abs(rules.lifetimeSeconds) }
-        : { error: 'invalid_client', error_description: `secret of ${request.headers.authorization}` }
-    if (status === 200) issued++
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  const answerTo = async (authorization: string | undefined): Promise<{ status: number; body: object }> => {
+    const status = rules.status === 200 && !isRight(authorization) ? 401 : rules.status
+    if (status !== 200) return { status, body: { error: 'invalid_client', error_description: `of ${authorization}` } }
+    issued++
+    const expires_in = Math.abs(rules.lifetimeSeconds)
+    return { status, body: { access_token: await tokenFor(), token_type: 'Bearer', expires_in } }
+  }
+  const server = createServer(tls, (request, response) => {
+    answerTo(request.headers.authorization).then(({ status, body }) => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    }, response.destroy)
   })
   const port = await listenLocally(server)
   return {

@@ -23,12 +23,8 @@ export function saslOf(config: Config, authorities: () => string[]): NonNullable
     const token = keepToken(() => fetchOAuthToken(config, authorities()))
     return bearer(token, { path: 'KAFKA_OAUTH_TOKEN_URL', rule: 'gives tokens that Kafka refuses' })
   }
-  const members = {
-    mechanism: 'KAFKA_SASL_MECHANISM',
-    username: 'KAFKA_SASL_USERNAME',
-    password: 'KAFKA_SASL_PASSWORD',
-  } as const
-  return live(config, members) as NonNullable<KafkaConfig['sasl']>
+  const user = live(config, { username: 'KAFKA_SASL_USERNAME', password: 'KAFKA_SASL_PASSWORD' })
+  return Object.assign(user, { mechanism }) as NonNullable<KafkaConfig['sasl']>
 }
 
 const sizeBytes = 4
@@ -48,8 +44,10 @@ const bearer = ({ read, forget }: ReturnType<typeof keepToken>, problem: Problem
         // A refusal is an answer, which the client acknowledges; then the broker fails the conversation.
         if (await send(`n,,\x01auth=Bearer ${token}\x01\x01`)) await send('\x01')
       } catch (error) {
+        // The connection may only have been lost.
+        if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
         forget()
-        const message = `${problem.path} ${problem.rule}: ${(error as Error).message}`
+        const message = `${problem.path} ${problem.rule}: ${error.message}`
         throw Object.assign(new kafkajs.KafkaJSNonRetriableError(message), { problem })
       }
     },

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import type { Problem } from '../model/schema.ts'
 import * as values from './configValues.ts'
-import { type Environment, fileVariables, Rereading, readSecretFiles } from './secretFiles.ts'
+import { type Environment, fileVariables, type Rereading, readSecretFiles, rereading } from './secretFiles.ts'
 
 export type { Environment }
 
@@ -112,7 +112,7 @@ export function readConfig(
   const all = [...ofFiles.values(), ...problems.filter(({ path }) => !ofFiles.has(path))]
   if (!parsed.success || all.length > 0) return { ok: false, problems: all }
   const hasFiles = Object.keys(given).some((name) => name.endsWith('_FILE') && beginsLikeOurs(name))
-  const files = new Rereading<Config>(parsed.data, () => readConfig(environment, needed))
+  const files = rereading<Config>(parsed.data, () => readConfig(environment, needed))
   return { ok: true, config: { ...parsed.data, ...(hasFiles && { files }) } }
 }
 
@@ -165,10 +165,9 @@ function combinationProblems(environment: Environment): Problem[] {
     const isPlain = values.itemsOf(environment[name]).some((url) => URL.parse(url)?.protocol !== protocol)
     tell(path, `is set, but ${name} is not ${protocol}//: nothing would be encrypted`, isSet(path) && isPlain)
   }
-  for (const path of ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE']) {
-    const isPlain = isSet(path) && environment['KAFKA_SSL'] === 'false'
-    tell(path, 'is set, but KAFKA_SSL is false: nothing would be encrypted', isPlain)
-  }
+  const isPlain = environment['KAFKA_SSL'] === 'false'
+  for (const path of ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE'])
+    tell(path, 'is set, but KAFKA_SSL is false: nothing would be encrypted', isSet(path) && isPlain)
   const users = usersIn(values.itemsOf(environment['ELASTICSEARCH_URL']))
   for (const other of ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_API_KEY'])
     tell('ELASTICSEARCH_URL', `must not name a user together with ${other}`, users.length > 0 && isSet(other))

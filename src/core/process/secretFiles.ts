@@ -40,32 +40,28 @@ export function readSecretFiles(environment: Environment) {
 type Read<Settings> =
   | { readonly ok: true; readonly config: Settings }
   | { readonly ok: false; readonly problems: readonly Problem[] }
+type OnProblems = (problems: readonly Problem[]) => void
+export type Rereading<Settings> = { latest(): Settings; onProblems: OnProblems }
 
 const rereadMs = 1_000
 
 /** Settings of which some come from files, which may be replaced while the process runs. */
-export class Rereading<Settings> {
-  #latest: Settings
-  readonly #read: () => Read<Settings>
-  #readAtMs = performance.now()
-  #told = ''
-  /** Called with what is wrong with the files, and not again for the same; the settings stay as they were. */
-  onProblems: (problems: readonly Problem[]) => void = () => undefined
-
-  constructor(settings: Settings, read: () => Read<Settings>) {
-    this.#latest = settings
-    this.#read = read
+export function rereading<Settings>(first: Settings, read: () => Read<Settings>): Rereading<Settings> {
+  let [settings, readAtMs, told] = [first, performance.now(), '']
+  const files = {
+    /** Called with what is wrong with the files, and not again for the same; the settings stay as they were. */
+    onProblems: ((): void => undefined) as OnProblems,
+    /** Reads the files at most once a second: it may be called for every request. */
+    latest: (): Settings => {
+      if (performance.now() - readAtMs < rereadMs) return settings
+      readAtMs = performance.now()
+      const now = read()
+      if (now.ok) settings = now.config
+      const problems = now.ok ? '' : JSON.stringify(now.problems)
+      if (!now.ok && problems !== told) files.onProblems(now.problems)
+      told = problems
+      return settings
+    },
   }
-
-  /** Reads the files at most once a second: it may be called for every request. */
-  latest(): Settings {
-    if (performance.now() - this.#readAtMs < rereadMs) return this.#latest
-    this.#readAtMs = performance.now()
-    const read = this.#read()
-    if (read.ok) this.#latest = read.config
-    const told = read.ok ? '' : JSON.stringify(read.problems)
-    if (!read.ok && told !== this.#told) this.onProblems(read.problems)
-    this.#told = told
-    return this.#latest
-  }
+  return files
 }

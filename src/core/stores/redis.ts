@@ -5,7 +5,7 @@ import type { Problem } from '../model/schema.ts'
 import { type Config, latest } from '../process/config.ts'
 import { hostAndPort } from '../process/configValues.ts'
 import { printable } from '../process/log.ts'
-import { aborted, addressIn, type EngineProbe, type Tls } from './preflight.ts'
+import { aborted, addressIn, type EngineProbe } from './preflight.ts'
 import { type RedisKeys, redisKeys } from './redisKeys.ts'
 
 /** A connection to the Redis of one installation. */
@@ -73,15 +73,12 @@ export function connectRedis(
   return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
-function tlsOf({ REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key }: Partial<Config>): Tls {
-  return { ca, cert, key }
-}
-
 /** What may change while a process runs. Without certificates, no TLS is named: that would turn it on. */
 function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
+  const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
   const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
   return {
-    ...((config.REDIS_CA_FILE ?? config.REDIS_CERT_FILE) !== undefined && { tls: tlsOf(config) }),
+    ...((ca ?? cert) !== undefined && { tls: { ca, cert, key } }),
     ...(password !== '' && { username: decodeURIComponent(username), password: decodeURIComponent(password) }),
   }
 }
@@ -201,7 +198,7 @@ export const redisProbe = (config: Config): EngineProbe => ({
   engine: 'REDIS_URL',
   caSetting: 'REDIS_CA_FILE',
   certificateSetting: 'REDIS_CERT_FILE',
-  tls: tlsOf(config),
+  tls: credentialsOf(config).tls ?? {},
   addresses: addressesOf(config),
   tryCredentials: async (signal) => {
     const answer = Promise.withResolvers<Problem | undefined>()
