@@ -52,7 +52,13 @@ afterAll(async () => {
   await kafka?.stop()
 })
 beforeEach(() => {
-  Object.assign(endpoint.rules, { secret: 'first secret+', lifetimeSeconds: 12, audience: 'kafka', status: 200 })
+  Object.assign(endpoint.rules, {
+    secret: 'first secret+',
+    lifetimeSeconds: 12,
+    audience: 'kafka',
+    status: 200,
+    error: 'invalid_client',
+  })
 })
 
 const secured = (): Record<string, string> => ({
@@ -102,6 +108,13 @@ describe('with tokens of an endpoint', () => {
   test('a client secret that the endpoint refuses ends a process with 78 and one line', async () => {
     expect(await refusal({ ...byToken(), KAFKA_OAUTH_CLIENT_SECRET: 'hunter2' })).toBe(
       'KAFKA_OAUTH_CLIENT_SECRET is refused by KAFKA_OAUTH_TOKEN_URL (401 invalid_client)\n',
+    )
+  })
+
+  test('and so does a scope that the endpoint does not know', async () => {
+    Object.assign(endpoint.rules, { status: 400, error: 'invalid_scope' })
+    expect(await refusal({ ...byToken(), KAFKA_OAUTH_SCOPE: 'everything' })).toBe(
+      'KAFKA_OAUTH_SCOPE is refused by KAFKA_OAUTH_TOKEN_URL (400 invalid_scope)\n',
     )
   })
 

@@ -8,7 +8,14 @@ export type TokenEndpoint = Awaited<ReturnType<typeof startTokenEndpoint>>
 export async function startTokenEndpoint(tls: { readonly cert: string; readonly key: string }) {
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   /** May be changed while it runs. */
-  const rules = { client: 'tidemark', secret: 'first secret+', lifetimeSeconds: 12, audience: 'kafka', status: 200 }
+  const rules = {
+    client: 'tidemark',
+    secret: 'first secret+',
+    lifetimeSeconds: 12,
+    audience: 'kafka',
+    status: 200,
+    error: 'invalid_client',
+  }
   let issued = 0
   const tokenFor = (): Promise<string> =>
     new SignJWT({ scope: 'replica' })
@@ -25,7 +32,7 @@ export async function startTokenEndpoint(tls: { readonly cert: string; readonly 
   }
   const answerTo = async (authorization: string | undefined): Promise<{ status: number; body: object }> => {
     const status = rules.status === 200 && !isRight(authorization) ? 401 : rules.status
-    if (status !== 200) return { status, body: { error: 'invalid_client', error_description: `of ${authorization}` } }
+    if (status !== 200) return { status, body: { error: rules.error, error_description: `of ${authorization}` } }
     issued++
     const expires_in = Math.abs(rules.lifetimeSeconds)
     return { status, body: { access_token: await tokenFor(), token_type: 'Bearer', expires_in } }

@@ -3,6 +3,7 @@ import { AwsV4Signer } from 'aws4fetch'
 import * as oauth from 'oauth4webapi'
 import { Agent, fetch as fetchBy } from 'undici'
 import { type Config, latest } from '../process/config.ts'
+import { aborted } from '../stores/preflight.ts'
 
 /** A bearer token, and for how long (ms) it is valid. */
 type Token = { readonly value: string; readonly lifetimeMs: number }
@@ -76,10 +77,12 @@ type Failure = Error & { readonly error?: unknown; readonly code?: unknown; read
 
 function refusalOf({ name, error, code, cause, status }: Failure): Error {
   const { status: other, code: deeper } = (cause ?? {}) as Partial<Failure>
-  const why = `(${[status ?? other, error ?? deeper ?? code ?? name].filter(Boolean).join(' ')})`
+  const said = [status ?? other ?? '', error ?? deeper ?? code ?? name].map(String)
+  const why = `(${said.filter((word) => /^\w+$/.test(word)).join(' ')})`
   const isUntrusted = /CERT|SIGNATURE|ISSUER/.test(String(deeper))
+  const refused = error === 'invalid_scope' ? 'KAFKA_OAUTH_SCOPE' : 'KAFKA_OAUTH_CLIENT_SECRET'
   return status === 400 || status === 401 || status === 403
-    ? tokenError('KAFKA_OAUTH_CLIENT_SECRET', `is refused by KAFKA_OAUTH_TOKEN_URL ${why}`, true)
+    ? tokenError(refused, `is refused by KAFKA_OAUTH_TOKEN_URL ${why}`, true)
     : tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
 }
 
@@ -92,7 +95,8 @@ export function awsTokens(region = ''): () => Promise<Token> {
     try {
       // Most installations need neither this package nor its memory.
       credentials ??= (await import('@aws-sdk/credential-provider-node')).defaultProvider()
-      return await signAwsToken(await credentials(), region, Date.now())
+      const found = await Promise.race([credentials(), aborted(AbortSignal.timeout(deadlineMs))])
+      return await signAwsToken(found, region, Date.now())
     } catch (error) {
       const { name } = error as Error
       const rule = `is aws-msk-iam, but no credentials of AWS can be had (${name})`
