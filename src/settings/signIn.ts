@@ -4,7 +4,7 @@ import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jos
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { identifier } from '../core/model/schema.ts'
-import type { Config } from '../core/process/config.ts'
+import { type Config, latest } from '../core/process/config.ts'
 import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import { settingsError } from './errors.ts'
 import { messagePage } from './pages/layout.ts'
@@ -50,7 +50,7 @@ export const usedTokens =
     return (await fromRedis(client.set(key, '1', 'PX', leftMs, 'NX'))) === 'OK'
   }
 
-type SignInConfig = Pick<Config, 'SIGN_IN_SECRET' | 'SIGN_IN_JWKS_URL' | 'SIGN_IN_ISSUER' | 'SIGN_IN_AUDIENCE'>
+type SignInConfig = Pick<Config, 'files' | Extract<keyof Config, `SIGN_IN_${string}`>>
 
 const toleranceSeconds = 5
 const maxLifeSeconds = 300
@@ -74,10 +74,10 @@ const claimsSchema = z.object({
 
 /** Verifies signature, claims and lifetime of the product's tokens. Rejects with `link-expired`, `link-not-valid` or `not-owner`. */
 export function tokenVerifier(config: SignInConfig, nowMs: () => number) {
-  const { SIGN_IN_SECRET: secret, SIGN_IN_JWKS_URL: url, SIGN_IN_ISSUER: issuer = '' } = config
+  const { SIGN_IN_JWKS_URL: url, SIGN_IN_ISSUER: issuer = '' } = config
   const key: JWTVerifyGetKey =
     url === undefined
-      ? async () => new TextEncoder().encode(secret)
+      ? async () => new TextEncoder().encode(latest(config).SIGN_IN_SECRET)
       : createRemoteJWKSet(new URL(url), { timeoutDuration: fetchTimeoutMs })
   const rules = {
     issuer,

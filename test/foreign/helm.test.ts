@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseAllDocuments } from 'yaml'
 import { type Need, readConfig } from '../../src/core/process/config.ts'
+import { fileVariables } from '../../src/core/process/secretFiles.ts'
 import { findOnPath } from '../../tools/engines/permissions.ts'
 import { expectKnown } from '../support/promql.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
@@ -19,13 +20,14 @@ const kubernetesVersions = ['1.33', '1.35', '1.37']
 const helmDeadlineMs = 60_000
 
 type Variable = { readonly name: string; readonly value?: string }
-type Source = { readonly secret?: { readonly items: readonly { readonly path: string }[] } }
+type Items = { readonly items: readonly { readonly path: string }[] }
+type Source = { readonly secret?: Items; readonly configMap?: Items }
 type PodSpec = {
   readonly containers: readonly [
     {
       readonly args: readonly string[]
       readonly env: readonly Variable[]
-      readonly volumeMounts?: readonly { readonly mountPath: string }[]
+      readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
     },
   ]
   readonly volumes?: readonly { readonly name: string; readonly projected?: { readonly sources: readonly Source[] } }[]
@@ -65,14 +67,25 @@ const secretValues: Readonly<Record<string, string>> = {
   SIGN_IN_SECRET: 'x'.repeat(32),
 }
 
-/** The environment of a process, after the entry point has read secret files; CA files are not mounted here. */
-function environmentOf({ containers: [{ env, volumeMounts = [] }], volumes = [] }: PodSpec): Record<string, string> {
-  const sources = volumes.filter(({ name }) => name === 'secrets').flatMap(({ projected }) => projected?.sources ?? [])
-  const inFiles = sources.flatMap(({ secret }) => secret?.items ?? []).map(({ path }): Variable => ({ name: path }))
-  const given = [...env, ...inFiles].map(({ name, value = secretValues[name] ?? 'a-secret' }) => {
-    if (!name.endsWith('_CA_FILE')) return [name, value] as const
-    expect(volumeMounts.some(({ mountPath }) => value.startsWith(`${mountPath}/`))).toBe(true)
-    return [name, ''] as const
+/** Paths that the volumes of a pod have in its container. */
+function mountedPaths({ containers: [{ volumeMounts = [] }], volumes = [] }: PodSpec): Set<string> {
+  return new Set(
+    volumeMounts.flatMap(({ name, mountPath }) => {
+      const { projected } = volumes.find((volume) => volume.name === name) ?? {}
+      const items = (projected?.sources ?? []).flatMap(({ secret, configMap }) => (secret ?? configMap)?.items ?? [])
+      return items.map(({ path }) => `${mountPath}/${path}`)
+    }),
+  )
+}
+
+/** The environment of a process, with values in place of files, which are not there; each is mounted. */
+function environmentOf(pod: PodSpec): Record<string, string> {
+  const mounted = mountedPaths(pod)
+  const given = pod.containers[0].env.map(({ name, value }) => {
+    const variable = fileVariables.get(name) ?? name
+    if (!name.endsWith('_FILE')) return [name, value ?? secretValues[name] ?? 'a-secret'] as const
+    if (!value?.startsWith('/vault/')) expect(mounted).toContain(value)
+    return [variable, variable === name ? '' : (secretValues[variable] ?? 'a-secret')] as const
   })
   expect(new Set(given.map(([name]) => name)).size).toBe(given.length)
   return Object.fromEntries(given)

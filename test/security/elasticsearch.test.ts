@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
 import { type DocumentWrite, tombstones } from '../../indexer/convertRecord.ts'
@@ -21,11 +22,13 @@ import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/
 import type { DocumentKind, PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { kindsOf } from '../../src/core/stores/indices.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
+import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { killPrograms, type Run, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { type Account, type SecuredElasticsearch, startSecuredElasticsearch } from '../support/securedElasticsearch.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 type Role = { cluster?: string[]; indices: { names: string[]; privileges: string[] }[] }
@@ -60,6 +63,7 @@ const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].
 }))
 
 const pipeline = usePipeline()
+const folder = useFolder()
 let elasticsearch: SecuredElasticsearch
 let prefix: string
 const clients: Client[] = []
@@ -329,8 +333,11 @@ describe('over TLS, each as its own user', () => {
     ['erase', 'tidemark_erase'],
   ] as const
 
-  test('passwords that are changed while the processes run cost nothing but time', async () => {
-    const indexer = await startProgram('indexer', settingsAs('tidemark_indexer'))
+  test('passwords that are changed while the processes run cost nothing but time, and no restart where they are in files', async () => {
+    const file = join(folder, 'password')
+    await writeFile(file, 'password-of-tidemark_indexer\n')
+    const { ELASTICSEARCH_PASSWORD: _, ...others } = settingsAs('tidemark_indexer')
+    const indexer = await startProgram('indexer', { ...others, ELASTICSEARCH_PASSWORD_FILE: file })
     await untilReady(indexer)
     await pipeline.createKeys(['acme'])
     const api = await startProgram('api', settingsAs('tidemark_api'))
@@ -357,8 +364,12 @@ describe('over TLS, each as its own user', () => {
     await eventually(async () => (await titles()) === 503)
     await change(2)
     await eventually(async () => (await (await fetch(`${indexer.adminUrl}/readyz`)).text()).includes('401'))
-    await elasticsearch.setAccounts(accounts)
+    await writeFile(file, 'changed\n')
+    await untilReady(indexer)
+    const isApi = ({ name }: Account): boolean => name === 'tidemark_api'
+    await elasticsearch.setAccounts(accounts.map((each) => (isApi(each) ? each : { ...each, password: 'changed' })))
     await eventually(async () => String(await titles()) === 'v2')
+    await elasticsearch.setAccounts(accounts)
     expect(await indexer.metric('tidemark_records_total', '"dead-letter"')).toBe(0)
     for (const program of [indexer, api]) expect(await program.end('SIGTERM')).toBe(0)
   })
@@ -376,6 +387,24 @@ describe('over TLS, each as its own user', () => {
       expect(await refusalOf(script, foreign, args)).toMatch(line)
     },
   )
+
+  test('processes work where one of two nodes cannot be reached, and say which', async () => {
+    const [port = 0] = await chooseDistinctPorts(1)
+    const two = (name: string): Record<string, string> => {
+      const settings = settingsAs(name)
+      return { ...settings, ELASTICSEARCH_URL: `https://127.0.0.1:${port},${settings['ELASTICSEARCH_URL']}` }
+    }
+    const indexer = await startProgram('indexer', two('tidemark_indexer'))
+    await untilReady(indexer)
+    const api = await startProgram('api', two('tidemark_api'))
+    await untilReady(api)
+    for (const program of [indexer, api]) {
+      await eventually(() => new RegExp(`127.0.0.1:${port}.*does not answer well`).test(program.log()))
+      expect(await program.end('SIGTERM')).toBe(0)
+    }
+    const wrong = { ...two('tidemark_api'), ELASTICSEARCH_PASSWORD: 'hunter2' }
+    expect(await refusalOf('api', wrong)).toMatch(/^ELASTICSEARCH_PASSWORD is refused/)
+  })
 
   test('who names nobody to an Elasticsearch that asks is told so', async () => {
     const nobody = { ...settingsAs('tidemark_api'), ELASTICSEARCH_USERNAME: '', ELASTICSEARCH_PASSWORD: '' }

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, type Revision, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
@@ -19,8 +21,10 @@ import { keyState } from '../support/redisPair.ts'
 import { startRelay } from '../support/relay.ts'
 import { readUsers, type SecuredRedis, startSecuredRedis } from '../support/securedRedis.ts'
 import { signInSettings } from '../support/signIns.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 
 const names = ownNames()
+const folder = useFolder()
 const prefix = names['INDEX_PREFIX'] ?? ''
 const users = await readUsers(prefix)
 const keys = redisKeys(prefix)
@@ -239,6 +243,23 @@ describe('over TLS, each as its own user', () => {
     await redis.setRules('tidemark-api', rules)
     await eventually(async () => (await status()) === 200)
     for (const program of [indexer, api, settings]) expect(await program.end('SIGTERM')).toBe(0)
+  })
+
+  test('an API takes up the next password from its file, without a restart', async () => {
+    const file = join(folder, 'redis-url')
+    await writeFile(file, `${redis.urlOf('tidemark-api')}\n`)
+    const { REDIS_URL: _, ...others } = as('tidemark-api')
+    const api = await startProgram('api', { ...others, REDIS_URL: '', REDIS_URL_FILE: file })
+    await untilReady(api)
+    const rules = users.find(([name]) => name === 'tidemark-api')?.slice(1) ?? []
+    await redis.setRules('tidemark-api', rules, 'the next/one')
+    await redis.keeper.call('CLIENT', 'KILL', 'USER', 'tidemark-api')
+    await eventually(() => api.log().includes('WRONGPASS'))
+    await writeFile(file, redis.urlOf('tidemark-api', encodeURIComponent('the next/one')))
+    await untilReady(api)
+    await redis.setRules('tidemark-api', rules)
+    expect(api.log()).not.toContain('password-of')
+    expect(await api.end('SIGTERM')).toBe(0)
   })
 
   test.each(processes)(

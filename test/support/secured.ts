@@ -24,6 +24,8 @@ export async function startSecured(
   return {
     engine: engine(name),
     ca: made.ca,
+    /** PEM files of the engine's certificate and key, which a client may have, too. */
+    own,
     /** PEM files of the engine's certificate authority, and of another one. */
     caFile: await write('ca.pem', made.ca),
     foreignCaFile: await write('foreign-ca.pem', made.foreignCa),

@@ -1,7 +1,7 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import kafkajs, { type AclEntry } from 'kafkajs'
-import { choosePort } from '../../tools/engines/ports.ts'
+import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import type { Command } from '../../tools/engines/supervisedProgram.ts'
 import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { startSecured } from './secured.ts'
@@ -11,10 +11,16 @@ export type SecuredKafka = Awaited<ReturnType<typeof startSecuredKafka>>
 const formatDeadlineMs = 60_000
 const clusterId = 'MkU3OEVBNTcwNTJENDM2Qg'
 
+type More = {
+  /** Server properties; those of `listener.name.mutual` are of a listener that asks for client certificates of the same authority. */
+  readonly properties?: Readonly<Record<string, string>>
+  readonly javaOptions?: string
+}
+
 /** Kafka with TLS, SCRAM-SHA-512 and PLAIN for these users, and an authorizer. */
-export async function startSecuredKafka(users: Readonly<Record<string, string>>) {
-  const securePort = await choosePort()
-  const secured = await startSecured('kafka', (definition, { certificate, key }) => ({
+export async function startSecuredKafka(users: Readonly<Record<string, string>>, more: More = {}) {
+  const [securePort = 0, mutualPort = 0] = await chooseDistinctPorts(2)
+  const secured = await startSecured('kafka', (definition, { certificate, key }, ca) => ({
     ...definition,
     prepare: async (port, signal) => {
       const command = await definition.prepare(port, signal)
@@ -25,9 +31,11 @@ export async function startSecuredKafka(users: Readonly<Record<string, string>>)
         join(dataFolder, 'engine.pem'),
         (await readFile(key, 'utf8')) + (await readFile(certificate, 'utf8')),
       )
-      await appendFile(properties, renderSecurity({ port, securePort, controller, users }))
+      await writeFile(join(dataFolder, 'ca.pem'), ca)
+      const ports = { port, securePort, mutualPort }
+      await appendFile(properties, renderSecurity({ ...ports, controller, users, properties: more.properties ?? {} }))
       await formatWithUsers(command, users, { logPath: join(dataFolder, 'format.log'), signal })
-      return command
+      return { ...command, env: { ...command.env, JDK_JAVA_OPTIONS: more.javaOptions ?? '' } }
     },
   }))
   const keeper = new kafkajs.Kafka({ brokers: [secured.engine.url], logLevel: kafkajs.logLevel.NOTHING }).admin()
@@ -36,6 +44,8 @@ export async function startSecuredKafka(users: Readonly<Record<string, string>>)
     ...secured,
     /** The listener for users; the engine's own address needs no login and allows everything. */
     brokers: `127.0.0.1:${securePort}`,
+    /** The listener that knows users by their client certificates. */
+    mutualBrokers: `127.0.0.1:${mutualPort}`,
     keeper,
     stop: async (): Promise<void> => {
       await keeper.disconnect()
@@ -48,24 +58,33 @@ export async function startSecuredKafka(users: Readonly<Record<string, string>>)
 function renderSecurity(options: {
   port: number
   securePort: number
+  mutualPort: number
   controller: string
   users: Readonly<Record<string, string>>
+  properties: Readonly<Record<string, string>>
 }): string {
-  const { port, securePort, controller, users } = options
-  const listener = `PLAINTEXT://127.0.0.1:${port},SECURE://127.0.0.1:${securePort}`
+  const { port, securePort, mutualPort, controller, users } = options
+  const host = '://127.0.0.1:'
+  const listener = `PLAINTEXT${host}${port},SECURE${host}${securePort},MUTUAL${host}${mutualPort}`
   const plainUsers = Object.entries(users).map(([name, password]) => `user_${name}="${password}"`)
   const modules = 'org.apache.kafka.common.security'
   const properties = {
     listeners: `${listener},${controller}`,
     'advertised.listeners': listener,
-    'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL',
+    'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL,MUTUAL:SSL',
     'listener.name.secure.sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-512',
     'listener.name.secure.plain.sasl.jaas.config': `${modules}.plain.PlainLoginModule required ${plainUsers.join(' ')};`,
     'listener.name.secure.scram-sha-512.sasl.jaas.config': `${modules}.scram.ScramLoginModule required;`,
     'listener.name.secure.ssl.keystore.type': 'PEM',
     'listener.name.secure.ssl.keystore.location': 'engine.pem',
+    'listener.name.mutual.ssl.keystore.type': 'PEM',
+    'listener.name.mutual.ssl.keystore.location': 'engine.pem',
+    'listener.name.mutual.ssl.truststore.type': 'PEM',
+    'listener.name.mutual.ssl.truststore.location': 'ca.pem',
+    'listener.name.mutual.ssl.client.auth': 'required',
     'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
     'super.users': 'User:ANONYMOUS',
+    ...options.properties,
   }
   return Object.entries(properties)
     .map(([name, value]) => `${name}=${value}\n`)

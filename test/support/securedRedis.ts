@@ -1,19 +1,32 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { choosePort } from '../../tools/engines/ports.ts'
 import { startSecured } from './secured.ts'
 
+type More = { readonly asks?: boolean; readonly more?: readonly string[] }
+
 export type SecuredRedis = Awaited<ReturnType<typeof startSecuredRedis>>
 
-/** Redis with TLS, and the project's users under a key prefix of their own. */
-export async function startSecuredRedis(prefix: string) {
+/** Redis with TLS, and the project's users under a key prefix of their own; `asks` for client certificates of the same authority. */
+export async function startSecuredRedis(prefix: string, { asks = false, more = [] }: More = {}) {
   const tlsPort = await choosePort()
-  const secured = await startSecured('redis', (definition, { certificate, key }) => ({
+  const secured = await startSecured('redis', (definition, { certificate, key }, ca) => ({
     ...definition,
     prepare: async (port, signal) => {
       const command = await definition.prepare(port, signal)
-      const tls = ['--tls-port', String(tlsPort), '--tls-auth-clients', 'no']
-      return { ...command, args: [...command.args, ...tls, '--tls-cert-file', certificate, '--tls-key-file', key] }
+      const authorities = join(definition.dataFolder, 'ca.pem')
+      await writeFile(authorities, ca)
+      const tls = [
+        '--tls-port',
+        String(tlsPort),
+        '--tls-auth-clients',
+        asks ? 'yes' : 'no',
+        '--tls-ca-cert-file',
+        authorities,
+      ]
+      const own = ['--tls-cert-file', certificate, '--tls-key-file', key]
+      return { ...command, args: [...command.args, ...tls, ...own, ...more] }
     },
   }))
   /** The superuser's connection. */

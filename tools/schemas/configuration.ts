@@ -1,4 +1,7 @@
 import { type Config, readConfig, variableNames } from '../../src/core/process/config.ts'
+import { fileVariables } from '../../src/core/process/secretFiles.ts'
+
+type Settings = Omit<Config, 'files'>
 
 type Variable = {
   /** Who reads it: A is the API, I an indexer, S the settings area. */
@@ -13,7 +16,7 @@ const engine = (meaning: string, of = 'A I S'): Variable => ({ of, meaning })
 const address = (meaning: string, of: string): Variable => ({ of, meaning, byDefault: '`var/engines.env`' })
 
 /** What each variable means. Its name and its default are the schema's. */
-const variables: Readonly<Record<keyof Config, Variable>> = {
+const variables: Readonly<Record<keyof Settings, Variable>> = {
   PORT: { of: 'A S', meaning: 'port of the API, or of the settings area', byDefault: '3000 (A), 3001 (S)' },
   HOST: {
     of: 'A S',
@@ -61,15 +64,27 @@ const variables: Readonly<Record<keyof Config, Variable>> = {
   KAFKA_BROKERS: address('`host:port`, comma-separated; hosts are names or IPv4 addresses', 'I S'),
   KAFKA_SSL: engine('`true`: TLS, by the authorities of Node and of the system', 'I S'),
   KAFKA_SSL_CA_FILE: engine('TLS, by these authorities only, in PEM', 'I S'),
-  KAFKA_SASL_MECHANISM: engine('`plain`, `scram-sha-256` or `scram-sha-512`, with a user and a password', 'I S'),
-  KAFKA_SASL_USERNAME: engine('with `KAFKA_SASL_MECHANISM`', 'I S'),
-  KAFKA_SASL_PASSWORD: engine('with `KAFKA_SASL_MECHANISM`', 'I S'),
+  KAFKA_SSL_CERT_FILE: engine('TLS, with this client certificate in PEM; with `KAFKA_SSL_KEY_FILE`', 'I S'),
+  KAFKA_SSL_KEY_FILE: engine('its private key in PEM, without a passphrase', 'I S'),
+  KAFKA_SASL_MECHANISM: engine(
+    '`plain`, `scram-sha-256` or `scram-sha-512`, with a user and a password; `oauthbearer`; `aws-msk-iam`, over TLS, with the credentials that the AWS SDK finds ([how](../security/README.md#kafka))',
+    'I S',
+  ),
+  KAFKA_SASL_USERNAME: engine('with `plain` and `scram-…`', 'I S'),
+  KAFKA_SASL_PASSWORD: engine('with `plain` and `scram-…`', 'I S'),
+  KAFKA_OAUTH_TOKEN_URL: engine('with `oauthbearer`: URL of the token endpoint; `https://` except on loopback', 'I S'),
+  KAFKA_OAUTH_CLIENT_ID: engine('with `oauthbearer`', 'I S'),
+  KAFKA_OAUTH_CLIENT_SECRET: engine('with `oauthbearer`', 'I S'),
+  KAFKA_OAUTH_SCOPE: engine('with `oauthbearer`: scopes to ask for, separated by spaces', 'I S'),
+  AWS_REGION: engine('region of the cluster, with `aws-msk-iam`', 'I S'),
   REDIS_URL: address('`rediss://` for TLS; a database other than the first is its path, such as `/2`', 'A I S'),
   REDIS_SENTINELS: engine(
     '`host:port`, comma-separated, an IPv6 address in brackets. Then only scheme, user, password and database of `REDIS_URL` are used',
   ),
   REDIS_SENTINEL_NAME: engine('name of the master, with `REDIS_SENTINELS`'),
   REDIS_CA_FILE: engine('the only authorities that are trusted, in PEM'),
+  REDIS_CERT_FILE: engine('client certificate in PEM, with `REDIS_KEY_FILE` and `rediss://`'),
+  REDIS_KEY_FILE: engine('its private key in PEM, without a passphrase'),
   INDEX_PREFIX: { of: 'A I S', meaning: 'prefix of every index and Redis key' },
   INDEX_SHARDS: { of: 'I', meaning: 'primary shards of each new index; `npm run rebuild` changes existing ones' },
   CONSUMER_GROUP: { of: 'I', meaning: "the indexers' consumer group" },
@@ -113,6 +128,25 @@ process has, and \`PORT\` equal to \`ADMIN_PORT\`. It does the same for an engin
 is of another major version than Elasticsearch 9, and for a database that Redis refuses. It waits for an engine that is unreachable.
 [Rights in the engines](../security/README.md) lists users and rights.
 
+## Secrets in files
+
+A variable marked * may be given as a file: \`REDIS_URL_FILE\` names a file that holds what \`REDIS_URL\` would. Line breaks at the end of the file are not part of it.
+Both at once, and a file that is missing, unreadable or empty, are reported like a wrong value.
+
+A process reads these files, and those of certificates and keys, again while it runs, at most once a second, when it connects or asks. A file that cannot be used then is
+logged, and all files count as they were before.
+
+| changed file | taken up |
+|---|---|
+| \`ELASTICSEARCH_USERNAME_FILE\`, \`…_PASSWORD_FILE\`, \`…_API_KEY_FILE\` | by the next request |
+| \`KAFKA_SASL_…_FILE\`, \`KAFKA_SSL_…_FILE\` | by the next connection to a broker |
+| \`KAFKA_OAUTH_…_FILE\` | by the next token |
+| user and password of \`REDIS_URL_FILE\`, \`REDIS_CA_FILE\`, \`REDIS_CERT_FILE\`, \`REDIS_KEY_FILE\` | by the next connection |
+| \`SIGN_IN_SECRET_FILE\` | by the next sign-in |
+| \`ELASTICSEARCH_URL_FILE\`, \`ELASTICSEARCH_CA_FILE\`, \`KAFKA_BROKERS_FILE\`, \`REDIS_SENTINELS_FILE\`, the rest of \`REDIS_URL_FILE\` | after a restart |
+
+## Variables
+
 \`npm run schemas\` writes this page from the schema by which the variables are validated.
 `
 
@@ -121,11 +155,12 @@ export function configurationPage(): string {
   const read = readConfig({}, [])
   if (!read.ok) throw new Error('an empty environment is not valid')
   const rows = [...variableNames].map((name) => {
-    const { of, meaning, byDefault } = variables[name as keyof Config]
-    return `| \`${name}\` | ${of} | ${byDefault ?? shown(read.config[name as keyof Config])} | ${meaning} |`
+    const { of, meaning, byDefault } = variables[name as keyof Settings]
+    const mark = fileVariables.has(`${name}_FILE`) ? ' *' : ''
+    return `| \`${name}\`${mark} | ${of} | ${byDefault ?? shown(read.config[name as keyof Settings])} | ${meaning} |`
   })
   return `${introduction}\n| variable | of | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`
 }
 
-const shown = (value: Config[keyof Config]): string =>
+const shown = (value: Settings[keyof Settings]): string =>
   value === undefined || (Array.isArray(value) && value.length === 0) ? '' : `\`${String(value)}\``

@@ -1,8 +1,9 @@
 import { getCACertificates } from 'node:tls'
-import kafkajs, { Kafka, logLevel, type SASLOptions } from 'kafkajs'
+import { Kafka, logLevel } from 'kafkajs'
 import { type Logger, pino } from 'pino'
 import type { Config } from '../process/config.ts'
-import { aborted, addressIn, type EngineProbe } from '../stores/preflight.ts'
+import { aborted, addressIn, type EngineProbe, type Tls } from '../stores/preflight.ts'
+import { credentialsProblem, live, saslOf } from './authentication.ts'
 import { announceJoining, closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './patches.ts'
 
 replaceFetchDecoder()
@@ -14,11 +15,18 @@ const connectionTimeoutMs = 5_000
 /** A request to a broker that is frozen or cut off fails after this time; joining a group and fetching may take longer. */
 const requestTimeoutMs = 10_000
 
-const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE }: Config): boolean => KAFKA_SSL ?? KAFKA_SSL_CA_FILE !== undefined
+const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE }: Config): boolean =>
+  KAFKA_SSL ?? (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) !== undefined
 
-/** Certificate authorities (PEM): those configured, else Node's own and the operating system's. */
-const trustedAuthorities = ({ KAFKA_SSL_CA_FILE }: Config): string | string[] =>
-  KAFKA_SSL_CA_FILE ?? [...getCACertificates('default'), ...getCACertificates('system')]
+/** Certificate authorities (PEM): Node's own, those of NODE_EXTRA_CA_CERTS and the operating system's. */
+const publicAuthorities = (): string[] => [...getCACertificates('default'), ...getCACertificates('system')]
+
+/** TLS, with the certificates that the configuration has when a connection is made. */
+function tlsOf(config: Config): Tls {
+  const own = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
+  if (config.KAFKA_SSL_CA_FILE !== undefined) return live(config, { ca: 'KAFKA_SSL_CA_FILE', ...own })
+  return Object.assign(live(config, own), { ca: publicAuthorities() })
+}
 
 /** A Kafka client that logs to `log` and retries a failed request five times; further retries are up to its callers. */
 export function connectKafka(config: Config, log: Logger): Kafka {
@@ -35,18 +43,10 @@ export function connectKafka(config: Config, log: Logger): Kafka {
       ({ level, log: { message, ...details } }) => {
         log[pinoLevel(level)]({ kafkajs: details }, message)
       },
-    ...(usesTls(config) && { ssl: { ca: trustedAuthorities(config) } }),
-    ...(config.KAFKA_SASL_MECHANISM !== undefined && { sasl: saslOf(config) }),
+    ...(usesTls(config) && { ssl: tlsOf(config) }),
+    ...(config.KAFKA_SASL_MECHANISM !== undefined && { sasl: saslOf(config, publicAuthorities) }),
   })
 }
-
-/** The cast is safe: `readConfig` demands all three variables together. */
-const saslOf = (config: Config): SASLOptions =>
-  ({
-    mechanism: config.KAFKA_SASL_MECHANISM,
-    username: config.KAFKA_SASL_USERNAME,
-    password: config.KAFKA_SASL_PASSWORD,
-  }) as SASLOptions
 
 const pinoLevel = (level: logLevel) => (level === logLevel.ERROR ? 'error' : level === logLevel.WARN ? 'warn' : 'debug')
 
@@ -54,7 +54,8 @@ const pinoLevel = (level: logLevel) => (level === logLevel.ERROR ? 'error' : lev
 export const kafkaProbe = (config: Config): EngineProbe => ({
   engine: 'KAFKA_BROKERS',
   caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',
-  ca: trustedAuthorities(config),
+  certificateSetting: 'KAFKA_SSL_CERT_FILE',
+  tls: tlsOf(config),
   addresses: usesTls(config) ? config.KAFKA_BROKERS.map((broker) => addressIn(`kafka://${broker}`, 9_092)) : [],
   tryCredentials: async (signal) => {
     const admin = connectKafka(config, pino({ level: 'silent' })).admin({ retry: { retries: 0 } })
@@ -62,9 +63,9 @@ export const kafkaProbe = (config: Config): EngineProbe => ({
       await Promise.race([admin.connect(), aborted(signal)])
       return undefined
     } catch (error) {
-      if (!(error instanceof kafkajs.KafkaJSSASLAuthenticationError)) throw error
-      const rule = 'is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM'
-      return { path: 'KAFKA_SASL_PASSWORD', rule }
+      const problem = credentialsProblem(error)
+      if (problem === undefined) throw error
+      return problem
     } finally {
       admin.disconnect().catch(() => undefined)
     }

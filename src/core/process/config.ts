@@ -1,9 +1,10 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import type { Problem } from '../model/schema.ts'
 import * as values from './configValues.ts'
+import { type Environment, fileVariables, type Rereading, readSecretFiles, rereading } from './secretFiles.ts'
 
-/** Environment variables, such as `process.env`. */
-export type Environment = Readonly<Record<string, string | undefined>>
+export type { Environment }
 
 /** Engines, named by the variable with their address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
@@ -34,17 +35,28 @@ const environmentSchema = z.object({
   ELASTICSEARCH_USERNAME: values.optionalText,
   ELASTICSEARCH_PASSWORD: values.optionalText,
   ELASTICSEARCH_API_KEY: values.setting(values.apiKey.optional()),
-  ELASTICSEARCH_CA_FILE: values.authorities,
+  ELASTICSEARCH_CA_FILE: values.certificates,
   KAFKA_BROKERS: values.brokers,
   KAFKA_SSL: values.flag,
-  KAFKA_SSL_CA_FILE: values.authorities,
-  KAFKA_SASL_MECHANISM: values.setting(z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional()),
+  KAFKA_SSL_CA_FILE: values.certificates,
+  KAFKA_SSL_CERT_FILE: values.certificates,
+  KAFKA_SSL_KEY_FILE: values.privateKey,
+  KAFKA_SASL_MECHANISM: values.setting(
+    z.enum(['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer', 'aws-msk-iam']).optional(),
+  ),
   KAFKA_SASL_USERNAME: values.optionalText,
   KAFKA_SASL_PASSWORD: values.optionalText,
+  KAFKA_OAUTH_TOKEN_URL: values.setting(values.secureUrl.optional()),
+  KAFKA_OAUTH_CLIENT_ID: values.optionalText,
+  KAFKA_OAUTH_CLIENT_SECRET: values.optionalText,
+  KAFKA_OAUTH_SCOPE: values.optionalText,
+  AWS_REGION: values.optionalText,
   REDIS_URL: values.setting(values.redisUrl.optional()),
   REDIS_SENTINELS: values.sentinels,
   REDIS_SENTINEL_NAME: values.optionalText,
-  REDIS_CA_FILE: values.authorities,
+  REDIS_CA_FILE: values.certificates,
+  REDIS_CERT_FILE: values.certificates,
+  REDIS_KEY_FILE: values.privateKey,
   INDEX_PREFIX: values.setting(values.indexPrefix.default('tidemark')),
   INDEX_SHARDS: values.setting(values.integer(1, 1_024).default(1)),
   CONSUMER_GROUP: values.text('tidemark-indexer'),
@@ -66,9 +78,17 @@ const environmentSchema = z.object({
   SIGN_IN_PAGE: values.setting(values.secureUrl.optional()),
 })
 
-export type Config = z.output<typeof environmentSchema>
+type Settings = z.output<typeof environmentSchema>
 
-/** The names of all variables. */
+export type Config = Settings & {
+  /** Set where secrets or certificates come from files. */
+  readonly files?: Rereading<Config>
+}
+
+/** The configuration with what its files hold now. A client asks for it when it connects. */
+export const latest = <Given extends Partial<Config>>(config: Given): Given | Config => config.files?.latest() ?? config
+
+/** The names of all variables, without those that only name the file of another one. */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
 /** Reads and validates the whole environment. Returns every problem at once, each with the variable's name as its path. */
@@ -76,10 +96,11 @@ export function readConfig(
   environment: Environment,
   needed: readonly Need[],
 ): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
-  const set = withoutEmpty(environment)
+  const given = withoutEmpty(environment)
+  const { values: set, problems: ofFiles } = readSecretFiles(given)
   const parsed = environmentSchema.safeParse(set)
   const problems: Problem[] = parsed.success
-    ? []
+    ? keyProblems(parsed.data)
     : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))
   const isBlank = (name: string): boolean => values.itemsOf(set[name]).length === 0
   for (const name of needed) {
@@ -87,29 +108,44 @@ export function readConfig(
     else if (isBlank(name) && (name !== 'REDIS_URL' || isBlank('REDIS_SENTINELS')))
       problems.push({ path: name, rule: 'is not set' })
   }
-  problems.push(...combinationProblems(set), ...unknownNameProblems(set))
-  return parsed.success && problems.length === 0 ? { ok: true, config: parsed.data } : { ok: false, problems }
+  problems.push(...combinationProblems(set), ...unknownNameProblems(given))
+  const all = [...ofFiles.values(), ...problems.filter(({ path }) => !ofFiles.has(path))]
+  if (!parsed.success || all.length > 0) return { ok: false, problems: all }
+  const hasFiles = Object.keys(given).some((name) => name.endsWith('_FILE') && beginsLikeOurs(name))
+  const files = rereading<Config>(parsed.data, () => readConfig(environment, needed))
+  return { ok: true, config: { ...parsed.data, ...(hasFiles && { files }) } }
 }
 
 /** An empty variable counts as not set. */
 const withoutEmpty = (environment: Environment): Environment =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
 
+const clientCertificates = [
+  ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
+  ['REDIS_CERT_FILE', 'REDIS_KEY_FILE'],
+] as const
 /** Variables that are set together or not at all. */
 const together = [
   ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
   ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
-  ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
+  ...clientCertificates,
 ]
+/** Mechanisms of Kafka, and the variables that they alone read. */
+const ofMechanisms = {
+  'plain or scram-sha-256 or scram-sha-512': ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
+  oauthbearer: ['KAFKA_OAUTH_TOKEN_URL', 'KAFKA_OAUTH_CLIENT_ID', 'KAFKA_OAUTH_CLIENT_SECRET', 'KAFKA_OAUTH_SCOPE'],
+  'aws-msk-iam': ['AWS_REGION'],
+}
 /** Alternatives: if both were set, one would be ignored. */
 const apart = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
 ] as const
-/** Variables of certificate authorities, and the URLs that must then use TLS. */
+/** Variables of certificates, and the URLs that must then use TLS. */
 const encrypted = [
   ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
   ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
+  ['REDIS_CERT_FILE', 'REDIS_URL', 'rediss:'],
 ] as const
 
 /** Problems of variables that are valid alone but not together. */
@@ -129,14 +165,43 @@ function combinationProblems(environment: Environment): Problem[] {
     const isPlain = values.itemsOf(environment[name]).some((url) => URL.parse(url)?.protocol !== protocol)
     tell(path, `is set, but ${name} is not ${protocol}//: nothing would be encrypted`, isSet(path) && isPlain)
   }
-  const isKafkaPlain = isSet('KAFKA_SSL_CA_FILE') && environment['KAFKA_SSL'] === 'false'
-  tell('KAFKA_SSL_CA_FILE', 'is set, but KAFKA_SSL is false: nothing would be encrypted', isKafkaPlain)
+  const isPlain = environment['KAFKA_SSL'] === 'false'
+  for (const path of ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE'])
+    tell(path, 'is set, but KAFKA_SSL is false: nothing would be encrypted', isSet(path) && isPlain)
   const users = usersIn(values.itemsOf(environment['ELASTICSEARCH_URL']))
   for (const other of ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_API_KEY'])
     tell('ELASTICSEARCH_URL', `must not name a user together with ${other}`, users.length > 0 && isSet(other))
   // The client would send the credentials of the first URL to every node.
   tell('ELASTICSEARCH_URL', 'must not name several users', new Set(users).size > 1)
-  return [...problems, ...topicProblems(environment)]
+  return [...problems, ...mechanismProblems(environment), ...topicProblems(environment)]
+}
+
+/** A client certificate needs its own key. */
+const keyProblems = (settings: Settings): Problem[] =>
+  clientCertificates.flatMap(([certificate, path]) => {
+    const { [certificate]: pem, [path]: key } = settings
+    const isOther =
+      pem !== undefined && key !== undefined && !new X509Certificate(pem).checkPrivateKey(createPrivateKey(key))
+    return isOther ? [{ path, rule: `holds another key than that of ${certificate}` }] : []
+  })
+
+/** A mechanism of Kafka needs its own variables; those of another one would be ignored. */
+function mechanismProblems(environment: Environment): Problem[] {
+  const { KAFKA_SASL_MECHANISM: mechanism = '', KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE } = environment
+  const isOpen = KAFKA_SSL !== 'true' && (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) === undefined
+  const unencrypted = { path: 'KAFKA_SSL', rule: 'must be true for KAFKA_SASL_MECHANISM=aws-msk-iam' }
+  const problems = mechanism === 'aws-msk-iam' && isOpen ? [unencrypted] : []
+  for (const [mechanisms, names] of Object.entries(ofMechanisms)) {
+    const isChosen = mechanisms.split(' or ').includes(mechanism)
+    const rule = isChosen
+      ? `must be set for KAFKA_SASL_MECHANISM=${mechanism}`
+      : `is only for KAFKA_SASL_MECHANISM=${mechanisms}`
+    // A scope may be left out; other programs read the region, too.
+    const exempt = isChosen ? 'KAFKA_OAUTH_SCOPE' : 'AWS_REGION'
+    const wrong = names.filter((name) => name !== exempt && isChosen === (environment[name] === undefined))
+    problems.push(...wrong.map((path) => ({ path, rule })))
+  }
+  return problems
 }
 
 /** No two variables may name the same topic. */
@@ -189,7 +254,11 @@ const ofOthers = [
 const unknownNameProblems = (environment: Environment): Problem[] =>
   Object.keys(environment)
     .filter(
-      (name) => !variableNames.has(name) && beginsLikeOurs(name) && !ofOthers.some((pattern) => pattern.test(name)),
+      (name) =>
+        !variableNames.has(name) &&
+        !fileVariables.has(name) &&
+        beginsLikeOurs(name) &&
+        !ofOthers.some((pattern) => pattern.test(name)),
     )
     .map((path) => ({ path, rule: 'begins like a variable of Tidemark, but is none' }))
 /** Whether a variable has one of our prefixes. */

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
@@ -131,17 +131,25 @@ export const secureOrigin = checked(isSecureOrigin, `${secureUrlRule}, without a
   (url) => new URL(url).origin,
 )
 
-/** Reads certificates from a PEM file. Refuses a file without one: TLS would trust nobody, and connections fail without this reason. */
-export const authorities = optionalText.transform((path, context) => {
-  if (path === undefined) return undefined
-  try {
-    const pem = readFileSync(path, 'utf8')
-    const found = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
-    for (const certificate of found) new X509Certificate(certificate)
-    if (found.length > 0) return pem
-    context.addIssue('holds no certificate in PEM')
-  } catch (error) {
-    context.addIssue(`cannot be read: ${(error as Error).message}`)
-  }
-  return z.NEVER
-})
+/** Reads a PEM file that `holds` accepts. */
+const pemFile = (holds: (pem: string) => boolean, rule: string) =>
+  optionalText.transform((path, context) => {
+    if (path === undefined) return undefined
+    try {
+      const pem = readFileSync(path, 'utf8')
+      if (holds(pem)) return pem
+      context.addIssue(rule)
+    } catch (error) {
+      context.addIssue(`cannot be read: ${(error as Error).message}`)
+    }
+    return z.NEVER
+  })
+
+/** Refuses a file without certificates: TLS would trust nobody, and connections fail without this reason. */
+export const certificates = pemFile((pem) => {
+  const found = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
+  for (const certificate of found) new X509Certificate(certificate)
+  return found.length > 0
+}, 'holds no certificate in PEM')
+/** Refuses one with a passphrase, which no variable gives. */
+export const privateKey = pemFile((pem) => createPrivateKey(pem).type === 'private', 'holds no private key in PEM')

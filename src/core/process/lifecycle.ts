@@ -59,9 +59,11 @@ async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts)
 }
 
 function exitWith(problems: readonly Problem[]): never {
-  for (const { path, rule } of problems) process.stderr.write(`${path} ${rule}\n`)
+  for (const problem of problems) process.stderr.write(`${lineOf(problem)}\n`)
   process.exit(configExitCode)
 }
+
+const lineOf = ({ path, rule }: Problem): string => `${path} ${rule}`
 
 type ServiceOptions = DefaultPorts & {
   readonly name: string
@@ -82,6 +84,9 @@ async function runService(options: ServiceOptions): Promise<void> {
   process.on('SIGINT', () => stop())
   const { config, unreachable } = await checkedConfigOrExit(options.needs, options)
   const log = createLog({ name: options.name, level: config.LOG_LEVEL }, destination({ fd: 2, sync: true }))
+  const onProblems = (problems: readonly Problem[]): void =>
+    log.error({ problems: problems.map(lineOf) }, 'files of settings cannot be used; what they held before is')
+  if (config.files !== undefined) config.files.onProblems = onProblems
   const lifetime = new Lifetime(log)
   stop = () => lifetime.drain(config.DRAIN_MS)
   process.on('unhandledRejection', (error) => lifetime.fail(error))
@@ -128,7 +133,7 @@ async function start(
     probeLater(engine, signal).then(
       (rejected) => {
         if (rejected === undefined) return
-        log.fatal({ problems: [`${rejected.path} ${rejected.rule}`] }, 'an engine rejects a setting')
+        log.fatal({ problems: [lineOf(rejected)] }, 'an engine rejects a setting')
         end(configExitCode)
       },
       () => undefined,

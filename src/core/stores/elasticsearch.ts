@@ -8,7 +8,7 @@ import {
   UndiciConnection,
 } from '@elastic/transport'
 import type { Problem } from '../model/schema.ts'
-import type { Config } from '../process/config.ts'
+import { type Config, latest } from '../process/config.ts'
 import { printable } from '../process/log.ts'
 import { addressIn, type EngineProbe } from './preflight.ts'
 
@@ -71,6 +71,20 @@ class BytesConnection extends AbortableConnection {
   }
 }
 
+/** Connections that name their user with the credentials of that time, of which the client would keep the first. */
+const authenticating = (config: Config, Connection: typeof AbortableConnection): typeof AbortableConnection =>
+  class extends Connection {
+    protected override read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
+      const now = latest(config)
+      const key = now.ELASTICSEARCH_API_KEY
+      if (config.files === undefined || (key ?? now.ELASTICSEARCH_USERNAME) === undefined)
+        return super.read(params, options)
+      const user = Buffer.from(`${now.ELASTICSEARCH_USERNAME}:${now.ELASTICSEARCH_PASSWORD}`)
+      const authorization = key === undefined ? `Basic ${user.toString('base64')}` : `ApiKey ${key}`
+      return super.read({ ...params, headers: { ...params.headers, authorization } }, options)
+    }
+  }
+
 /** A client that parses responses and never retries: retries are up to its callers. */
 export const connectElasticsearch = (config: Config): Client => new Client(options(config))
 
@@ -83,7 +97,7 @@ export const connectElasticsearchBytes = (config: Config): Client =>
     ...options(config),
     maxRetries: config.ELASTICSEARCH_URL.length - 1,
     Serializer: RawSerializer,
-    Connection: BytesConnection,
+    Connection: authenticating(config, BytesConnection),
   })
 
 /** Set because the client has no default timeout: an unanswered request would wait for ever. */
@@ -91,7 +105,7 @@ export const defaultRequestTimeoutMs = 30_000
 
 function options(config: Config): ConstructorParameters<typeof Client>[0] {
   return {
-    Connection: AbortableConnection,
+    Connection: authenticating(config, AbortableConnection),
     nodes: config.ELASTICSEARCH_URL,
     maxRetries: 0,
     requestTimeout: defaultRequestTimeoutMs,
@@ -116,12 +130,14 @@ const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 export const elasticsearchProbe = (config: Config): EngineProbe => ({
   engine: 'ELASTICSEARCH_URL',
   caSetting: 'ELASTICSEARCH_CA_FILE',
-  ca: config.ELASTICSEARCH_CA_FILE,
+  tls: { ca: config.ELASTICSEARCH_CA_FILE },
   addresses: config.ELASTICSEARCH_URL.filter((url) => url.startsWith('https:')).map((url) => addressIn(url, httpsPort)),
   tryCredentials: async (signal) => {
     const client = connectElasticsearch(config)
+    // Of several nodes, one may be unreachable.
+    const maxRetries = config.ELASTICSEARCH_URL.length - 1
     const ask = async (params: TransportRequestParams): Promise<{ statusCode: number; body: unknown }> =>
-      await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals })
+      await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals, maxRetries })
     try {
       // Needs no privilege. Where security is disabled, the endpoint is missing and the status an error other than 401.
       const who = await ask({ method: 'GET', path: '/_security/_authenticate' })

@@ -1,5 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
+import { BaseConnection } from '@elastic/transport'
 import { ReplyError } from 'ioredis'
+import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { KafkaSource } from '../kafka/source.ts'
 import type { Service } from '../process/lifecycle.ts'
@@ -15,11 +17,22 @@ export function openStores(
   const calls = measureCalls(metrics)
   if (elasticsearch !== undefined) {
     calls.ofElasticsearch(elasticsearch)
+    if (config.ELASTICSEARCH_URL.length > 1) tellNodes(elasticsearch, log)
     release('elasticsearch', () => elasticsearch.close())
   }
   const redis = engines.redis(config, (error) => log.warn({ err: error }, 'Redis connection error'), calls.ofRedis)
   release('redis', () => redis.close())
   return { redis, accountKeys: new AccountKeyStore(redis) }
+}
+
+/** Logs which of several nodes of Elasticsearch stops answering: the client asks another one without a word. */
+function tellNodes({ connectionPool: pool }: Client, log: Logger): void {
+  const markDead = pool.markDead.bind(pool)
+  pool.markDead = (node) => {
+    if (node.status === BaseConnection.statuses.ALIVE)
+      log.warn({ node: node.id }, 'a node of Elasticsearch does not answer well')
+    return markDead(node)
+  }
 }
 
 /** Opens Kafka; the end of the process closes sources and sink. */

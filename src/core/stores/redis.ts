@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Redis, ReplyError } from 'ioredis'
+import { Redis, type RedisOptions, ReplyError } from 'ioredis'
 import type { Problem } from '../model/schema.ts'
-import type { Config } from '../process/config.ts'
+import { type Config, latest } from '../process/config.ts'
 import { hostAndPort } from '../process/configValues.ts'
 import { printable } from '../process/log.ts'
 import { aborted, addressIn, type EngineProbe } from './preflight.ts'
@@ -42,9 +42,9 @@ export function connectRedis(
   onError: (error: Error) => void,
   onCommand: OnCommand = () => undefined,
 ): RedisConnection {
-  const { REDIS_URL: url = 'redis://', REDIS_CA_FILE: ca, REDIS_SENTINELS, REDIS_SENTINEL_NAME: name } = config
+  const { REDIS_URL: url = 'redis://', REDIS_SENTINELS, REDIS_SENTINEL_NAME: name } = config
   const client = new Redis(url, {
-    ...(ca !== undefined && { tls: { ca } }),
+    ...credentialsOf(config),
     ...(name !== undefined && {
       name,
       sentinels: (REDIS_SENTINELS ?? []).map((address) => hostAndPort(address) ?? { host: address }),
@@ -59,7 +59,11 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    retryStrategy: reconnectDelayMs,
+    retryStrategy: (attempt) => {
+      // The client reads its options at each attempt.
+      if (config.files !== undefined) Object.assign(client.options, credentialsOf(latest(config)))
+      return reconnectDelayMs(attempt)
+    },
   })
   watchCommands(client, onCommand)
   client.on('error', (error: Error) => {
@@ -67,6 +71,16 @@ export function connectRedis(
     if (refusesDatabase(error)) client.disconnect(true)
   })
   return connectionOver(client, config.INDEX_PREFIX, onError)
+}
+
+/** What may change while a process runs. Without certificates, no TLS is named: that would turn it on. */
+function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
+  const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
+  const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
+  return {
+    ...((ca ?? cert) !== undefined && { tls: { ca, cert, key } }),
+    ...(password !== '' && { username: decodeURIComponent(username), password: decodeURIComponent(password) }),
+  }
 }
 
 /** Whether Redis refuses SELECT: no such database, or no permission. */
@@ -183,7 +197,8 @@ const defaultPort = 6_379
 export const redisProbe = (config: Config): EngineProbe => ({
   engine: 'REDIS_URL',
   caSetting: 'REDIS_CA_FILE',
-  ca: config.REDIS_CA_FILE,
+  certificateSetting: 'REDIS_CERT_FILE',
+  tls: credentialsOf(config).tls ?? {},
   addresses: addressesOf(config),
   tryCredentials: async (signal) => {
     const answer = Promise.withResolvers<Problem | undefined>()
@@ -192,7 +207,7 @@ export const redisProbe = (config: Config): EngineProbe => ({
       if (rule === undefined) answer.reject(new Error(error.message))
       else answer.resolve({ path: 'REDIS_URL', rule })
     })
-    redis.client.once('ready', () => answer.resolve(undefined))
+    redis.client.once('ready', () => answer.resolve(clusterProblem(redis)))
     try {
       return await Promise.race([answer.promise, aborted(signal)])
     } finally {
@@ -200,6 +215,12 @@ export const redisProbe = (config: Config): EngineProbe => ({
     }
   },
 })
+
+async function clusterProblem({ client }: RedisConnection): Promise<Problem | undefined> {
+  const isCluster = /^redis_mode:cluster/m.test(await client.info('server'))
+  const rule = 'names a Redis Cluster, which refuses scripts over keys of several slots: one without slots is needed'
+  return isCluster ? { path: 'REDIS_URL', rule } : undefined
+}
 
 function refusalOf(error: Error): string | undefined {
   if (error.message.startsWith('WRONGPASS')) return 'names a user or a password that Redis refuses'

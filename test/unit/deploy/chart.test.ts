@@ -1,24 +1,22 @@
-import { execFileSync } from 'node:child_process'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { beginsLikeOurs, variableNames } from '../../../src/core/process/config.ts'
+import { fileVariables } from '../../../src/core/process/secretFiles.ts'
 import { documentedMetrics } from '../../support/metrics.ts'
-import { useFolder } from '../../support/temporaryFolder.ts'
 
 type Values = { readonly [key: string]: unknown }
 type Schema = { readonly properties?: Readonly<Record<string, Schema>>; readonly $ref?: string }
 
-const folder = useFolder()
 const chart = 'deploy/helm/tidemark'
 const textOf = (file: string): string => readFileSync(file, 'utf8')
 const inChart = (file: string): string => textOf(join(chart, file))
-const texts = globSync(`${chart}/{templates,files}/**/*.{yaml,tpl,txt,sh,mjs}`).map(textOf).join('\n')
+const texts = globSync(`${chart}/{templates,files}/**/*.{yaml,tpl,txt,mjs}`).map(textOf).join('\n')
 const schema = JSON.parse(inChart('values.schema.json')) as Schema & {
   readonly $defs: Readonly<Record<string, Schema>>
 }
 const variables = parse(inChart('files/variables.yaml')) as Readonly<Record<string, readonly string[]>>
-const setByChart = ['PORT', 'ADMIN_PORT', 'DRAIN_MS', 'ELASTICSEARCH_CA_FILE', 'KAFKA_SSL_CA_FILE', 'REDIS_CA_FILE']
+const setByChart = ['PORT', 'ADMIN_PORT', 'DRAIN_MS', ...[...variableNames].filter((name) => name.endsWith('_FILE'))]
 /** The address of a pod that it listens on is not chosen. */
 const notOffered = ['HOST']
 
@@ -37,7 +35,7 @@ test('the chart has the version of the program', () => {
 
 test('it offers every variable of the program and no other, and gives each to the processes that read it', () => {
   expect([...Object.keys(variables), ...setByChart, ...notOffered].sort()).toEqual([...variableNames].sort())
-  const rows = textOf('docs/configuration.md').matchAll(/^\| `(\w+)` \| ([AIS ]+) \|/gm)
+  const rows = textOf('docs/configuration.md').matchAll(/^\| `(\w+)`(?: \*)? \| ([AIS ]+) \|/gm)
   const documented = new Map([...rows].map(([, name, letters]) => [name, letters]))
   const letterOf = (process: string): string => process.slice(0, 1).toUpperCase()
   for (const [name, processes] of Object.entries(variables))
@@ -46,6 +44,8 @@ test('it offers every variable of the program and no other, and gives each to th
   const secret = Object.keys(schema.$defs['secrets']?.properties ?? {})
   expect([...new Set([...plain, ...secret])].sort()).toEqual(Object.keys(variables).sort())
   expect(plain.filter((name) => /PASSWORD|SECRET|API_KEY/.test(name))).toEqual([])
+  // Each may be a file.
+  expect(secret.sort()).toEqual([...fileVariables.values()].sort())
 })
 
 test('it names variables, metrics, paths and ports that are there', () => {
@@ -80,12 +80,4 @@ test('values and their schema name each other', () => {
   const optional = /\.(global|initialDelaySeconds|image\.\w+|(config|secrets)\.[A-Z_]+)$/
   const values = parse(inChart('values.yaml')) as Values
   expect(differences(values, schema).filter((path) => !optional.test(path))).toEqual([])
-})
-
-test('the entry point for files reads each into the variable that it is named after, and becomes the program', () => {
-  expect(textOf('Dockerfile')).toMatch(/PATH=\/app\/bin:\$PATH[\s\S]*\nCOPY bin bin\n/)
-  writeFileSync(join(folder, 'REDIS_URL'), 'redis://a:b%20c$d@redis\n')
-  const script = inChart('files/entrypoint.sh').replace('/app/bin/tidemark', 'printenv')
-  const env = { ...process.env, SECRETS_FOLDER: folder }
-  expect(String(execFileSync('sh', ['-c', script, 'tidemark', 'REDIS_URL'], { env }))).toBe('redis://a:b%20c$d@redis\n')
 })

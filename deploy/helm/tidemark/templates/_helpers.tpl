@@ -97,9 +97,11 @@ labels:
 {{- $existing := $own.existingSecret | default .root.Values.existingSecret -}}
 {{- $made := printf "%s-%s" (include "tidemark.fullname" .root) .component -}}
 {{- range $name, $entry := include "tidemark.entries" (merge (dict "key" "secrets") .) | fromYaml -}}
+{{- if not $entry.file -}}
 {{- $secret := ternary $made ($entry.secret | default $existing) (hasKey $entry "value") -}}
-{{- if not $secret -}}{{- fail (printf "secrets.%s needs a `value` or a `secret`, or `existingSecret`" $name) -}}{{- end }}
+{{- if not $secret -}}{{- fail (printf "secrets.%s needs a `value`, a `file` or a `secret`, or `existingSecret`" $name) -}}{{- end }}
 {{ $name }}: {secret: {{ $secret }}, key: {{ $entry.key | default $name }}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -109,6 +111,15 @@ labels:
 {{- range $engine, $from := .root.Values.authorities -}}
 {{- $isUsed := not (has (list $.component $engine) (list (list "api" "kafka") (list "settings" "elasticsearch"))) -}}
 {{- if and $isUsed (or $from.secret $from.configMap) -}}{{- $engines = append $engines $engine -}}{{- end -}}
+{{- end -}}
+{{- toJson $engines -}}
+{{- end -}}
+
+{{/* The engines for which a component gets a client certificate: a JSON list. */}}
+{{- define "tidemark.clientCertificates" -}}
+{{- $engines := list -}}
+{{- range $engine, $from := .root.Values.clientCertificates -}}
+{{- if and $from.secret (ne (list $.component $engine | join "-") "api-kafka") -}}{{- $engines = append $engines $engine -}}{{- end -}}
 {{- end -}}
 {{- toJson $engines -}}
 {{- end -}}

@@ -18,6 +18,20 @@
 {{- $variable := ternary "KAFKA_SSL_CA_FILE" (printf "%s_CA_FILE" (upper $engine)) (eq $engine "kafka") -}}
 {{- $_ := set $config $variable (printf "/etc/tidemark/authorities/%s.pem" $engine) -}}
 {{- end -}}
+{{- range $engine := include "tidemark.clientCertificates" . | fromJsonArray -}}
+{{- $prefix := ternary "KAFKA_SSL" (upper $engine) (eq $engine "kafka") -}}
+{{- range $part := list "cert" "key" -}}
+{{- $_ := set $config (printf "%s_%s_FILE" $prefix (upper $part)) (printf "/etc/tidemark/certificates/%s-%s.pem" $engine $part) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $entry := include "tidemark.entries" (merge (dict "key" "secrets") .) | fromYaml -}}
+{{- with $entry.file -}}{{- $_ := set $config (printf "%s_FILE" $name) . -}}{{- end -}}
+{{- end -}}
+{{- if eq .root.Values.secretsAs "files" -}}
+{{- range $variable, $_ := include "tidemark.secretRefs" . | fromYaml -}}
+{{- $_ := set $config (printf "%s_FILE" $variable) (printf "%s/%s" $.root.Values.secretsFolder $variable) -}}
+{{- end -}}
+{{- end -}}
 {{- range $variable, $value := $config -}}
 {{- $text := include "tidemark.text" $value -}}
 {{- if $text }}
@@ -25,12 +39,7 @@
   value: {{ $text | quote }}
 {{- end -}}
 {{- end -}}
-{{- if eq .root.Values.secretsAs "files" }}
-- name: SECRETS_FOLDER
-  value: {{ .root.Values.secretsFolder }}
-- name: PATH
-  value: /etc/tidemark/bin:/app/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-{{- else -}}
+{{- if eq .root.Values.secretsAs "env" -}}
 {{- range $variable, $ref := include "tidemark.secretRefs" . | fromYaml }}
 - name: {{ $variable }}
   valueFrom:
@@ -64,9 +73,22 @@
             items: [{key: {{ $from.key }}, path: {{ $engine }}.pem}]
         {{- end }}
 {{- end -}}
-{{- if eq .root.Values.secretsAs "files" }}
-- mount: {name: entrypoint, mountPath: /etc/tidemark/bin, readOnly: true}
-  volume: {name: entrypoint, configMap: {name: {{ include "tidemark.fullname" .root }}-entrypoint, defaultMode: 0555}}
+{{- with include "tidemark.clientCertificates" . | fromJsonArray }}
+- mount: {name: certificates, mountPath: /etc/tidemark/certificates, readOnly: true}
+  volume:
+    name: certificates
+    projected:
+      sources:
+        {{- range $engine := . }}
+        {{- $from := index $.root.Values.clientCertificates $engine }}
+        - secret:
+            name: {{ $from.secret }}
+            items:
+              - {key: {{ $from.certificate }}, path: {{ $engine }}-cert.pem}
+              - {key: {{ $from.key }}, path: {{ $engine }}-key.pem}
+        {{- end }}
+{{- end -}}
+{{- if eq .root.Values.secretsAs "files" -}}
 {{- with include "tidemark.secretRefs" . | fromYaml }}
 - mount: {name: secrets, mountPath: {{ $.root.Values.secretsFolder }}, readOnly: true}
   volume:
@@ -134,7 +156,7 @@ volumes:
 {{- end -}}
 {{- end -}}
 
-{{/* Labels and annotations of a component's pods. A changed secret of the chart, or entry point, restarts who uses it. */}}
+{{/* Labels and annotations of a component's pods. A changed secret of the chart restarts who uses it. */}}
 {{- define "tidemark.podMetadata" -}}
 labels:
   {{- include "tidemark.selectorLabels" . | nindent 2 }}
@@ -143,9 +165,6 @@ labels:
   {{- end }}
 annotations:
   checksum/secrets: {{ include "tidemark.secretData" . | sha256sum }}
-  {{- if eq .root.Values.secretsAs "files" }}
-  checksum/entrypoint: {{ .root.Files.Get "files/entrypoint.sh" | sha256sum }}
-  {{- end }}
   {{- with .root.Values.podAnnotations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

@@ -1,14 +1,18 @@
-import { writeFileSync } from 'node:fs'
+import { createPrivateKey } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   beginsLikeOurs,
   type Config,
   type Engine,
   type Environment,
+  latest,
   readConfig,
   variableNames,
 } from '../../../../src/core/process/config.ts'
+import { fileVariables } from '../../../../src/core/process/secretFiles.ts'
 import { makeCertificates } from '../../../support/certificates.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { useFolder } from '../../../support/temporaryFolder.ts'
 
 const allEngines: Engine[] = ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL']
@@ -68,6 +72,9 @@ test('everything that is wrong is told at once, by name', () => {
     ELASTICSEARCH_CA_FILE: file('missing.pem'),
     KAFKA_BROKERS: 'kafka',
     KAFKA_SASL_MECHANISM: 'gssapi',
+    KAFKA_SASL_PASSWORD: 'secret',
+    KAFKA_OAUTH_TOKEN_URL: 'http://tokens.example',
+    ELASTICSEARCH_API_KEY_FILE: file('missing'),
     REDIS_URL: 'http://redis',
     REDIS_CA_FILE: file('missing.pem'),
     INDEX_PREFIX: 'Upper',
@@ -81,9 +88,7 @@ test('everything that is wrong is told at once, by name', () => {
     SIGN_IN_PAGE: 'javascript:alert(1)',
   }
   expect([...new Set(namesOf(wrong))]).toEqual(
-    [...Object.keys(wrong).filter((name) => name !== 'ELASTICSEARCH_PASSWORD'), 'ELASTICSEARCH_USERNAME']
-      .concat('KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD')
-      .sort(),
+    [...Object.keys(wrong).filter((name) => name !== 'ELASTICSEARCH_PASSWORD'), 'ELASTICSEARCH_USERNAME'].sort(),
   )
 })
 
@@ -225,10 +230,32 @@ test('an engine that is needed must be named; one that is not needed need not', 
   expect(readConfig({ REDIS_URL: engines.REDIS_URL }, ['REDIS_URL'])).toMatchObject({ ok: true })
 })
 
+const plain = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'u', KAFKA_SASL_PASSWORD: 'p' }
+const oauth = {
+  KAFKA_SASL_MECHANISM: 'oauthbearer',
+  KAFKA_OAUTH_TOKEN_URL: 'https://tokens.example/token',
+  KAFKA_OAUTH_CLIENT_ID: 'c',
+  KAFKA_OAUTH_CLIENT_SECRET: 's',
+}
+
+test.each([plain, oauth, { KAFKA_SASL_MECHANISM: 'aws-msk-iam', KAFKA_SSL: 'true', AWS_REGION: 'eu-west-1' }])(
+  '%j is complete',
+  (environment) => {
+    expect(configOf(environment)).toMatchObject({ KAFKA_SASL_MECHANISM: environment.KAFKA_SASL_MECHANISM })
+  },
+)
+
 test.each([
   [{ ELASTICSEARCH_USERNAME: 'u' }, 'ELASTICSEARCH_PASSWORD'],
   [{ ELASTICSEARCH_PASSWORD: 'p' }, 'ELASTICSEARCH_USERNAME'],
   [{ KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'u' }, 'KAFKA_SASL_PASSWORD'],
+  [{ KAFKA_SASL_PASSWORD: 'p' }, 'KAFKA_SASL_PASSWORD'],
+  [{ ...oauth, KAFKA_OAUTH_CLIENT_SECRET: '' }, 'KAFKA_OAUTH_CLIENT_SECRET'],
+  [{ ...oauth, KAFKA_SASL_USERNAME: 'u' }, 'KAFKA_SASL_USERNAME'],
+  [{ ...plain, KAFKA_OAUTH_SCOPE: 's' }, 'KAFKA_OAUTH_SCOPE'],
+  [{ ...plain, AWS_REGION: 'eu-west-1', KAFKA_OAUTH_TOKEN_URL: 'https://t' }, 'KAFKA_OAUTH_TOKEN_URL'],
+  [{ KAFKA_SASL_MECHANISM: 'aws-msk-iam', KAFKA_SSL: 'true' }, 'AWS_REGION'],
+  [{ KAFKA_SASL_MECHANISM: 'aws-msk-iam', AWS_REGION: 'eu-west-1' }, 'KAFKA_SSL'],
   [{ ELASTICSEARCH_USERNAME: 'u', ELASTICSEARCH_PASSWORD: 'p', ELASTICSEARCH_API_KEY: 'k' }, 'ELASTICSEARCH_API_KEY'],
   [{ ELASTICSEARCH_URL: 'https://u:p@es', ELASTICSEARCH_API_KEY: 'k' }, 'ELASTICSEARCH_URL'],
   [
@@ -256,6 +283,22 @@ test('certificates are read from their file; one that holds none is told', async
     expect(namesOf({ ...engines, KAFKA_SSL_CA_FILE: file('ca.pem', text) })).toEqual(['KAFKA_SSL_CA_FILE'])
 })
 
+test('a client certificate needs its own key, readable without a passphrase', async () => {
+  const [own, other] = await Promise.all([makeCertificates(), makeCertificates()])
+  const named = (key: string): Environment => ({
+    KAFKA_SSL_CERT_FILE: file('cert.pem', own.certificate),
+    KAFKA_SSL_KEY_FILE: file('key.pem', key),
+  })
+  expect(configOf(named(own.key))).toMatchObject({ KAFKA_SSL_CERT_FILE: own.certificate, KAFKA_SSL_KEY_FILE: own.key })
+  const locked = createPrivateKey(own.key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes256', passphrase: 'p' })
+  for (const key of [other.key, String(locked), own.certificate])
+    expect(namesOf({ ...engines, ...named(key) })).toEqual(['KAFKA_SSL_KEY_FILE'])
+  expect(namesOf({ ...engines, ...named(own.key), KAFKA_SSL_KEY_FILE: '' })).toEqual(['KAFKA_SSL_KEY_FILE'])
+  const ofRedis = { REDIS_CERT_FILE: file('cert.pem'), REDIS_KEY_FILE: file('key.pem', own.key) }
+  expect(namesOf({ ...engines, ...ofRedis })).toEqual(['REDIS_CERT_FILE'])
+  expect(namesOf({ ...engines, ...ofRedis, REDIS_URL: 'rediss://redis' })).toEqual([])
+})
+
 test('authorities are named for links that are encrypted alone', async () => {
   const { ca: certificate } = await makeCertificates()
   const ca = file('ca.pem', certificate)
@@ -267,6 +310,74 @@ test('authorities are named for links that are encrypted alone', async () => {
   ]
   for (const [name, environment] of unencrypted)
     expect(namesOf({ ...engines, ...environment, [name]: ca })).toEqual([name])
+})
+
+const inFile = (name: string, text: string): Record<string, string> => ({ [`${name}_FILE`]: file(name, text) })
+const signature = 'x'.repeat(32)
+/** Each variable that may be a file, within a whole configuration. */
+const wholes: readonly Environment[] = [
+  { ...engines, ELASTICSEARCH_USERNAME: 'u', ELASTICSEARCH_PASSWORD: 'p', ...plain, SIGN_IN_SECRET: signature },
+  { ...engines, ...oauth, ELASTICSEARCH_API_KEY: 'k', REDIS_SENTINELS: 's:1', REDIS_SENTINEL_NAME: 'm' },
+]
+const inFiles = [...fileVariables.values()].map((name) => [name, wholes.find((whole) => name in whole) ?? {}] as const)
+
+describe('a secret in a file', () => {
+  test.each(inFiles)('%s is what the file holds, without line breaks at its end', (name, whole) => {
+    const { [name]: value = '', ...others } = whole
+    expect(configOf({ [name]: '', ...inFile(name, `${value}\r\n\n`), ...others })).toEqual({
+      ...configOf(whole),
+      files: expect.anything(),
+    })
+  })
+
+  test('the variable and its file together are refused, naming both', () => {
+    const result = read({ ...engines, ...inFile('REDIS_URL', 'redis://redis') })
+    const problem = { path: 'REDIS_URL_FILE', rule: 'must not be set together with REDIS_URL' }
+    expect(result).toEqual({ ok: false, problems: [problem] })
+  })
+
+  test('a file that is missing or empty is told once, with its path, beside everything else that is wrong', () => {
+    const { REDIS_URL: _, ...others } = engines
+    const missing = read({ ...others, REDIS_URL_FILE: '/missing/url', LOG_LEVEL: 'loud' })
+    const rule = expect.stringContaining("'/missing/url'")
+    expect(missing).toMatchObject({ ok: false, problems: [{ path: 'REDIS_URL_FILE', rule }, { path: 'LOG_LEVEL' }] })
+    writeFileSync(join(folder, 'empty'), '\n')
+    const empty = read({ ...others, REDIS_URL_FILE: file('empty') })
+    expect(empty).toEqual({
+      ok: false,
+      problems: [{ path: 'REDIS_URL_FILE', rule: `names ${file('empty')}, which is empty` }],
+    })
+  })
+
+  test('whose content is not valid is told without the content', () => {
+    const { REDIS_URL: _, ...others } = engines
+    const result = read({ ...others, ...inFile('REDIS_URL', 'http://:hunter2@redis') })
+    expect(result).toMatchObject({ ok: false, problems: [{ path: 'REDIS_URL' }] })
+    expect(JSON.stringify(result)).not.toContain('hunter2')
+  })
+
+  test('that is replaced is read again; what cannot be used is told once, and changes nothing', async () => {
+    const user = { ELASTICSEARCH_USERNAME: 'u', ...inFile('ELASTICSEARCH_PASSWORD', 'first') }
+    const config = configOf(user)
+    const untilPassword = (password: string): Promise<void> =>
+      eventually(async () => latest(config).ELASTICSEARCH_PASSWORD === password)
+    const told: string[][] = []
+    if (config.files !== undefined) config.files.onProblems = (problems) => told.push(problems.map(({ path }) => path))
+    inFile('ELASTICSEARCH_PASSWORD', 'second')
+    await untilPassword('second')
+    rmSync(file('ELASTICSEARCH_PASSWORD'))
+    await eventually(async () => latest(config) !== config && told.length > 0)
+    expect(latest(config).ELASTICSEARCH_PASSWORD).toBe('second')
+    inFile('ELASTICSEARCH_PASSWORD', 'third')
+    await untilPassword('third')
+    expect(told).toEqual([['ELASTICSEARCH_PASSWORD_FILE']])
+    expect(config.ELASTICSEARCH_PASSWORD).toBe('first')
+  })
+})
+
+test('without files, nothing is read again', () => {
+  const config = configOf({})
+  expect(latest(config)).toBe(config)
 })
 
 test('what Kubernetes, the engines’ programs and others put into an environment is no concern of ours', () => {
@@ -282,5 +393,5 @@ test('what Kubernetes, the engines’ programs and others put into an environmen
 })
 
 test('every variable of ours begins as names are compared, so that its misspellings are told', () => {
-  expect([...variableNames].filter((name) => !beginsLikeOurs(name))).toEqual(['PORT', 'HOST'])
+  expect([...variableNames].filter((name) => !beginsLikeOurs(name))).toEqual(['PORT', 'HOST', 'AWS_REGION'])
 })

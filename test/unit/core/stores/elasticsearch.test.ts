@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { type Config, readConfig } from '../../../../src/core/process/config.ts'
 import {
@@ -5,17 +7,23 @@ import {
   connectElasticsearchBytes,
   elasticsearchProbe,
 } from '../../../../src/core/stores/elasticsearch.ts'
+import { probe } from '../../../../src/core/stores/preflight.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { answer, type FakeElasticsearch, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
+import { useFolder } from '../../../support/temporaryFolder.ts'
 
 /** Answers everything but what is asked under `/unanswered`; who asks is refused. */
 let server: FakeElasticsearch
 /** How each request names its user. */
 const authorizations: (string | undefined)[] = []
+const paths: (string | undefined)[] = []
+const folder = useFolder()
 
 beforeAll(async () => {
   server = await startFakeElasticsearch()
   server.answerWith((request, response) => {
     authorizations.push(request.headers.authorization)
+    paths.push(request.url)
     const status = request.url === '/_security/_authenticate' ? 401 : 200
     if (request.url !== '/unanswered') answer(status, {})(request, response)
   })
@@ -64,6 +72,43 @@ describe.each([
     await client.transport.request({ method: 'GET', path: '/' })
     expect(authorizations.at(-1)).toBe(`Basic ${Buffer.from('us er:p@ss').toString('base64')}`)
     await client.close()
+  })
+
+  test.each([
+    [
+      'password',
+      'ELASTICSEARCH_PASSWORD',
+      { ELASTICSEARCH_USERNAME: 'user' },
+      Buffer.from('user:second').toString('base64'),
+    ],
+    ['API key', 'ELASTICSEARCH_API_KEY', {}, 'second'],
+  ])('and a %s as its file has it then', async (_what, name, settings, expected) => {
+    const file = join(folder, name)
+    writeFileSync(file, 'first\n')
+    const client = connect(configOf({ ...settings, [`${name}_FILE`]: file }))
+    writeFileSync(file, 'second\n')
+    await eventually(async () => {
+      await client.transport.request({ method: 'GET', path: '/' })
+      return authorizations.at(-1)?.split(' ')[1] === expected
+    })
+    await client.close()
+  })
+
+  test('a node may be behind a path of a proxy', async () => {
+    const client = connect(configOf({ ELASTICSEARCH_URL: `${server.url}/search/` }))
+    await client.transport.request({ method: 'GET', path: '/_cluster/health' })
+    expect(paths.at(-1)).toBe('/search/_cluster/health')
+    await client.close()
+  })
+})
+
+test('of several nodes, one may be unreachable at the start, and the others still refuse', async () => {
+  const away = await startFakeElasticsearch()
+  await away.close()
+  const ELASTICSEARCH_URL = `${away.url},${server.url}`
+  const config = configOf({ ELASTICSEARCH_URL, ELASTICSEARCH_API_KEY: 'key' })
+  expect(await probe(elasticsearchProbe(config))).toEqual({
+    rejected: { path: 'ELASTICSEARCH_API_KEY', rule: 'is refused by Elasticsearch' },
   })
 })
 
