@@ -19,13 +19,8 @@ const withEngines = {
  * dozens of processes.
  */
 const long = [
-  ...[
-    'security/elasticsearch',
-    'security/kafka',
-    'security/kafkaTokens',
-    'security/redis',
-    'security/redisCertificates',
-  ],
+  ...['security/elasticsearch', 'security/kafka', 'security/kafkaTokens', 'security/redis'],
+  'security/redisCertificates',
   ...['integration/engines', 'e2e/demo', 'e2e/verify', 'e2e/erase'],
   ...['e2e/tracing', 'e2e/docsPage', 'e2e/frontPage', 'e2e/settings', 'e2e/status'],
 ]

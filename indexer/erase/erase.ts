@@ -105,8 +105,9 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools) {
     kindsOf.submissions.some((kind) => readPhysicalName(config.INDEX_PREFIX, index)?.kind === kind)
   return snapshots
     .filter(({ indices = [] }) => indices.some(isOurs))
-    .map(({ repository, snapshot, start_time_in_millis: begun }) => ({
-      ...{ name: `snapshot ${repository}/${snapshot}`, begunMs: Number(begun) },
+    .map((each) => ({
+      name: `snapshot ${each.repository}/${each.snapshot}`,
+      begunMs: Number(each.start_time_in_millis),
     }))
 }
 

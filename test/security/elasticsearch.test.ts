@@ -106,6 +106,11 @@ const statusOf = (answer: Promise<unknown>): Promise<number | undefined> =>
     },
   )
 
+/** Elasticsearch refuses every one of these requests. */
+async function expectForbidden(refused: readonly Promise<unknown>[]): Promise<void> {
+  expect(await Promise.all(refused.map(statusOf))).toEqual(refused.map(() => 403))
+}
+
 const team = 'acme' as TeamId
 const form: DocumentWrite = {
   kind: 'forms',
@@ -245,7 +250,7 @@ describe('the roles of Elasticsearch', () => {
         client.indices.delete({ index }),
         client.indices.updateAliases({ actions: [{ add: { index, alias: `${prefix}-forms` } }] }),
       ]
-      expect(await Promise.all(asked.map(statusOf))).toEqual(asked.map(() => 403))
+      await expectForbidden(asked)
       await keeper.indices.delete({ index })
     }
     expect(await statusOf(client.nodes.info())).toBe(403)
@@ -273,7 +278,7 @@ describe('the roles of Elasticsearch', () => {
       client.cluster.state(),
       client.cluster.putSettings({ persistent: { 'cluster.no_master_block': 'write' } }),
     ]
-    expect(await Promise.all(refused.map(statusOf))).toEqual(refused.map(() => 403))
+    await expectForbidden(refused)
   })
 
   test.each(lessenedApi)('the API could not without $right', async ({ name }) => {
@@ -295,7 +300,7 @@ describe('the role of a verification', () => {
       client.search({ index: 'other' }),
       client.cluster.state(),
     ]
-    expect(await Promise.all(refused.map(statusOf))).toEqual(refused.map(() => 403))
+    await expectForbidden(refused)
   })
 
   test.each(lessenedVerify)('it could not without $right', async ({ name }) => {
@@ -316,7 +321,7 @@ describe('the role of an erasure', () => {
       client.cluster.state(),
       client.snapshot.createRepository({ name: 'r', repository: { type: 'fs', settings: { location: 'r' } } }),
     ]
-    expect(await Promise.all(refused.map(statusOf))).toEqual(refused.map(() => 403))
+    await expectForbidden(refused)
   })
 
   test.each(lessenedErase)('it could not without $right', async ({ name }) => {

@@ -131,11 +131,14 @@ const together = [
   ...clientCertificates,
 ]
 /** Mechanisms of Kafka, and the variables that they alone read. */
-const ofMechanisms = {
-  'plain or scram-sha-256 or scram-sha-512': ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
-  oauthbearer: ['KAFKA_OAUTH_TOKEN_URL', 'KAFKA_OAUTH_CLIENT_ID', 'KAFKA_OAUTH_CLIENT_SECRET', 'KAFKA_OAUTH_SCOPE'],
-  'aws-msk-iam': ['AWS_REGION'],
-}
+const ofMechanisms = [
+  { mechanisms: ['plain', 'scram-sha-256', 'scram-sha-512'], names: ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] },
+  {
+    mechanisms: ['oauthbearer'],
+    names: ['KAFKA_OAUTH_TOKEN_URL', 'KAFKA_OAUTH_CLIENT_ID', 'KAFKA_OAUTH_CLIENT_SECRET', 'KAFKA_OAUTH_SCOPE'],
+  },
+  { mechanisms: ['aws-msk-iam'], names: ['AWS_REGION'] },
+]
 /** Alternatives: if both were set, one would be ignored. */
 const apart = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
@@ -191,11 +194,11 @@ function mechanismProblems(environment: Environment): Problem[] {
   const isOpen = KAFKA_SSL !== 'true' && (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) === undefined
   const unencrypted = { path: 'KAFKA_SSL', rule: 'must be true for KAFKA_SASL_MECHANISM=aws-msk-iam' }
   const problems = mechanism === 'aws-msk-iam' && isOpen ? [unencrypted] : []
-  for (const [mechanisms, names] of Object.entries(ofMechanisms)) {
-    const isChosen = mechanisms.split(' or ').includes(mechanism)
+  for (const { mechanisms, names } of ofMechanisms) {
+    const isChosen = mechanisms.includes(mechanism)
     const rule = isChosen
       ? `must be set for KAFKA_SASL_MECHANISM=${mechanism}`
-      : `is only for KAFKA_SASL_MECHANISM=${mechanisms}`
+      : `is only for KAFKA_SASL_MECHANISM=${mechanisms.join(' or ')}`
     // A scope may be left out; other programs read the region, too.
     const exempt = isChosen ? 'KAFKA_OAUTH_SCOPE' : 'AWS_REGION'
     const wrong = names.filter((name) => name !== exempt && isChosen === (environment[name] === undefined))

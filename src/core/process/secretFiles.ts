@@ -6,15 +6,9 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Secrets, and what often stands beside them in a store of secrets. */
 const secrets = [
-  ...[
-    'ELASTICSEARCH_URL',
-    'ELASTICSEARCH_USERNAME',
-    'ELASTICSEARCH_PASSWORD',
-    'ELASTICSEARCH_API_KEY',
-    'KAFKA_BROKERS',
-  ],
-  ...['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD', 'KAFKA_OAUTH_CLIENT_ID', 'KAFKA_OAUTH_CLIENT_SECRET'],
-  ...['REDIS_URL', 'REDIS_SENTINELS', 'SIGN_IN_SECRET'],
+  ...['ELASTICSEARCH_URL', 'ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD', 'ELASTICSEARCH_API_KEY'],
+  ...['KAFKA_BROKERS', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
+  ...['KAFKA_OAUTH_CLIENT_ID', 'KAFKA_OAUTH_CLIENT_SECRET', 'REDIS_URL', 'REDIS_SENTINELS', 'SIGN_IN_SECRET'],
 ]
 /** `REDIS_URL_FILE` and the like: the variable that names a file → the variable whose value the file holds. */
 export const fileVariables: ReadonlyMap<string, string> = new Map(secrets.map((name) => [`${name}_FILE`, name]))
