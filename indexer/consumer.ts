@@ -87,6 +87,11 @@ export class SourceConsumer {
     return this.#blockedReason && (this.#claiming.blockedReason() ?? this.#blockedReason)
   }
 
+  /** Whether a partition is paused at an undecodable record batch. */
+  isPaused(partition: TopicPartition): boolean {
+    return this.#undecodable.has(partitionName(partition))
+  }
+
   /** Names each partition that is paused at an undecodable record batch, with the reason; the other partitions are read. */
   undecodableReason(): string | undefined {
     const reasons = [...this.#undecodable].map(([name, { message }]) => `${name}: ${message}`)

@@ -38,7 +38,7 @@ export async function startIndexer(service: Service): Promise<Started> {
     ...{ stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
     ...{ clock: Date.now, stopping: signal, closing: closing.signal },
   })
-  const own = (): OwnState => ({ maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES, ...stateOf(runner) })
+  const own = (): OwnState => ({ maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES, ...stateOf(runner, deadLetters) })
   const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
   indexerMetrics(service.metrics, own, observed, () => accountKeys.contested, Date.now)
 
@@ -85,11 +85,14 @@ export const command = serviceCommand({
 })
 
 /** The state of this process, for its metrics and its status page. */
-const stateOf = ({ pipeline, writtenGeneration }: GenerationRunner) => ({
+const stateOf = ({ pipeline, writtenGeneration }: GenerationRunner, deadLetters: DeadLetterWriter) => ({
   inFlightBytes: pipeline?.consumer.inFlightBytes ?? 0,
   watermarkMs: writtenGeneration?.watermarkMs,
   clockOffsetMs: pipeline?.publisher.clockOffsetMs,
-  partitions: pipeline?.consumer.assigned() ?? [],
+  partitions: (pipeline?.consumer.assigned() ?? []).map(({ topic, partition }) => ({
+    ...{ topic, partition },
+    isPaused: deadLetters.isPaused(topic) || pipeline?.consumer.isPaused({ topic, partition }) === true,
+  })),
   writerBlockedMs: pipeline?.writer.blockedMs() ?? 0,
   generation: writtenGeneration?.generation.number,
 })

@@ -68,6 +68,10 @@ export function indexerMetrics(
     )
   perPartition('tidemark_lag_records', 'Offsets from the searchable position to the end', 'behindRecords')
   perPartition('tidemark_lag_seconds', 'Age of the oldest record that is not searchable; 0 if none', 'behindSeconds')
+  const paused = '1 while the indexer has paused the partition, which it owns, else 0'
+  labelledGauge('tidemark_partition_paused', paused, ['topic', 'partition'], () =>
+    own().partitions.map(({ topic, partition, isPaused }): Sample => [{ topic, partition }, Number(isPaused)]),
+  )
   const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): Gauge =>
     labelledGauge(name, help, ['index'], () =>
       (observed().indices?.value ?? []).map((index) => [{ index: index.name }, index[of]]),

@@ -93,6 +93,11 @@ export class DeadLetterWriter {
     this.#breakers.get(topic)?.observe(false)
   }
 
+  /** Whether the breaker of a topic is open. */
+  isPaused(topic: string): boolean {
+    return this.#breakers.get(topic)?.isOpen ?? false
+  }
+
   /** Names the topics whose breaker is open; undefined when none is. */
   blockedReason(): string | undefined {
     const open = [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))

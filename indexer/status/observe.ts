@@ -21,8 +21,8 @@ export type OwnState = {
   readonly clockOffsetMs: number | undefined
   /** For how long the record that waits longest has not been stored; 0 when none waits after a failure. */
   readonly writerBlockedMs: number
-  /** Those that it owns. */
-  readonly partitions: readonly TopicPartition[]
+  /** Those that it owns; a paused one waits at an undecodable record batch, or for the breaker of its topic. */
+  readonly partitions: readonly (TopicPartition & { readonly isPaused: boolean })[]
   /** The generation that it writes. */
   readonly generation: number | undefined
 }

@@ -97,6 +97,8 @@ test.each<[string, Damage, RegExp]>([
     expect(told).toMatch(problem)
     expect(told).toMatch(new RegExp(`^${topic}/${damaged}: `))
     expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(0)
+    expect(await indexer.metric('tidemark_partition_paused')).toBe(1)
+    expect(await indexer.metric('tidemark_partition_paused', `topic="${topic}",partition="${damaged}"`)).toBe(1)
     expect([await statusOf(`second-${damaged}`), await statusOf(`third-${damaged}`)]).toEqual([404, 404])
     // What comes later to the others goes through, and nothing is promised of what stands.
     await produceForms('fourth')
@@ -108,6 +110,7 @@ test.each<[string, Damage, RegExp]>([
     await pipeline.untilApplied(api, 'acme')
     for (const name of ['second', 'third', 'fourth']) expect(await statusOf(`${name}-${damaged}`)).toBe(200)
     expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(1)
+    expect(await indexer.metric('tidemark_partition_paused')).toBe(0)
   },
 )
 

@@ -172,19 +172,31 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
   })
 
   describePrometheus('autoscaling of indexers by lag', () => {
-    test('asks for at most one indexer per partition, none for a partition without progress', async () => {
+    test('asks for at most one indexer per partition, none for a paused one, nothing while no indexer can write', async () => {
       const scaled = rendered.get(`${chart}/ci/keda-values.yaml`)?.find(({ kind }) => kind === 'ScaledObject')
       const { query = '', threshold } = scaled?.spec.triggers?.[0]?.metadata ?? {}
-      await expectKnown(query.replaceAll('namespace="quiz"', ''))
-      const seriesOf = (metric: string, samples: readonly string[]): object[] =>
+      for (const part of query.replaceAll(/,?namespace="quiz"/g, '').split(' unless on () ')) await expectKnown(part)
+      const partitionSeries = (metric: string, samples: readonly string[]): object[] =>
         samples.map((values, partition) => ({ series: `${metric}{namespace="quiz",partition="${partition}"}`, values }))
+      const writerSeries = (instance: string, values: string): object => ({
+        series: `tidemark_check_ok{namespace="quiz",check="writer",instance="${instance}"}`,
+        values,
+      })
       const input_series = [
-        ...seriesOf('tidemark_lag_records', ['1000000x40', '5000x40', '1000000+500x40']),
-        ...seriesOf('tidemark_lag_seconds', ['6000-5x40', '1x40', '0+15x40']),
+        ...partitionSeries('tidemark_lag_records', ['1000000x40', '5000x40', '1000000+500x40']),
+        // The second partition has another owner from minute 5 on, the third is read again from minute 9 on.
+        ...partitionSeries('tidemark_partition_paused', ['0x40', '0x20 stale', '1x35 0x5']),
+        // Elasticsearch takes nothing in minute 6.
+        writerSeries('a', '0x40'),
+        writerSeries('b', '1x23 0x4 1x13'),
       ]
       const rules = [{ record: 'wanted', expr: `(${query}) / ${threshold}` }]
       await writeFile(join(folder, 'rules.json'), JSON.stringify({ groups: [{ name: 'keda', rules }] }))
-      const promql_expr_test = [{ expr: 'wanted', eval_time: '8m', exp_samples: [{ labels: 'wanted', value: 1.5 }] }]
+      const wantedAt = (eval_time: string, ...values: readonly number[]): object => ({
+        ...{ expr: 'wanted', eval_time },
+        exp_samples: values.map((value) => ({ labels: 'wanted', value })),
+      })
+      const promql_expr_test = [wantedAt('4m', 1.5), wantedAt('6m30s'), wantedAt('8m', 1.5), wantedAt('10m', 2.5)]
       const tests = [{ interval: '15s', input_series, promql_expr_test }]
       await writeFile(join(folder, 'test.json'), JSON.stringify({ rule_files: ['rules.json'], tests }))
       expect(await promtool('test', 'rules', join(folder, 'test.json'))).toContain('SUCCESS')

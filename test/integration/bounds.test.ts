@@ -23,6 +23,9 @@ test('a release that refuses nearly everything does not move a topic into the de
   const says = async (): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
   await eventually(async () => (await says()).includes('nearly all records of'))
   expect(await indexer.metric('tidemark_check_ok', 'breaker')).toBe(0)
+  const formsPartitions = 4
+  expect(await indexer.metric('tidemark_partition_paused', pipeline.names['TOPIC_FORMS'])).toBe(formsPartitions)
+  expect(await indexer.metric('tidemark_partition_paused')).toBe(formsPartitions)
   const letters = await writeDeadLetter(indexer)
   expect(letters).toBeLessThan(1_100)
   await pipeline.produce(
@@ -32,6 +35,7 @@ test('a release that refuses nearly everything does not move a topic into the de
   await eventually(async () => (await processedRecords(indexer)) === bad.length + 200)
   expect(await writeDeadLetter(indexer)).toBe(bad.length)
   await eventually(async () => JSON.parse(await says()).status === 'ready')
+  expect(await indexer.metric('tidemark_partition_paused')).toBe(0)
 })
 
 test.each([

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
+import { Undecodable } from '../../../src/core/kafka/recordBatches.ts'
 import type { KafkaSource } from '../../../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
@@ -74,10 +75,14 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
     log: pino({ level: 'warn' }, hears),
   })
   /** Brings the records of these offsets, by a new fetch or by the last one; tells whether all of them were taken. */
-  const bring = async (offsets: readonly number[], isNew = true): Promise<boolean | undefined> => {
+  const bring = async (
+    offsets: readonly number[],
+    isNew = true,
+    undecodable?: Undecodable,
+  ): Promise<boolean | undefined> => {
     const records = offsets.map(record)
     if (isNew) fetches++
-    const batch = { ...forms, position: at(offsets[0] ?? 0), fetches, records, undecodable: undefined }
+    const batch = { ...forms, position: at(offsets[0] ?? 0), fetches, records, undecodable }
     const isTaken = await group?.onBatch({ ...batch, isReading: () => true, wait })
     if (isTaken) group?.onBatchEnd(forms, at(offsets.at(-1) ?? 0))
     return isTaken
@@ -147,6 +152,19 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
   })
   expect(await taken).toBe(true)
   expect(bench.consumer.inFlightBytes).toBe(0)
+  await bench.consumer.leave()
+  await running
+})
+
+test('a partition is paused from a batch that cannot be decoded until one that can', async () => {
+  const bench = setting()
+  const running = bench.consumer.run()
+  await joined(bench)
+  expect(bench.consumer.isPaused(forms)).toBe(false)
+  expect(await bench.bring([0], true, new Undecodable('its checksum is wrong'))).toBe(false)
+  expect([bench.consumer.isPaused(forms), bench.consumer.isPaused({ ...forms, partition: 1 })]).toEqual([true, false])
+  expect(await bench.bring([1])).toBe(true)
+  expect(bench.consumer.isPaused(forms)).toBe(false)
   await bench.consumer.leave()
   await running
 })
