@@ -238,7 +238,7 @@ export class SourceConsumer {
   #take(record: SourceRecord, state: AssignedPartition): void {
     const bytes = recordBytes(record)
     const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
-    const markProcessed = state.offsets.track(record.offset, changedAtMs)
+    const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
     this.inFlightBytes += bytes
     this.#options.onRecord(record, changedAtMs, state, () => {
       const passed = markProcessed()

@@ -1,7 +1,7 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
 /** A record. `end`: the next offset that may hold another one. */
-type Entry = { end: bigint; readonly changedAtMs: number; isProcessed: boolean }
+type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 /** Passed entries are removed once there are so many. */
 const compactAfter = 1_000
@@ -22,8 +22,8 @@ export class OffsetTracker {
   }
 
   /** Adds a record, in the order of offsets. The returned function marks it as processed; it returns how many records the position passed. */
-  track(offset: Offset, changedAtMs: number): () => number {
-    const entry = { end: offset + 1n, changedAtMs, isProcessed: false }
+  track(offset: Offset, appendedAtMs: number): () => number {
+    const entry = { end: offset + 1n, appendedAtMs, isProcessed: false }
     this.#entries.push(entry)
     return () => {
       entry.isProcessed = true
@@ -43,9 +43,9 @@ export class OffsetTracker {
     return {
       /** The contiguous processed offset: every record below it is processed. */
       position: this.#position as Offset,
-      /** `changedAt` of the first record that is not processed; undefined when all are. */
-      oldestUnprocessedAtMs: this.#entries[this.#head]?.changedAtMs,
-      /** `changedAt` of the last record below `position`; undefined before the first. */
+      /** Append time of the first record that is not processed; undefined when all are. */
+      oldestUnprocessedAtMs: this.#entries[this.#head]?.appendedAtMs,
+      /** Append time of the last record below `position`; undefined before the first. */
       processedAtMs: this.#processedAtMs,
     }
   }
@@ -59,7 +59,7 @@ export class OffsetTracker {
     const from = this.#head
     for (let entry = this.#entries[from]; entry?.isProcessed; entry = this.#entries[this.#head]) {
       this.#moveTo(entry.end)
-      this.#processedAtMs = entry.changedAtMs
+      this.#processedAtMs = entry.appendedAtMs
       this.#head++
     }
     const passed = this.#head - from

@@ -252,9 +252,10 @@ const allowedSkewMs = 1_000
  * The progress of a partition, and its watermark (epoch ms): every record with an earlier `changedAt` is processed, and no record that is
  * read from now on gets an earlier one. `high` is its end, asked for after the clocks read `askedAtMs`. The watermark is undefined when
  * nothing is known, and never in the future, whatever the brokers' clocks read:
- * - Behind: `changedAt` of the first unprocessed record.
+ * - Behind: append time of the first unprocessed record. Its `changedAt` may be later: a former owner, whose writes may still arrive, may
+ *   have dated it and what follows it earlier than we do.
  * - At the end: `askedAtMs`, less `allowedSkewMs`, so that clocks that agree to that much leave append times as they are.
- * - Otherwise: `changedAt` of the last processed record.
+ * - Otherwise: append time of the last processed record.
  */
 export function decideWatermark(of: AssignedPartition, high: bigint | undefined, askedAtMs: number) {
   const { changeTimes, coverage, offsets, start } = of
@@ -264,7 +265,6 @@ export function decideWatermark(of: AssignedPartition, high: bigint | undefined,
   const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
   if (watermarkMs !== undefined) changeTimes.watermarkDecided(watermarkMs)
   if (high !== undefined) coverage.note(position, { offset: high, askedAtMs })
-  // A commit allows no watermark above a record that was read and is not processed: the next owner would date the record at that watermark.
-  const promisedMs = Math.max(start.promisedMs, isAtEnd ? askedAtMs : (watermarkMs ?? 0))
+  const promisedMs = Math.max((of.committed ?? start).promisedMs, isAtEnd ? askedAtMs : (watermarkMs ?? 0))
   return { of, position, watermarkMs, promisedMs, coveredAtMs: coverage.coveredAtMs }
 }

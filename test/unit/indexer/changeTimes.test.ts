@@ -21,11 +21,12 @@ test.each([
   expect(times.changedAtRaisedByMs).toBe(raisedByMs)
 })
 
-/** An owner that begins at the committed offset. */
-const ownerFrom = (committed: bigint, claimed: Omit<PartitionClaim, 'owner'>) => {
-  const start = { position: at(committed), deadLetteredBelow: at(committed) }
-  const claim = { owner: 'we', ...claimed }
-  return assignPartition({ topic: 'forms', partition: 0 }, { ...start, coveredAtMs: 1, promisedMs: 0 }, claim, () => 1)
+type Commit = { readonly position: Offset; readonly promisedMs: number }
+
+/** An owner that begins at a commit. */
+const ownerFrom = (commit: Commit, claimed: Omit<PartitionClaim, 'owner'>) => {
+  const start = { ...commit, deadLetteredBelow: commit.position, coveredAtMs: 1 }
+  return assignPartition({ topic: 'forms', partition: 0 }, start, { owner: 'we', ...claimed }, () => 1)
 }
 
 test.each([
@@ -36,7 +37,7 @@ test.each([
   ['no end known', 2, 2, undefined, 6_000],
   ['nothing processed', 0, 0, 1n, undefined],
 ])('everything appended before the watermark is processed: %s', (_when, read, processed, high, watermarkMs) => {
-  const owner = ownerFrom(0n, promised)
+  const owner = ownerFrom({ position: at(0), promisedMs: 0 }, promised)
   const marks = [5_000, 6_000].slice(0, read).map((ms, offset) => owner.offsets.track(at(offset), ms))
   for (const mark of marks.slice(0, processed)) mark()
   expect(decideWatermark(owner, high, 90_000).watermarkMs).toBe(watermarkMs)
@@ -46,13 +47,15 @@ type Written = { readonly offset: bigint; changedAtMs: number; isVisible: boolea
 
 /**
  * One partition, its indexers, and a reader of its watermark. Every clock reads whatever it likes. An owner of the partition reads,
- * finishes and publishes records; a new owner begins at the committed offset.
+ * finishes and publishes records; a new owner begins at the commit, and Redis may have lost what it knew of the watermark.
  */
 class Partition {
   readonly #appended: number[] = []
   readonly #documents = new Map<bigint, Written>()
   #publishedMs = -1
-  #committed = 0n
+  /** The greatest watermark that Redis knows of. */
+  #knownMs = -1
+  #committed: Commit = { position: at(0), promisedMs: 0 }
   #changedAtRaisedByMs = 0
   /** Writes in flight, also those of former owners. */
   readonly #unfinished: (() => void)[] = []
@@ -60,7 +63,7 @@ class Partition {
   readonly problems: string[] = []
 
   #claim() {
-    const watermarkMs = this.#publishedMs < 0 ? undefined : this.#publishedMs
+    const watermarkMs = this.#knownMs < 0 ? undefined : this.#knownMs
     return ownerFrom(this.#committed, { watermarkMs, changedAtRaisedByMs: this.#changedAtRaisedByMs })
   }
 
@@ -73,7 +76,7 @@ class Partition {
     const appendedAtMs = this.#appended[Number(nextOffset)]
     if (appendedAtMs === undefined) return
     const changedAtMs = changeTimes.next(nextOffset, appendedAtMs)
-    const markProcessed = offsets.track(at(nextOffset), changedAtMs)
+    const markProcessed = offsets.track(at(nextOffset), appendedAtMs)
     this.#unfinished.push(() => {
       if (!this.#documents.has(nextOffset))
         this.#documents.set(nextOffset, { offset: nextOffset, changedAtMs, isVisible: false })
@@ -91,15 +94,22 @@ class Partition {
     const owner = this.#owner
     const end = BigInt(this.#appended.length)
     meanwhile()
-    const { position, watermarkMs } = decideWatermark(owner, end, clockMs)
+    const { position, promisedMs, watermarkMs = -1 } = decideWatermark(owner, end, clockMs)
     this.#changedAtRaisedByMs = Math.max(this.#changedAtRaisedByMs, owner.changeTimes.changedAtRaisedByMs)
     meanwhile()
     this.#refresh()
     meanwhile()
     // Kafka refuses the commit, and Redis the watermark, of an owner that was replaced.
     if (this.#owner !== owner) return
-    this.#committed = position
-    this.#publishedMs = Math.max(this.#publishedMs, watermarkMs ?? -1)
+    this.#committed = { position, promisedMs }
+    owner.committed = this.#committed
+    if (watermarkMs > promisedMs) return
+    this.#publishedMs = Math.max(this.#publishedMs, watermarkMs)
+    this.#knownMs = Math.max(this.#knownMs, watermarkMs)
+  }
+
+  loseWatermark(): void {
+    this.#knownMs = -1
   }
 
   takeOver(): void {
@@ -124,7 +134,7 @@ const small = fc.oneof(
 const step = fc.oneof(
   { weight: 6, arbitrary: small },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('publish' as const), ms: time, meanwhile: fc.array(small) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('takeOver' as const), ms: fc.constant(0) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('takeOver', 'loseWatermark'), ms: fc.constant(0) }) },
 )
 
 test('no record becomes visible below a watermark that was published before, whatever every clock reads', () => {
