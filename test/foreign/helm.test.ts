@@ -128,14 +128,16 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     const written = valueSets.map((values) => join(folder, basename(values)))
     const said = await python.run('kubernetes-validate', ['-k', version, '--strict', ...written])
     const unknown = [...said.matchAll(/find schema for kind (\w+)/g)].map(([, kind]) => kind)
-    expect(new Set(unknown)).toEqual(new Set(['PrometheusRule', 'ScaledObject', 'ServiceMonitor']))
+    expect(new Set(unknown)).toEqual(new Set(['HTTPRoute', 'PrometheusRule', 'ScaledObject', 'ServiceMonitor']))
     expect(said.match(/ passed for resource /g)?.length).toBeGreaterThan(50)
   })
 
   test.each(valueSets)('%s: every pod is restricted, sets no user id and terminates in time', (values) => {
     for (const [, pod] of podsOf(rendered.get(values))) {
       expect(pod).toMatchObject(restricted)
-      expect(JSON.stringify(pod)).not.toMatch(/"(host\w+|runAs(User|Group)|privileged|add|persistentVolumeClaim)":/)
+      expect(JSON.stringify(pod)).not.toMatch(
+        /"(host(Network|PID|IPC|Path|Port)|runAs(User|Group)|privileged|add|persistentVolumeClaim)":/,
+      )
       const drainSeconds = Number(environmentOf(pod)['DRAIN_MS'] ?? 0) / 1_000
       expect(pod.terminationGracePeriodSeconds ?? 30).toBeGreaterThanOrEqual(drainSeconds + 15)
     }
@@ -146,6 +148,26 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
       const read = readConfig(environmentOf(pod), needs[pod.containers[0].args[0] ?? ''] ?? engines)
       expect([name, read.ok ? [] : read.problems]).toEqual([name, []])
     }
+  })
+
+  test('what is passed on arrives: in every pod, that of `helm test` included, and in Deployments, Services and routes', () => {
+    const manifests = rendered.get(`${chart}/ci/full-values.yaml`) ?? []
+    const pods = podsOf(manifests)
+    expect(pods.length).toBe(7)
+    for (const [, pod] of pods) {
+      expect(pod).toMatchObject({ hostAliases: [{ ip: '10.0.0.9' }], dnsConfig: { options: [{ name: 'ndots' }] } })
+      expect(pod).toMatchObject({ tolerations: [{ key: 'replicas' }], imagePullSecrets: [{ name: 'registry' }] })
+    }
+    const named = (kind: string, name: string): unknown =>
+      manifests.find((each) => each.kind === kind && each.metadata.name === name)
+    const annotations = { 'argocd.argoproj.io/sync-wave': '1' }
+    for (const process of ['api', 'indexer', 'settings'])
+      expect(named('Deployment', `quiz-replica-${process}`)).toMatchObject({ metadata: { annotations } })
+    const api = 'quiz-replica-api'
+    expect(named('Service', api)).toMatchObject({ spec: { loadBalancerSourceRanges: ['10.0.0.0/8'] } })
+    const rules = [{ backendRefs: [{ name: api, port: 80 }], timeouts: { request: '0s' } }]
+    expect(named('HTTPRoute', api)).toMatchObject({ spec: { parentRefs: [{ name: 'public' }], rules } })
+    expect(named('ConfigMap', 'beside')).toMatchObject({ data: { kept: 'true' } })
   })
 
   test.each([
@@ -167,6 +189,8 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     ['api.config.KAFKA_SSL=true', 'api.config.KAFKA_SSL: the api has no such variable'],
     ['existingSecret=', 'ELASTICSEARCH_PASSWORD needs'],
     ['replicas=3', 'replicas'],
+    ['extraPodSpec.hostNetwork=true', 'hostNetwork'],
+    ['api.httpRoute.enabled=true', 'api.httpRoute.parentRefs is empty'],
   ])('refuses %s', async (set, complaint) => {
     await expect(template('--values', files, '--set', set)).rejects.toThrow(complaint)
   })

@@ -77,7 +77,7 @@ function differences(values: Values, its: Schema, path = ''): string[] {
 }
 
 test('values and their schema name each other', () => {
-  const optional = /\.(global|initialDelaySeconds|image\.\w+|(config|secrets)\.[A-Z_]+)$/
+  const optional = /\.(global|initialDelaySeconds|image\.\w+|extra(Pod)?Spec\.\w+|(config|secrets)\.[A-Z_]+)$/
   const values = parse(inChart('values.yaml')) as Values
   expect(differences(values, schema).filter((path) => !optional.test(path))).toEqual([])
 })

@@ -128,9 +128,8 @@ volumeMounts:
 {{- end -}}
 {{- end -}}
 
-{{/* What every pod has, but for its containers. Arguments: root, component. */}}
-{{- define "tidemark.pod" -}}
-{{- $own := include "tidemark.own" . | fromYaml -}}
+{{/* What every pod has, that of `helm test` included. Arguments: root, own. */}}
+{{- define "tidemark.podSpec" -}}
 serviceAccountName: {{ include "tidemark.serviceAccount" .root }}
 automountServiceAccountToken: false
 # A service named `admin` would set ADMIN_PORT.
@@ -144,10 +143,19 @@ imagePullSecrets:
   {{- end }}
 {{- end }}
 {{- range $key := list "priorityClassName" "nodeSelector" "tolerations" "affinity" }}
-{{- with index $own $key | default (index $.root.Values $key) }}
+{{- with index $.own $key | default (index $.root.Values $key) }}
 {{ $key }}: {{ toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+{{- with .root.Values.extraPodSpec }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* What a pod of a component has, but for its containers. Arguments: root, component. */}}
+{{- define "tidemark.pod" -}}
+{{- $own := include "tidemark.own" . | fromYaml -}}
+{{ include "tidemark.podSpec" (dict "root" .root "own" $own) }}
 {{- $volumes := list -}}
 {{- range include "tidemark.volumes" . | fromYamlArray -}}{{- $volumes = append $volumes .volume -}}{{- end -}}
 {{- with concat $volumes .root.Values.extraVolumes }}
