@@ -53,7 +53,7 @@ export const commands = [
   {
     name: 'health',
     file: 'src/core/process/healthCommand.ts',
-    description: 'the health check of a container: asks the admin port; kills the process when it hangs',
+    description: 'the health check of a container: prints what fails; kills the process when it hangs',
     example: 'tidemark health /readyz',
   },
   {

@@ -7,6 +7,7 @@ import { parseAllDocuments } from 'yaml'
 import { type Need, readConfig } from '../../src/core/process/config.ts'
 import { fileVariables } from '../../src/core/process/secretFiles.ts'
 import { findOnPath } from '../../tools/engines/permissions.ts'
+import { chartNames } from '../support/chartNames.ts'
 import { expectKnown } from '../support/promql.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { describeWith } from './support/describeWith.ts'
@@ -168,6 +169,17 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     const rules = [{ backendRefs: [{ name: api, port: 80 }], timeouts: { request: '0s' } }]
     expect(named('HTTPRoute', api)).toMatchObject({ spec: { parentRefs: [{ name: 'public' }], rules } })
     expect(named('ConfigMap', 'beside')).toMatchObject({ data: { kept: 'true' } })
+  })
+
+  test('a release `tidemark` has the names that the pages tell operators', async () => {
+    const manifests = await helm('template', 'tidemark', chart, '--values', files)
+    const made = parseAllDocuments(manifests).map((document) => document.toJS() as Manifest)
+    for (const kind of ['Deployment', 'CronJob', 'Service'])
+      expect(made.flatMap((each) => (each.kind === kind ? [each.metadata.name] : [])).sort()).toEqual(
+        [...(chartNames[kind.toLowerCase()] ?? [])].sort(),
+      )
+    for (const component of chartNames['app.kubernetes.io/component='] ?? [])
+      expect(manifests).toContain(`app.kubernetes.io/component: ${component}\n`)
   })
 
   test.each([

@@ -104,7 +104,8 @@ test('npm runs the same program', () => {
 
 /** What a text says of the program, and is not so. */
 function wrongIn(text: string): string[] {
-  const named = /(?:npm run|(?:`|bin\/|compose (?:exec|run) [^`\n]*)tidemark) ([a-z][a-z:-]*)(?: --(?= ))?([^`\n#|]*)/g
+  const named =
+    /(?:npm run|(?:`|^ *(?:\$ )?|bin\/|-- |compose (?:exec|run) [^`\n]*)tidemark) ([a-z][a-z:-]*)(?: --(?= ))?([^`\n#|]*)/gm
   return [...text.matchAll(named)].flatMap(([whole, name = '', rest = '']) => (isKnown(name, rest) ? [] : [whole]))
 }
 

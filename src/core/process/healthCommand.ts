@@ -3,7 +3,8 @@ import { isIPv6 } from 'node:net'
 import { Command } from 'commander'
 
 /**
- * The health check of a container. Exits with 0 when the admin port answers with a success status, else with 1.
+ * The health check of a container, also for people. Exits with 0 when the admin port answers with a success status, else with 1, and prints
+ * what fails.
  *
  * Docker does not restart an unhealthy container, but one that ends. So this command kills a process that accepts connections and
  * never answers.
@@ -17,6 +18,8 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
 })
 
 type Answer = 'yes' | 'no' | 'silence'
+/** Of `/readyz`, by name. */
+type CheckResults = Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
 
 const attempts = 3
 const attemptMs = 5_000
@@ -28,9 +31,16 @@ const attemptMs = 5_000
 async function ask(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
     try {
-      return (await fetch(url, { signal: AbortSignal.timeout(attemptMs) })).ok ? 'yes' : 'no'
+      const response = await fetch(url, { signal: AbortSignal.timeout(attemptMs) })
+      if (response.ok) return 'yes'
+      const { checks = {} } = (await response.json().catch(() => ({}))) as { readonly checks?: CheckResults }
+      for (const [name, { ok, problem }] of Object.entries(checks))
+        if (!ok) process.stdout.write(`${name}: ${problem}\n`)
+      return 'no'
     } catch (error) {
-      if ((error as Error).name !== 'TimeoutError') return 'no'
+      if ((error as Error).name === 'TimeoutError') continue
+      process.stdout.write(`${url} does not answer\n`)
+      return 'no'
     }
   return 'silence'
 }

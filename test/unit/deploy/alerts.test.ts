@@ -32,4 +32,10 @@ test.each(rules.map((rule) => [rule.alert, rule] as const))('%s says what to do'
   const section = sections.find((each) => each.split('\n')[0]?.toLowerCase() === anchor)
   expect(section?.split('\n')[0]).toBe(alert)
   for (const part of ['**Cause.**', '**Check.**', '**Remedy.**']) expect(section).toContain(part)
+  expect(section).toMatch(/```(?:sh|promql)\n|`tidemark [a-z]|`curl /)
 })
+
+const runbook = readFileSync('docs/runbook.md', 'utf8')
+const queries = [...runbook.matchAll(/```promql\n([^`]+)/g)].flatMap(([, block = '']) => block.trim().split(/\n */))
+
+test.each(queries)('the runbook asks Prometheus for what is there: %s', async (query) => await expectKnown(query))

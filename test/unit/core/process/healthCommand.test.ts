@@ -37,6 +37,17 @@ test.concurrent.each([
   expect(asked()).toBe(1)
 })
 
+test.concurrent('what fails is printed', async () => {
+  const checks = {
+    redis: { ok: true },
+    kafka: { ok: false, problem: 'does not answer' },
+    writer: { ok: false, problem: 'no progress' },
+  }
+  const { port } = await listen(() => (_, response) => response.writeHead(503).end(JSON.stringify({ checks })))
+  const { code, stdout } = await runCommand('health', ['/readyz'], { ADMIN_PORT: port })
+  expect([code, stdout]).toEqual([1, 'kafka: does not answer\nwriter: no progress\n'])
+})
+
 test.concurrent.each([
   ['127.0.0.2', '127.0.0.2'],
   ['::1', '::1'],
@@ -57,7 +68,8 @@ test.concurrent('what refuses connections is unhealthy', async () => {
   const { server, port } = await listen(() => () => undefined)
   server.close()
   await once(server, 'close')
-  expect(await check(port)).toBe(1)
+  const { code, stdout } = await runCommand('health', ['/readyz'], { ADMIN_PORT: port })
+  expect([code, stdout]).toEqual([1, `http://127.0.0.1:${port}/readyz does not answer\n`])
 })
 
 test.concurrent('what was silent for a moment is healthy', async () => {
