@@ -11,6 +11,8 @@ const sourceSettings = {
   'cleanup.policy': 'compact',
   'message.timestamp.type': 'LogAppendTime',
   'delete.retention.ms': 7 * dayMs,
+  // Without it, what was deleted may stay for ever where little is appended.
+  'max.compaction.lag.ms': 7 * dayMs,
 }
 const deadLetterSettings = {
   'cleanup.policy': 'delete',

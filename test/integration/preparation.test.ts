@@ -13,7 +13,7 @@ beforeAll(async () => {
   await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
 })
 
-test('missing topics are created compacted, with append times of the broker and seven days for deletions', async () => {
+test('missing topics are created compacted, with append times of the broker and seven days for deletions and for what they delete', async () => {
   const names = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS']
   const { resources } = await withAdmin(pipeline.kafka, (admin) =>
     admin.describeConfigs({
@@ -28,6 +28,7 @@ test('missing topics are created compacted, with append times of the broker and 
     'cleanup.policy': 'compact',
     'message.timestamp.type': 'LogAppendTime',
     'delete.retention.ms': String(7 * 86_400_000),
+    'max.compaction.lag.ms': String(7 * 86_400_000),
   }
   expect(settings).toEqual([
     ...[1, 2, 3].map(() => expect.objectContaining(source)),
