@@ -201,6 +201,8 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     ['api.config.KAFKA_SSL=true', 'api.config.KAFKA_SSL: the api has no such variable'],
     ['existingSecret=', 'ELASTICSEARCH_PASSWORD needs'],
     ['replicas=3', 'replicas'],
+    ['config.KAFKA_BROKERS=', 'indexer: KAFKA_BROKERS is in neither'],
+    ['settings.config.SIGN_IN_JWKS_URL=', 'settings: SIGN_IN_SECRET or SIGN_IN_JWKS_URL is in neither'],
     ['extraPodSpec.hostNetwork=true', 'hostNetwork'],
     ['api.httpRoute.enabled=true', 'api.httpRoute.parentRefs is empty'],
   ])('refuses %s', async (set, complaint) => {

@@ -92,7 +92,7 @@ const variables: Readonly<Record<keyof Settings, Variable>> = {
   TOPIC_SUBMISSIONS: { of: 'I', meaning: 'topic of submissions' },
   TOPIC_ACCOUNT_KEYS: { of: 'I S', meaning: 'topic of account keys' },
   TOPIC_DEAD_LETTERS: { of: 'I', meaning: 'topic of records that break the contract' },
-  TOPIC_KEY_AUDIT: { of: 'S', meaning: 'topic that tells who changed which key' },
+  TOPIC_KEY_AUDIT: { of: 'I S', meaning: 'topic that tells who changed which key; the indexer creates it' },
   MAX_IN_FLIGHT_BYTES: { of: 'I', meaning: 'bytes of records that an indexer holds between fetched and processed' },
   MAX_RECORDS_PER_SECOND: {
     of: 'I',

@@ -77,6 +77,26 @@ labels:
 {{- toYaml $entries -}}
 {{- end -}}
 
+{{/* Fails unless a component has the variables without which its process ends with 78. Arguments: root, component. */}}
+{{- define "tidemark.complete" -}}
+{{- $config := include "tidemark.entries" (merge (dict "key" "config") .) | fromYaml -}}
+{{- $secrets := include "tidemark.entries" (merge (dict "key" "secrets") .) | fromYaml -}}
+{{- $process := include "tidemark.process" .component -}}
+{{- $needs := list "REDIS_URL or REDIS_SENTINELS" -}}
+{{- if ne $process "settings" -}}{{- $needs = append $needs "ELASTICSEARCH_URL" -}}{{- end -}}
+{{- if ne $process "api" -}}{{- $needs = append $needs "KAFKA_BROKERS" -}}{{- end -}}
+{{- if eq $process "settings" -}}
+{{- $needs = concat $needs (list "SETTINGS_URL" "SIGN_IN_ISSUER" "SIGN_IN_SECRET or SIGN_IN_JWKS_URL") -}}
+{{- end -}}
+{{- range $need := $needs -}}
+{{- $isGiven := false -}}
+{{- range splitList " or " $need -}}
+{{- if or (index $config .) (hasKey $secrets .) -}}{{- $isGiven = true -}}{{- end -}}
+{{- end -}}
+{{- if not $isGiven -}}{{- fail (printf "%s: %s is in neither `config` nor `secrets`" $process $need) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* A value as it stands in an environment. YAML reads a number as a float, which would be printed with an exponent. */}}
 {{- define "tidemark.text" -}}
 {{- if kindIs "float64" . -}}{{- int64 . -}}{{- else -}}{{- . -}}{{- end -}}

@@ -1,5 +1,6 @@
 {{/* The environment of a component. Arguments: root, component. */}}
 {{- define "tidemark.env" -}}
+{{- include "tidemark.complete" . -}}
 {{- $name := include "tidemark.fullname" .root -}}
 {{- $config := include "tidemark.entries" (merge (dict "key" "config") .) | fromYaml -}}
 {{- $isServed := has .component (list "api" "indexer" "settings") -}}
