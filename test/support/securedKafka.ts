@@ -102,8 +102,10 @@ async function formatWithUsers(
     '--add-scram',
     `SCRAM-SHA-512=[name=${name},password=${password}]`,
   ])
-  const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', 'server.properties']
-  const command = { ...java, args: [...args.slice(0, 2), ...format, ...scram] }
+  const [server, tool] = ['kafka.Kafka', 'kafka.tools.StorageTool']
+  const flags = args.slice(0, args.indexOf(server)).map((flag) => flag.replace(server, tool))
+  const format = [tool, 'format', '-t', clusterId, '-c', 'server.properties']
+  const command = { ...java, args: [...flags, ...format, ...scram] }
   await runSupervised(command, { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal })
 }
 

@@ -12,7 +12,7 @@ const slf4jVersion = '2.0.17'
 const log4jVersion = '2.24.3'
 const formatDeadlineMs = 60_000
 
-export const kafkaMinJdk = 17
+export const kafkaMinJdk = 21
 
 const log4j = (artifactId: string) => ({ groupId: 'org.apache.logging.log4j', artifactId, version: log4jVersion })
 
@@ -52,7 +52,7 @@ export const kafkaDefinition = (
   const name = node?.name ?? 'kafka'
   const dataFolder = join(options.folder, name)
   const logPath = options.logPath(name)
-  const installed = { ...options, dataFolder }
+  const installed = { ...options, dataFolder, isAlone: node === undefined }
   return {
     kind: 'kafka',
     name,
@@ -72,13 +72,9 @@ export const kafkaDefinition = (
       const run = { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal }
       const clusterId = uuidOf(node === undefined ? randomBytes(16) : hashOf(options.folder))
       await formatOnce(installed, clusterId, run)
-      return java(installed, [
-        node === undefined ? '-Xmx512m' : '-Xmx256m',
-        ...options.jvmFlags,
-        '-Dlog4j2.configurationFile=log4j2.properties',
-        'kafka.Kafka',
-        'server.properties',
-      ])
+      const heap = node === undefined ? '-Xmx512m' : '-Xmx256m'
+      const flags = [heap, ...options.jvmFlags, '-Dlog4j2.configurationFile=log4j2.properties']
+      return java(installed, flags, 'kafka.Kafka', ['server.properties'])
     },
     answers: async ({ port, output }, signal) =>
       (await output()).includes('Kafka Server started') &&
@@ -130,14 +126,22 @@ export const renderServerProperties = (broker: Broker, all: readonly Broker[] = 
     .join('')
 }
 
-type Installed = KafkaOptions & { dataFolder: string }
+type Installed = KafkaOptions & { dataFolder: string; isAlone: boolean }
 
-const java = ({ home, jdk, dataFolder }: Installed, args: string[]): Command => ({
-  command: join(jdk.home, 'bin', 'java'),
-  args: ['-cp', join(home, '*'), ...args],
-  cwd: dataFolder,
-  env: javaLocale,
-})
+/**
+ * The first broker that runs alone leaves its classes as the JVM has loaded them, for later ones to start in half the time. Nodes of a cluster
+ * would all write that file at once.
+ */
+const java = (installed: Installed, flags: string[], program: string, args: string[]): Command => {
+  const { home, jdk, dataFolder, isAlone } = installed
+  const archive = isAlone ? ['-XX:+AutoCreateSharedArchive', `-XX:SharedArchiveFile=${join(home, program)}.jsa`] : []
+  return {
+    command: join(jdk.home, 'bin', 'java'),
+    args: ['-cp', join(home, '*'), ...archive, ...flags, program, ...args],
+    cwd: dataFolder,
+    env: javaLocale,
+  }
+}
 
 const formatOnce = async (
   installed: Installed,
@@ -149,8 +153,8 @@ const formatOnce = async (
   // An interrupted format may have left files.
   await rm(log, { recursive: true, force: true })
   const quickToStart = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
-  const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', 'server.properties']
-  await runSupervised(java(installed, [...quickToStart, ...format]), run)
+  const format = ['format', '-t', clusterId, '-c', 'server.properties']
+  await runSupervised(java(installed, quickToStart, 'kafka.tools.StorageTool', format), run)
 }
 
 /** A UUID as Kafka writes it. Its top bit is clear: a leading dash would make it a command-line option. */

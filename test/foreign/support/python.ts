@@ -67,7 +67,9 @@ export function usePython(name: PythonEnvironment = 'tools'): PythonTools {
   }, installDeadlineMs)
   afterAll(() => rm(folder, { recursive: true, force: true }))
   const run: PythonTools['run'] = (tool, args, env = {}, deadlineMs = runDeadlineMs) => {
-    const own = { ...env, HOME: folder, PYTHONUTF8: '1' }
+    // What Python compiles is kept for the next run, whatever the environment says, and outside of this repository's folders.
+    const compiled = { PYTHONDONTWRITEBYTECODE: '', PYTHONPYCACHEPREFIX: join(places.home, 'compiled') }
+    const own = { ...env, ...compiled, HOME: folder, PYTHONUTF8: '1' }
     return runProgram(programIn(places, tool), args, { what: tool, folder, env: own, deadlineMs })
   }
   return {
