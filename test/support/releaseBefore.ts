@@ -21,8 +21,14 @@ export async function checkOutReleaseBefore(folder: string): Promise<string | un
   }
   await run('tar', ['-x', '-f', archive, '-C', folder])
   const files = [folder, '.'].map((root) => readFile(resolve(root, 'package-lock.json'), 'utf8'))
-  const [before, now] = await Promise.all(files)
-  if (before === now) await symlink(resolve('node_modules'), resolve(folder, 'node_modules'))
+  const [before, now] = (await Promise.all(files)).map(shippedPackages)
+  if (before?.isSubsetOf(now ?? new Set())) await symlink(resolve('node_modules'), resolve(folder, 'node_modules'))
   else await run('npm', ['ci', '--omit=dev'], { cwd: folder })
   return folder
+}
+
+/** Each package of a lock file that users need, by path and version. */
+function shippedPackages(lockFile: string): Set<string> {
+  const { packages } = JSON.parse(lockFile) as { packages: Record<string, { version: string; dev?: true }> }
+  return new Set(Object.entries(packages).flatMap(([path, { version, dev }]) => (dev ? [] : [`${path} ${version}`])))
 }
