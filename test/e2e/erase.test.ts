@@ -135,7 +135,8 @@ test('of a deleted submission no file of any engine holds a word, once the recei
   await eventually(() => Date.now() > dueMs)
   // Without another record, its segment stays open.
   for (const partition of [0, 1]) await pipeline.produce('submissions', [{ partition, key: fillerKey, value: null }])
-  await eventually(async () => (await enginesWith([...among, ...alone])).length === 0)
+  await eventually(async () => (await filesWith([...among, ...alone], 'kafka')).length === 0)
+  expect(await enginesWith([...among, ...alone])).toEqual([])
   for (const id of ['among', 'alone']) {
     const last = await receiptOf(id, 0)
     expect([last.erased, namesOf(last, 'key').length, namesOf(last, 'memory')]).toEqual([true, 1, ['cached answers']])
