@@ -129,7 +129,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     const says = async (program: Program): Promise<string> =>
       await (await fetch(`${program.adminUrl}/readyz`)).text().catch(() => '')
     await eventually(async () => (await says(next).catch(() => '')).includes('mappings of another release'))
-    running.push(startSteadyWriter(pipeline, { seed: 27, perSecond: 300, team: 'steady' }))
+    running.push(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
     const rebuild = await startRebuild({}, folder)
     expect(await untilServes(rebuild)).toBe(2)
     await untilReady(next)

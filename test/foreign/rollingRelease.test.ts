@@ -16,7 +16,7 @@ const drainMs = 1_500
 const releases = Number(process.env['RELEASES'] ?? 2)
 const addresses = ['127.0.0.1', '127.0.0.2']
 /** Ten releases at 400 requests a second take a hundred thousand. */
-const requestsPerSecond = Number(process.env['RELEASE_REQUESTS_PER_SECOND'] ?? 200)
+const requestsPerSecond = Number(process.env['RELEASE_REQUESTS_PER_SECOND'] ?? 100)
 const perSecond = { nginx: requestsPerSecond / 2, resolver: requestsPerSecond / 2, settings: 10 }
 
 const pipeline = usePipeline()
@@ -140,7 +140,7 @@ describeNginx('a release', () => {
       await eventually(
         async () => (await pipeline.get({ url: nginx?.url ?? '' }, team, '/api/v1/records')).status === 200,
       )
-      const writer = startSteadyWriter(pipeline, { seed: 51, perSecond: 100, team })
+      const writer = startSteadyWriter(pipeline, { seed: 51, perSecond: 50, team })
       const reader = startPollingReader(pipeline, nginx, writer)
       const authorization = `Bearer ${pipeline.keyOf(team)}`
       const resolver = resolveReady(apis.serving, 250)

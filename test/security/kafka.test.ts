@@ -185,10 +185,13 @@ describe('over TLS, each as its own user', () => {
     ['erase', erase, ['--team', 'acme', '--submission', 's-1']],
   ] as const
 
-  test.each(['scram-sha-512', 'plain'])('the processes work by %s, and the API without Kafka', async (mechanism) => {
+  test('the processes work by scram-sha-512, one of them by plain, and the API without Kafka', async () => {
     await layOut()
     const names = ownNames()
-    const as = (user: string) => ({ ...settingsAs(user, mechanism), INDEX_PREFIX: names['INDEX_PREFIX'] ?? '' })
+    const as = (user: string, mechanism?: string) => ({
+      ...settingsAs(user, mechanism),
+      INDEX_PREFIX: names['INDEX_PREFIX'] ?? '',
+    })
     const noKafka = await startRelay()
     const indexing = await startProgram('indexer', as(indexer))
     const area = await startProgram('settings', as(settings))
@@ -198,7 +201,7 @@ describe('over TLS, each as its own user', () => {
     const headers = { authorization: `Bearer ${create.stdout.trim()}` }
     expect((await fetch(`${api.url}/api/v1/forms`, { headers })).status).toBe(200)
     await eventually(async () => (await indexing.metric('tidemark_records_total', '"dead-letter"')) > 0)
-    const listed = await runCommand('dead-letters', ['list'], as(deadLetters))
+    const listed = await runCommand('dead-letters', ['list'], as(deadLetters, 'plain'))
     expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/x') })
     await eventually(async () => (await runCommand('verify', [], as(verify))).code === 0)
     expect(noKafka.accepted()).toBe(0)
