@@ -33,7 +33,7 @@ export async function deleteRecords(admin: Admin, topic: string, policy = 'compa
     try {
       await admin.deleteTopicRecords({ topic, partitions })
     } catch (error) {
-      if (error instanceof kafkajs.KafkaJSDeleteTopicRecordsError) return false
+      if ((error as Error).cause instanceof kafkajs.KafkaJSDeleteTopicRecordsError) return false
       throw error
     }
     return (await admin.fetchTopicOffsets(topic)).every(({ low, high }) => low === high)
