@@ -4,13 +4,9 @@ import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { type Digest, type DocumentId, documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import {
-  AccountKeyStore,
-  AccountKeysIncomplete,
-  holderOf,
-  type KeyHolder,
-} from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore, AccountKeysIncomplete, holderOf } from '../../src/core/stores/accountKeyStore.ts'
 import { type AccountKeySurvey, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
+import type { KeyHolder } from '../../src/core/stores/keyLookups.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
 

@@ -1,11 +1,7 @@
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
-import {
-  type AccountKeyStore,
-  AccountKeysIncomplete,
-  type KeyHolder,
-  type Lookup,
-} from '../core/stores/accountKeyStore.ts'
+import { type AccountKeyStore, AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
+import type { KeyHolder, Lookup } from '../core/stores/keyLookups.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'

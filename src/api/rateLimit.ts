@@ -1,10 +1,10 @@
-import type { RequestWindow } from '../core/stores/accountKeyStore.ts'
+import type { RequestWindow } from '../core/stores/keyLookups.ts'
 import type { ApiContext } from './context.ts'
 import { apiError } from './errors.ts'
 
 /**
  * The window of a key's rate limit begins with its first request. The script that looks the key up counts its requests in Redis
- * (`lookupScript` in accountKeyStore.ts), so all API processes share the window. Refused requests do not extend it.
+ * (`lookupScript` in keyLookups.ts), so all API processes share the window. Refused requests do not extend it.
  */
 export const windowSeconds = 60
 

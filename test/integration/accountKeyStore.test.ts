@@ -1,6 +1,8 @@
+import { jest } from '@jest/globals'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
-import { AccountKeyStore, readHolders } from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { readHolders } from '../../src/core/stores/keyLookups.ts'
 import { keyState, useRedis } from '../support/redisPair.ts'
 
 const acme = 'acme' as TeamId
@@ -12,6 +14,8 @@ const store = new AccountKeyStore(redis)
 beforeEach(async () => {
   await (await store.beginReplay('first')).complete()
 })
+
+afterEach(() => jest.restoreAllMocks())
 
 const apply = async (id: string, state: AccountKeyState, team = acme): Promise<string> =>
   (await store.apply(team, id as EntityId, state)).kind
@@ -40,6 +44,36 @@ test('the holders of several keys are found at once: not of an unknown key, nor 
   ])
   await redis.lose()
   expect(await held('rqp_acct_one')).toBeUndefined()
+})
+
+describe('Requests that arrive while keys are looked up', () => {
+  const asked = (plaintext: string, atMs = nowMs) => store.lookup(digestOf(plaintext), atMs, 60_000)
+
+  test('share the next look-up, each with its own key and its own place in the window', async () => {
+    await apply(k1, keyState())
+    await apply('k2', keyState({ id: 'k2', digest: digestOf('two') }), 'other' as TeamId)
+    const calls = jest.spyOn(redis.client, 'evalsha')
+    const answers = await Promise.all(
+      ['rqp_acct_one', 'rqp_acct_one', 'two', 'unknown', 'rqp_acct_one', 'two'].map((each) => asked(each)),
+    )
+    expect(calls).toHaveBeenCalledTimes(2)
+    const told = answers.map((each) => each !== 'incomplete' && each.found && [each.found.keyId, each.window.requests])
+    expect(told).toEqual([['k1', 1], ['k1', 2], ['k2', 1], null, ['k1', 3], ['k2', 2]])
+  })
+
+  test('are looked up a bounded number of keys at a time', async () => {
+    const calls = jest.spyOn(redis.client, 'evalsha')
+    await Promise.all(Array.from({ length: 1 + 64 + 1 }, (_, at) => asked(`unknown ${at}`)))
+    expect(calls).toHaveBeenCalledTimes(3)
+  })
+
+  test('fail with the look-up that they wait for, and the next ones do not', async () => {
+    await apply(k1, keyState())
+    jest.spyOn(redis.client, 'evalsha').mockRejectedValueOnce(new Error('Command timed out'))
+    const answers = await Promise.allSettled([asked('rqp_acct_one'), asked('rqp_acct_one')])
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(await asked('rqp_acct_one')).toMatchObject({ window: { requests: 1 } })
+  })
 })
 
 describe('The ten slots of a team', () => {

@@ -18,6 +18,10 @@ type EventOf<Kind> = HistoryEvent extends infer E
     : never
   : never
 
+/** How long after its begin a history waits for a switch, and what happens since. */
+const switchPatienceMs = 40_000
+const switchPollMs = 100
+
 /** Applies the outside events of a history to a system. */
 export class Happenings {
   readonly #world: World
@@ -26,7 +30,9 @@ export class Happenings {
   readonly #journal: SimulatedJournal
   /** Set when the history changes keys. */
   users: KeyUsers | undefined
-  #switchPause: EventOf<'freeze-in-switch'> | undefined
+  #inSwitch: EventOf<'disturb-switch'> | undefined
+  /** Events since a switch that have not happened yet. */
+  #sinceSwitch: readonly HistoryEvent[] = []
   /** Rebuilds that have begun to block writes to the old generation. */
   readonly #blocking = new Set<Running>()
 
@@ -37,18 +43,21 @@ export class Happenings {
     this.#journal = journal
   }
 
-  /** Applies each event at its time. */
+  /** Applies each event at its time; those since a switch only if there is one soon enough. */
   async happen(events: readonly HistoryEvent[]): Promise<void> {
     const beginMs = this.#world.nowMs
-    for (const event of events) {
+    this.#sinceSwitch = events.filter(({ isSinceSwitch }) => isSinceSwitch)
+    for (const event of events.filter(({ isSinceSwitch }) => !isSinceSwitch)) {
       const waitMs = beginMs + event.atMs - this.#world.nowMs
       if (waitMs > 0) await sleep(waitMs)
       this.#apply(event)
     }
+    const patienceMs = beginMs + switchPatienceMs
+    while (this.#sinceSwitch.length > 0 && this.#world.nowMs < patienceMs) await sleep(switchPollMs)
   }
 
   #apply(event: HistoryEvent): void {
-    const { kind, atMs: _atMs, ...details } = event
+    const { kind, atMs: _atMs, isSinceSwitch: _isSinceSwitch, ...details } = event
     this.#world.note(`EVENT ${kind} ${JSON.stringify(details).slice(0, 160)}`)
     const act = this.#acts[kind] as (event: HistoryEvent) => void
     act(event)
@@ -59,8 +68,8 @@ export class Happenings {
     kill: (event) => this.#target(event)?.process.kill(),
     stop: (event) => this.#target(event)?.stop(),
     freeze: (event) => this.#target(event)?.process.freeze(event.forMs),
-    'freeze-in-switch': (event) => {
-      this.#switchPause = event
+    'disturb-switch': (event) => {
+      this.#inSwitch = event
     },
     start: ({ program }) => this.#start(program),
     weather: ({ weather }) => this.#world.setWeather(weather),
@@ -124,20 +133,26 @@ export class Happenings {
     this.#world.schedule(forMs, end, undefined, () => set(false))
   }
 
-  /** Freezes a rebuild at the step chosen by `freeze-in-switch`. */
-  pauseSwitch(what: string, caller: SimulatedProcess): void {
-    const pause = this.#switchPause
+  /** Freezes a rebuild, or makes it slow, at the step of its switch that an event has chosen. */
+  disturbSwitch(what: string, caller: SimulatedProcess): void {
+    const event = this.#inSwitch
     const rebuild = this.#system.running('rebuild').find(({ process }) => process === caller)
-    if (pause === undefined || rebuild === undefined) return
+    if (event === undefined || rebuild === undefined) return
     if (what.includes('_block')) this.#blocking.add(rebuild)
     const hasCome = {
       held: rebuild.isSwitching,
       blocked: this.#blocking.has(rebuild),
       replacing: this.#blocking.has(rebuild) && what.startsWith('GET') && what.includes('-v*'),
     }
-    if (!hasCome[pause.step]) return
-    this.#switchPause = undefined
-    rebuild.process.freeze(pause.forMs)
+    if (!hasCome[event.step]) return
+    this.#inSwitch = undefined
+    rebuild.process.freeze(event.frozenMs)
+    this.#world.slowDown(event.engine, rebuild.process, event.frozenMs + event.slowMs)
+    for (const later of this.#sinceSwitch)
+      this.#world.schedule(later.atMs, `event ${later.kind}`, undefined, () => {
+        this.#sinceSwitch = this.#sinceSwitch.filter((each) => each !== later)
+        this.#apply(later)
+      })
   }
 
   #target({ program, which }: { readonly program: Program; readonly which: number }): Running | undefined {

@@ -10,16 +10,22 @@ export type Program = 'indexer' | 'api' | 'rebuild'
 /** Affects calls between one process and an engine for `forMs`. */
 type OneProcess = { readonly engine: EngineName; readonly which: number; readonly forMs: number }
 
-/** An outside event; `atMs`: milliseconds after the start. */
-export type HistoryEvent = { readonly atMs: number } & (
+/** An outside event; `atMs`: milliseconds after the start, or after the moment at which a switch is disturbed. */
+export type HistoryEvent = { readonly atMs: number; readonly isSinceSwitch?: true } & (
   | { readonly kind: 'append'; readonly topic: DocumentTopic; readonly key: string; readonly value: string | null }
   /** `which`: index among the processes of the program that run at that time. */
   | { readonly kind: 'kill'; readonly program: Program; readonly which: number }
   | { readonly kind: 'stop'; readonly program: Program; readonly which: number }
   | { readonly kind: 'freeze'; readonly program: Program; readonly which: number; readonly forMs: number }
   | { readonly kind: 'start'; readonly program: Program }
-  /** The next rebuild to reach this step of its switch freezes for `forMs`. */
-  | { readonly kind: 'freeze-in-switch'; readonly step: SwitchStep; readonly forMs: number }
+  /** The next rebuild to reach this step of its switch freezes; its calls to an engine are slow after that. */
+  | {
+      readonly kind: 'disturb-switch'
+      readonly step: SwitchStep
+      readonly frozenMs: number
+      readonly engine: EngineName
+      readonly slowMs: number
+    }
   | { readonly kind: 'weather'; readonly weather: Weather }
   | { readonly kind: 'outage'; readonly engine: EngineName; readonly forMs: number }
   | ({ readonly kind: 'cut-off' } & OneProcess)
@@ -133,7 +139,7 @@ const moment = (random: Random): number => 200 + random.below(lengthMs)
 
 const times = (count: number, one: () => HistoryEvent): HistoryEvent[] => Array.from({ length: count }, one)
 
-type WithoutTime<E> = E extends unknown ? Omit<E, 'atMs'> : never
+type WithoutTime<E> = E extends unknown ? Omit<E, 'atMs' | 'isSinceSwitch'> : never
 const at = (atMs: number, event: WithoutTime<HistoryEvent>): HistoryEvent => ({ atMs, ...event })
 
 const eitherTopic = (random: Random): DocumentTopic => (random.chance(0.5) ? 'forms' : 'submissions')
@@ -206,6 +212,12 @@ const refusedCalls = (random: Random) =>
 const appendedLater = (change: HistoryEvent): HistoryEvent[] => [
   { atMs: change.atMs, kind: 'leader-clock', topic: 'forms', partition: undefined, offsetMs: lengthMs - change.atMs },
   change,
+]
+
+/** What is appended from `atMs` on, around a switch, is read by the rebuild alone. */
+const onlyTheRebuildReads = (random: Random, atMs: number): HistoryEvent[] => [
+  ...[0, 1].map((which) => at(atMs, { kind: 'stop', program: 'indexer', which })),
+  at(atMs + random.below(6_000), { kind: 'start', program: 'indexer' }),
 ]
 
 const engines: readonly EngineName[] = ['elasticsearch', 'kafka', 'redis']
@@ -291,30 +303,30 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       events.push(at(atMs + random.below(4_000), { kind: 'freeze', ...inIt, forMs: random.below(16_000) }))
     if (random.chance(0.3)) events.push(at(atMs + random.below(5_000), { kind: 'start', program: 'rebuild' }))
     events.push(...singleChanges('forms', 'f6', random, atMs + 1_000, 2_000))
-    // Only the rebuild reads what is appended around its switch.
-    if (random.chance(0.3)) {
-      const offAtMs = atMs + random.below(2_000)
-      events.push(...[0, 1].map((which) => at(offAtMs, { kind: 'stop', program: 'indexer', which })))
-      events.push(at(offAtMs + random.below(6_000), { kind: 'start', program: 'indexer' }))
-    }
+    if (random.chance(0.3)) events.push(...onlyTheRebuildReads(random, atMs + random.below(2_000)))
     return events
   },
-  // A rebuild freezes in its switch for longer than its hold lasts, while producers write on, some with late clocks.
-  switch: (random) => [
-    { atMs: 500 + random.below(1_500), kind: 'start', program: 'rebuild' },
-    {
-      atMs: 0,
-      kind: 'freeze-in-switch',
-      step: random.pick<SwitchStep>(['held', 'blocked', 'replacing']),
-      forMs: 10_200 + random.below(4_000),
-    },
-    ...times(50, () => {
-      const id = `f${3 + random.below(6)}`
-      const atMs = 11_000 + random.below(6_500)
-      const value = stateOf('forms', id, atMs, random)
-      return { atMs, kind: 'append', topic: 'forms', key: `${random.pick(teams)}/${id}`, value }
-    }),
-  ],
+  // A rebuild freezes in its switch for longer than its hold lasts, or is slow in it, while producers write on, some with late clocks.
+  switch: (random) => {
+    const frozenMs = random.chance(0.5) ? 10_200 + random.below(4_000) : 0
+    const slowMs = frozenMs === 0 || random.chance(0.7) ? 2_000 + random.below(10_000) : 0
+    const step = random.chance(0.6) ? 'held' : random.pick(['blocked', 'replacing'] as const)
+    const engine = random.pick(['elasticsearch', 'redis'] as const)
+    const meanwhile = [
+      ...times(40, () => {
+        const id = `f${3 + random.below(6)}`
+        const atMs = frozenMs + random.below(slowMs + 4_000)
+        const value = stateOf('forms', id, 1 + atMs, random)
+        return at(atMs, { kind: 'append', topic: 'forms', key: `${random.pick(teams)}/${id}`, value })
+      }),
+      ...(random.chance(0.6) ? onlyTheRebuildReads(random, frozenMs + random.below(2_000 + slowMs)) : []),
+    ]
+    return [
+      at(500 + random.below(1_500), { kind: 'start', program: 'rebuild' }),
+      at(0, { kind: 'disturb-switch', step, frozenMs, engine, slowMs }),
+      ...meanwhile.map((event) => ({ ...event, isSinceSwitch: true as const })),
+    ]
+  },
   // The clocks of all partition leaders of a topic are behind.
   late: (random) =>
     [0, 1, 2, 3].map((partition) =>

@@ -102,7 +102,7 @@ class Run {
     this.#outside = new SimulatedProcess(world, 'outside')
     world.afterCall = (engine, what, caller) => {
       this.#checks.afterCall(engine, what)
-      this.#happenings.pauseSwitch(what, caller)
+      this.#happenings.disturbSwitch(what, caller)
     }
   }
 

@@ -1,26 +1,14 @@
 import type { AppendPosition } from '../kafka/sourceRecord.ts'
 import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
-import { type Digest, type EntityId, type Revision, randomToken, type TeamId } from '../model/ids.ts'
+import type { Digest, EntityId, Revision, TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
-import { type Freshness, type FreshnessReply, freshnessIn, freshnessLua, freshnessValues } from './listVersions.ts'
+import { type KeyHolder, shareLookups } from './keyLookups.ts'
 import { type RedisConnection, script } from './redis.ts'
-
-/** The key behind a digest. `expiresAtMs` (epoch ms) is null for a key without expiry. */
-export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
 
 /** A live key with its revision. */
 export type StoredKey = AccountKey & { readonly revision: Revision }
 
 export const stateOf = ({ revision, ...key }: StoredKey): AccountKeyState => ({ revision, key })
-
-/** A key's requests in its current rate-limit window, and the milliseconds until the window ends. */
-export type RequestWindow = { readonly requests: number; readonly leftMs: number }
-
-/** The result of a look-up; `requests` of `window` is 0 unless this request was counted. */
-export type Lookup =
-  | { readonly found: KeyHolder; readonly freshness: Freshness; readonly window: RequestWindow }
-  | { readonly found: null }
-  | 'incomplete'
 
 /**
  * The outcome of applying a state. `stale`: the same or a newer state is stored; `conflict`: another state of the same revision is.
@@ -47,7 +35,6 @@ export class AccountKeysIncomplete extends Error {
 
 /** A replay that takes longer does not count, and starts again. */
 const replayLifeMs = 3_600_000
-const lastUseLifeSeconds = 90 * 86_400
 
 /*
  * A field of `teamKeys` is `<position> <value>` of the key's newest record: position empty if unknown, value by `accountKeyValue`. A
@@ -125,67 +112,24 @@ if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
-/**
- * Counts the request if the key is valid and the window longer than 0 ms. The first request of a window starts the window, and is
- * stored as the last use of the key.
- */
-const lookupScript = script(`${freshnessLua}
-local complete, holders = redis.call('GET', ARGV[1]), redis.call('HVALS', ARGV[2])
-if #holders ~= 1 then return {complete, false} end
-local holder, windowMs = cjson.decode(holders[1]), tonumber(ARGV[6])
-local isExpired = holder.expiresAtMs ~= cjson.null and tonumber(ARGV[5]) >= holder.expiresAtMs
-local requests, leftMs = 0, 0
-if windowMs > 0 and holder.state == 'active' and not isExpired then
-  local window, lastUse = ARGV[3] .. ':' .. holder.teamId .. '/' .. holder.keyId, ARGV[4] .. holder.teamId
-  if redis.call('SET', window, 0, 'PX', windowMs, 'NX') then
-    redis.call('HSET', lastUse, holder.keyId, ARGV[5])
-    redis.call('EXPIRE', lastUse, ${lastUseLifeSeconds})
-  end
-  requests, leftMs = redis.call('INCRBY', window, 1), redis.call('PTTL', window)
-end
-return {complete, holders[1], requests, leftMs, unpack(freshnessOf(holder.teamId, 7))}`)
-
 type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
-type LookupReply = readonly [
-  complete: string | null,
-  holder: string | null,
-  requests: number,
-  leftMs: number,
-  ...FreshnessReply,
-]
-
 /**
  * The account keys in Redis, which authenticate requests; Kafka is their durable copy. Scripts compare revisions, so records may be
  * applied twice, late, and by several writers.
  */
 export class AccountKeyStore {
+  readonly lookup: ReturnType<typeof shareLookups>
   readonly #redis: RedisConnection
 
   constructor(redis: RedisConnection) {
     this.#redis = redis
+    this.lookup = shareLookups(redis)
   }
 
   async isComplete(): Promise<boolean> {
     const { client, keys, runId } = this.#redis
     const completeOn = await client.get(keys.accountKeysComplete)
     return completeOn !== null && completeOn === runId()
-  }
-
-  /**
-   * Looks a key up by its digest, counts a request if the key is valid at `nowMs` (epoch ms) in its window of `windowMs`, and reads the
-   * freshness of its team's lists. A digest shared by several live keys, even revoked ones, finds none.
-   */
-  async lookup(digest: Digest, nowMs = 0, windowMs = 0): Promise<Lookup> {
-    const redis = this.#redis
-    const { accountKeysComplete, accountKey, limitPrefix, lastUsePrefix } = redis.keys
-    const freshness = freshnessValues(redis.keys, randomToken())
-    const names = [accountKeysComplete, accountKey(digest), limitPrefix, lastUsePrefix]
-    const values = [...names, nowMs, windowMs, ...freshness]
-    const [complete, holder, requests, leftMs, ...read] = (await lookupScript(redis, [], values)) as LookupReply
-    if (complete === null || complete !== redis.runId()) return 'incomplete'
-    if (holder === null) return { found: null }
-    const found = JSON.parse(holder) as KeyHolder
-    return { found, freshness: freshnessIn(read, redis.runId()), window: { requests, leftMs } }
   }
 
   /** Applies a state; `when complete`: to a complete store only. `position`: of the state's record, once appended. */
@@ -278,21 +222,4 @@ export function readField(field: string): AccountKeyState | undefined {
   const value = field.slice(field.indexOf(' ') + 1)
   const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)
   return state === undefined || state.revision === 0 ? undefined : state
-}
-
-/**
- * The holders of keys in the order of `digests`, in one round trip; null for a digest that no key has, or several live keys share.
- * Undefined unless the store is complete before and after: in between, Redis may lose all keys, or a replay end.
- */
-export async function readHolders(
-  { client, keys, runId }: RedisConnection,
-  digests: readonly Digest[],
-): Promise<(KeyHolder | null)[] | undefined> {
-  const before = client.get(keys.accountKeysComplete)
-  const asked = digests.map((digest) => client.hvals(keys.accountKey(digest)))
-  const [first, last, ...found] = await Promise.all([before, client.get(keys.accountKeysComplete), ...asked])
-  if (first === null || first !== last || last !== runId()) return undefined
-  return found.map(([holder, ...others]) =>
-    holder === undefined || others.length > 0 ? null : (JSON.parse(holder) as KeyHolder),
-  )
 }

@@ -1,6 +1,7 @@
 import type { AccountKeyState } from '../model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../model/ids.ts'
-import { type KeyHolder, readField } from './accountKeyStore.ts'
+import { readField } from './accountKeyStore.ts'
+import type { KeyHolder } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
 const namesAtOnce = 500

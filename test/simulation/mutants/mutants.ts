@@ -115,10 +115,10 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     to: '',
   },
   'rebuild-reads-on-after-the-switch': {
-    themes: ['rebuild', 'delays'],
-    file: 'indexer/generations/rebuild.ts',
-    from: '!(await pipeline.stop())',
-    to: 'false',
+    themes: ['switch'],
+    file: 'indexer/generations/rebuildPipeline.ts',
+    from: 'this.#stopping.abort()\n',
+    to: 'if (1 > 0) return true\n    this.#stopping.abort()\n',
   },
   'watermark-of-an-earlier-run-of-redis': {
     themes: ['redis'],
@@ -166,9 +166,11 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'change-tokens-read-before-the-watermark': {
     themes: ['delays'],
-    file: 'src/core/stores/accountKeyStore.ts',
-    from: 'freshness: freshnessIn(read, redis.runId())',
-    to: "freshness: await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation').then((later) => freshnessIn([...later, ...read.slice(3)] as never, redis.runId()))",
+    file: 'src/core/stores/keyLookups.ts',
+    from: 'for (const [at, { requests }] of asking.entries()) {',
+    to: `const later = await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation')
+    for (const each of found) (each as unknown[])?.splice(3, 3, ...later)
+    for (const [at, { requests }] of asking.entries()) {`,
   },
   'watermark-behind-one-that-redis-lost': {
     themes: ['redis', 'clocks'],
