@@ -96,7 +96,7 @@ function askSteadily(url: string, authorization: string, agent: Agent, rate: num
   }
 }
 
-/** Creates a key by the command of one release, and revokes it by that of another. */
+/** Creates a key by the command of one release, revokes it by that of another, and frees its slot by that of the first. */
 async function expectKeyEnds(url: string, creating: string, revoking: string): Promise<void> {
   const keys = (root: string, ...args: string[]): Promise<Run> =>
     runCommand('keys', [...args, '--team', team], pipeline.names, { root })
@@ -107,6 +107,7 @@ async function expectKeyEnds(url: string, creating: string, revoking: string): P
   expect(await status()).toBe(200)
   expect((await keys(revoking, 'revoke', '--id', id)).code).toBe(0)
   expect(await status()).toBe(401)
+  expect((await keys(creating, 'delete', '--id', id)).code).toBe(0)
 }
 
 describeNginx('a release', () => {
