@@ -113,11 +113,13 @@ redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
 type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
+
 /**
  * The account keys in Redis, which authenticate requests; Kafka is their durable copy. Scripts compare revisions, so records may be
  * applied twice, late, and by several writers.
  */
 export class AccountKeyStore {
+  /** Looks a key up for a request, together with others. */
   readonly lookup: ReturnType<typeof shareLookups>
   readonly #redis: RedisConnection
 

@@ -67,38 +67,36 @@ type Asking = {
  * call fails that they wait for, they fail with it.
  */
 export function shareLookups(redis: RedisConnection) {
+  /** In the call that is under way; empty while none is. */
   let asked: readonly Asking[] = []
   let waiting = new Map<string, Asking>()
-  let isCalling = false
 
   const call = async (asking: readonly Asking[]): Promise<void> => {
     const { accountKeysComplete, accountKey, limitPrefix, lastUsePrefix } = redis.keys
     const names = [accountKeysComplete, limitPrefix, lastUsePrefix, ...freshnessValues(redis.keys, randomToken())]
-    const values = asking.flatMap(({ digest, nowMs, windowMs, requests }) => [
-      ...[accountKey(digest), nowMs, windowMs, requests.length],
-    ])
-    const [complete, ...found] = (await lookupScript(redis, [], [...names, ...values])) as LookupReply
+    const valuesOf = ({ digest, nowMs, windowMs, requests }: Asking) =>
+      [accountKey(digest), nowMs, windowMs, requests.length] as const
+    const [complete, ...found] = (await lookupScript(redis, [], [...names, ...asking.flatMap(valuesOf)])) as LookupReply
     const isComplete = complete !== null && complete === redis.runId()
     for (const [at, { requests }] of asking.entries()) {
-      const lookups = isComplete ? lookupsIn(found[at] ?? null, requests.length, redis.runId()) : undefined
+      const lookups = isComplete ? lookupsIn(found[at], requests.length, complete) : undefined
       for (const [nth, { resolve }] of requests.entries()) resolve(lookups?.(nth) ?? 'incomplete')
     }
   }
 
   const callForAll = async (): Promise<void> => {
-    isCalling = true
     while (waiting.size > 0) {
       const all = [...waiting]
       asked = all.slice(0, maxKeysPerCall).map(([, asking]) => asking)
       waiting = new Map(all.slice(maxKeysPerCall))
       await call(asked)
     }
-    isCalling = false
+    asked = []
   }
 
   const failAll = (error: unknown): void => {
     const failed = [...asked, ...waiting.values()].flatMap(({ requests }) => requests)
-    isCalling = false
+    asked = []
     waiting.clear()
     for (const { reject } of failed) reject(error)
   }
@@ -109,16 +107,16 @@ export function shareLookups(redis: RedisConnection) {
     const asking = waiting.get(name) ?? { digest, nowMs, windowMs, requests: [] }
     asking.requests.push(request)
     waiting.set(name, asking)
-    if (!isCalling) callForAll().catch(failAll)
+    if (asked.length === 0) callForAll().catch(failAll)
     return promise
   }
 }
 
 /** What each of `count` requests with one key is told; the last one is the last in the window. */
 function lookupsIn(
-  found: LookupReply[1] | null,
+  found: LookupReply[1] | undefined,
   count: number,
-  runId: string | undefined,
+  runId: string,
 ): (nth: number) => Exclude<Lookup, 'incomplete'> {
   if (found == null) return () => ({ found: null })
   const [holder, requests, leftMs, ...read] = found
