@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 /** The release before this one: name it here when work on another begins. */
-const commit = '7cd0f6de9d22ed550d7f2632c95936ca7ea45fba'
+const commit = 'c4084fb83f0b9c87c3af9961da30344f0a0a915f'
 
 /**
  * Checks the release before this one out into an empty folder, with the packages that it names. Returns the folder; undefined, and says so, where
