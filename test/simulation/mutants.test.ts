@@ -1,10 +1,19 @@
 import { mutants } from './mutants/mutants.ts'
 import { simulate, simulationTimeoutMs } from './simulate.ts'
 
-test.concurrent.each(Object.keys(mutants))(
+test.concurrent.each(Object.entries(mutants))(
   'the fault %s is found within 500 histories',
-  async (name) => {
-    const { code, stdout } = await simulate('--mutant', name, '--seeds', '500', '--processes', '1')
+  async (name, { seed }) => {
+    const { code, stdout } = await simulate(
+      '--mutant',
+      name,
+      '--first',
+      `${seed}`,
+      '--seeds',
+      '500',
+      '--processes',
+      '1',
+    )
     expect(stdout).toMatch(/^seed \d+ breaks: (?!the simulation itself)/m)
     expect(code).toBe(1)
   },

@@ -4,6 +4,8 @@ import type { Theme } from '../history.ts'
 export type Mutant = {
   /** Themes of histories that reveal the fault. */
   readonly themes: readonly Theme[]
+  /** The history that revealed it last, where the search begins. Any change of the order of calls may move it to another one. */
+  readonly seed: number
   readonly file: string
   readonly from: string
   readonly to: string
@@ -13,12 +15,14 @@ export type Mutant = {
 export const mutants: Readonly<Record<string, Mutant>> = {
   'commit-before-refresh': {
     themes: ['crashes'],
+    seed: 1,
     file: 'indexer/watermarkPublisher.ts',
     from: 'const searchable = await this.#makeSearchable()\n',
     to: 'await this.#commit(partitions)\n    const searchable = await this.#makeSearchable()\n',
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
+    seed: 31,
     file: 'indexer/watermarkPublisher.ts',
     from: 'await this.#noteRaised(partitions)\n',
     to: `const written = this.#written
@@ -29,12 +33,14 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'promise-of-a-commit-not-kept': {
     themes: ['redis', 'crashes', 'late'],
+    seed: 27,
     file: 'indexer/assignedPartition.ts',
     from: 'Math.max(claimed.watermarkMs ?? 0, start.promisedMs)',
     to: 'claimed.watermarkMs',
   },
   'change-tokens-after-the-watermark': {
     themes: ['groups'],
+    seed: 12,
     file: 'indexer/watermarkPublisher.ts',
     from: `    await this.#replaceChangeTokens()
     if (searchable !== undefined) await pending?.unmark(searchable)
@@ -48,6 +54,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'clock-read-after-the-end-offsets': {
     themes: ['delays'],
+    seed: 11,
     file: 'indexer/watermarkPublisher.ts',
     from: `    const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()`,
@@ -56,102 +63,119 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'dead-letter-not-awaited': {
     themes: ['contract', 'network'],
+    seed: 11,
     file: 'indexer/pipeline.ts',
     from: 'serving.deadLetters.reject(record, result, start, this.#writing.signal).then(count)',
     to: "(async () => serving.deadLetters.reject(record, result, start, this.#writing.signal))().catch(() => undefined) && Promise.resolve(count('dead-letter'))",
   },
   'commit-of-another-generation-counts': {
     themes: ['generations'],
+    seed: 2,
     file: 'indexer/startOffsets.ts',
     from: '(generation === undefined || own.generation === generation.tag)',
     to: '(generation === undefined || own.generation !== undefined)',
   },
   'changed-at-below-the-watermark': {
     themes: ['clocks'],
+    seed: 2,
     file: 'indexer/changeTimes.ts',
     from: 'watermarkDecided(watermarkMs: number): void {\n    this.#latestMs = Math.max(this.#latestMs, watermarkMs)',
     to: 'watermarkDecided(_watermarkMs: number): void {',
   },
   'claim-tells-no-watermark': {
     themes: ['clocks', 'groups'],
+    seed: 2,
     file: 'indexer/changeTimes.ts',
     from: 'this.#watermarkMs = watermarkMs ?? Number.NEGATIVE_INFINITY',
     to: 'this.#watermarkMs = (watermarkMs, Number.NEGATIVE_INFINITY)',
   },
   'watermark-in-the-future': {
     themes: ['clocks'],
+    seed: 2,
     file: 'indexer/watermarkPublisher.ts',
     from: 'Math.min(known, askedAtMs)',
     to: 'known',
   },
   'not-modified-while-a-change-is-pending': {
     themes: ['groups'],
+    seed: 31,
     file: 'src/api/respond.ts',
     from: 'holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))',
     to: 'holdsVersion(ctx, etag)',
   },
   'revoked-key-accepted': {
     themes: ['keys'],
+    seed: 1,
     file: 'src/api/authenticate.ts',
     from: "state === 'active' && (expiresAtMs",
     to: 'state !== undefined && (expiresAtMs',
   },
   'eleven-keys': {
     themes: ['keys'],
+    seed: 2,
     file: 'src/core/stores/accountKeyStore.ts',
     from: 'local isFull = taken >= max',
     to: 'local isFull = false',
   },
   'switch-without-marker': {
     themes: ['switch'],
+    seed: 30,
     file: 'indexer/generations/generations.ts',
     from: '[...markers, ...moved]',
     to: 'moved',
   },
   'hold-not-renewed-nor-checked': {
     themes: ['switch', 'late'],
+    seed: 28,
     file: 'indexer/generations/rebuild.ts',
     from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
     to: '',
   },
   'rebuild-reads-on-after-the-switch': {
     themes: ['switch'],
+    seed: 49,
     file: 'indexer/generations/rebuildPipeline.ts',
     from: 'this.#stopping.abort()\n',
     to: 'if (1 > 0) return true\n    this.#stopping.abort()\n',
   },
   'watermark-of-an-earlier-run-of-redis': {
     themes: ['redis'],
+    seed: 41,
     file: 'src/core/stores/listVersions.ts',
     from: 'published === null || run !== runId ? null',
     to: 'published === null ? null',
   },
   'cached-answer-while-a-change-is-pending': {
     themes: ['groups'],
+    seed: 31,
     file: 'src/api/respond.ts',
     from: 'if (isSettled) return',
     to: 'if (isSettled || true) return',
   },
   'account-keys-not-replayed': {
     themes: ['redis', 'keys'],
+    seed: 1,
     file: 'indexer/accountKeys.ts',
     from: 'if (!(await store.isComplete())) log.info',
     to: 'if (false) log.info',
   },
   'joined-without-an-assignment': {
     themes: ['groups'],
+    seed: 8,
     file: 'src/core/kafka/client.ts',
     from: '\nannounceJoining()\n',
     to: '\n',
   },
   'no-mark-of-pending-writes': {
     themes: ['groups'],
+    seed: 53,
     file: 'indexer/bulk/bulkApi.ts',
     from: 'await mark()\n      const stop',
     to: 'const stop',
   },
   'writes-go-on-unmarked': {
     themes: ['redis', 'groups'],
+    seed: 54,
     file: 'indexer/pendingWrites.ts',
     from: 'await Promise.all(this.#marking)',
     to: 'await Promise.allSettled(this.#marking)',
@@ -159,6 +183,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'version-of-an-earlier-run-of-redis': {
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
     themes: ['redis'],
+    seed: 39,
     file: 'src/core/stores/listVersions.ts',
     from: '`${runId} ${generation} ${token}`',
     to: '`${generation} ${token}`',
@@ -166,6 +191,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'change-tokens-read-before-the-watermark': {
     themes: ['delays'],
+    seed: 64,
     file: 'src/core/stores/keyLookups.ts',
     from: 'for (const [at, { requests }] of asking.entries()) {',
     to: `const later = await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation')
@@ -174,48 +200,56 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'watermark-behind-one-that-redis-lost': {
     themes: ['redis', 'clocks'],
+    seed: 29,
     file: 'src/core/stores/watermark.ts',
     from: "if published < highest then return 'behind' end",
     to: '',
   },
   'every-team-of-the-shard': {
     themes: ['contract'],
+    seed: 1,
     file: 'src/api/search/clauses.ts',
     from: 'bool: { filter: [{ term: { teamId } }, ...filter] }',
     to: 'bool: { filter: [...filter] }',
   },
   'redis-away-is-an-internal-error': {
     themes: ['network'],
+    seed: 1,
     file: 'src/api/errors.ts',
     from: "  if (thrown instanceof RedisUnavailable) return unavailable('redis', thrown)\n",
     to: '  if (thrown instanceof RedisUnavailable) thrown.message += String(unavailable)\n',
   },
   'run-of-redis-asked-once': {
     themes: ['redis', 'refusals'],
+    seed: 4,
     file: 'src/core/stores/redis.ts',
     from: 'setTimeout(readRunId, runIdRetryMs, connection).unref()',
     to: '',
   },
   'tombstone-with-an-ordinary-version': {
     themes: ['crashes'],
+    seed: 1,
     file: 'indexer/convertRecord.ts',
     from: 'write(kind, key, deletedRevision, source)',
     to: 'write(kind, key, 10 as Revision, source)',
   },
   'revoked-in-kafka-only': {
     themes: ['keys', 'network'],
+    seed: 5,
     file: 'src/core/stores/accountKeyStore.ts',
     from: 'const [kind, newest] = (await applyScript',
     to: "if (state.key?.state === 'revoked' && position === undefined) return { kind: 'applied', newest: undefined }\n    const [kind, newest] = (await applyScript",
   },
   'stale-write-leaves-no-token': {
     themes: ['crashes', 'groups'],
+    seed: 21,
     file: 'indexer/pipeline.ts',
     from: 'this.publisher.noteWrite(list)',
     to: "if (outcome.kind !== 'stale') this.publisher.noteWrite(list)",
   },
   'any-copy-of-a-shard': {
     themes: ['copies', 'delays'],
+    seed: 39,
     file: 'src/api/search/readPrimaries.ts',
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
     from: '`_only_nodes:${primary.node}`',
@@ -224,30 +258,35 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'other-content-is-stale': {
     themes: ['contract'],
+    seed: 1,
     file: 'indexer/bulk/job.ts',
     from: "stored.version === version ? 'conflict' : 'stale'",
     to: "stored.version === version ? 'stale' : 'stale'",
   },
   'open-transaction-ends-a-topic': {
     themes: ['keys', 'transactions'],
+    seed: 7,
     file: 'src/core/kafka/readTopic.ts',
     from: '&& BigInt(lastStableOffset) >= span.to',
     to: '',
   },
   'forgotten-deletion-not-noticed': {
     themes: ['forgotten-deletions'],
+    seed: 1,
     file: 'indexer/deletionCoverage.ts',
     from: 'if (end.askedAtMs - this.coveredAtMs > this.#keptMs()) this.coveredAtMs = notCovered',
     to: '',
   },
   'failing-document-is-an-outage': {
     themes: ['failing-document'],
+    seed: 1,
     file: 'indexer/bulk/bulkFailure.ts',
     from: "outageStatuses.has(status) ? 'retry' : 'suspect'",
     to: "outageStatuses.has(status) ? 'retry' : 'retry'",
   },
   'later-content-counts': {
     themes: ['contract'],
+    seed: 2,
     file: 'indexer/bulk/job.ts',
     from: 'one.order < other.order',
     to: 'one.order > other.order',
