@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import type { Branded } from '../core/model/ids.ts'
@@ -12,19 +13,34 @@ const maxShownCharacters = 64
 const maxIgnoredNames = 10
 const maxIgnoredBytes = 256
 
-/** Creates the reader of the routes' parameters. Unknown parameters are ignored, named in a header and counted. */
+/** How many queries of each route and format are kept with what was read from them; each has at most `maxUrlBytes`. */
+const maxKept = 200
+
+/** The parameters in a query, and the names of those that are ignored. */
+type Read = { readonly parameters: object; readonly ignored: readonly string[] }
+
+/**
+ * Creates the reader of the routes' parameters. Unknown parameters are ignored, named in a header and counted. Dashboards send the same queries
+ * again and again: what was read from the latest is kept, frozen.
+ */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
+  const kept = new WeakMap<z.ZodObject, LRUCache<string, Read>>()
   return (ctx, schema) => {
+    const latest = kept.get(schema) ?? new LRUCache<string, Read>({ max: maxKept })
+    kept.set(schema, latest)
+    const known = latest.get(ctx.querystring)
     // Without this question mark, URLSearchParams would strip one that the query itself begins with.
-    const query = new URLSearchParams(`?${ctx.querystring}`)
-    const ignored = [...new Set(query.keys())].filter((name) => !Object.hasOwn(schema.shape, name))
+    const query = new URLSearchParams(known === undefined ? `?${ctx.querystring}` : '')
+    const ignored = known?.ignored ?? [...new Set(query.keys())].filter((name) => !Object.hasOwn(schema.shape, name))
     if (ignored.length > 0) {
       ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
       ctx.set('Ignored-Parameters', renderIgnored(ignored))
     }
-    return read(schema, query)
+    const parameters = known?.parameters ?? Object.freeze(read(schema, query))
+    if (known === undefined) latest.set(ctx.querystring, { parameters, ignored })
+    return parameters as z.output<typeof schema>
   }
 }
 

@@ -62,6 +62,22 @@ test('unknown parameters change nothing, such as names that every object has', (
   )
 })
 
+test('a query that comes again is read as before', () => {
+  const anyQuery = fc.array(
+    fc.tuple(
+      fc.oneof(fc.constantFrom('limit', 'page', 'view', 'status'), anyText),
+      fc.oneof(fc.constantFrom('2', 'full'), anyText),
+    ),
+  )
+  fc.assert(
+    fc.property(fc.constantFrom(...schemas), fc.constantFrom(...schemas), anyQuery, (schema, other, pairs) => {
+      const first = ask(schema, pairs)
+      ask(other, pairs)
+      expect(ask(schema, pairs)).toEqual(first)
+    }),
+  )
+})
+
 test('every known parameter given twice is refused', () => {
   for (const schema of schemas)
     for (const name of Object.keys(schema.shape)) {
