@@ -148,3 +148,15 @@ test('metrics arrive as the admin port tells them', async () => {
   const counted = (bucketCounts: readonly number[]): number => bucketCounts.reduce((sum, each) => sum + each, 0)
   expect(histograms.filter(({ value, bucketCounts }) => counted(bucketCounts) !== value)).toEqual([])
 })
+
+test('without traces, metrics come alone', async () => {
+  const own = { OTEL_TRACES_EXPORTER: 'none', OTEL_SERVICE_NAME: 'metrics-alone' }
+  const untraced = await pipeline.startApi({ ...tracing, ...own })
+  const traceId = 'e'.repeat(32)
+  await fetch(`${untraced.url}/api/v1/forms`, { headers: { traceparent: traceparent({ ...ofClient, traceId }) } })
+  const exports = (): number => receiver.text().split('"metrics-alone"').length
+  const before = exports()
+  // Spans are sent more often.
+  await eventually(() => exports() > before + 1)
+  expect(receiver.spans().filter((span) => span.traceId === traceId)).toEqual([])
+})
