@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import type { Branded } from '../core/model/ids.ts'
 import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
+import { parsed } from '../core/model/schema.ts'
 import { metricsIn } from '../core/process/metrics.ts'
 import { routeOf } from '../core/process/requestLog.ts'
 import type { ParameterReader } from './context.ts'
@@ -93,15 +94,6 @@ export const maxLimit = 100
 export const defaultLimit = 20
 const maxTitleCharacters = 200
 
-/** Text that `parse` understands; it gives undefined for any other. */
-const parsed = <Value>(parse: (text: string) => Value | undefined, rule: string) =>
-  z.string().transform((text, context) => {
-    const value = parse(text)
-    if (value !== undefined) return value
-    context.addIssue(rule)
-    return z.NEVER
-  })
-
 function integer(max: number) {
   const parse = (text: string): number | undefined => {
     const value = /^\d+$/.test(text) ? Number(text) : 0
@@ -174,10 +166,8 @@ export const title = z
   .meta({ maxLength: maxTitleCharacters })
 
 export const flag = (isDefault: boolean) =>
-  parsed(
-    (sent) => (/^(?:true|false)$/i.test(sent) ? sent.toLowerCase() === 'true' : undefined),
-    'must be true or false',
-  )
+  z
+    .stringbool({ truthy: ['true'], falsy: ['false'], error: 'must be true or false' })
     .default(isDefault)
     .meta({ type: 'boolean' })
 

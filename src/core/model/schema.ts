@@ -12,16 +12,17 @@ export const identifier = z
   .refine(isIdentifier, `must be ${identifierRule}`)
   .meta({ pattern: identifierPattern.source })
 
-/** An ISO 8601 date-time with an offset, converted to UTC with milliseconds. */
-export const instant = z
-  .string()
-  .transform((text, context) => {
-    const parsed = parseInstant(text)
-    if (parsed !== undefined) return parsed
-    context.addIssue(`must be ${instantRule}`)
+/** Text that `parse` understands; it gives undefined for any other. */
+export const parsed = <Value>(parse: (text: string) => Value | undefined, rule: string) =>
+  z.string().transform((text, context) => {
+    const value = parse(text)
+    if (value !== undefined) return value
+    context.addIssue(rule)
     return z.NEVER
   })
-  .meta({ format: 'date-time' })
+
+/** An ISO 8601 date-time with an offset, converted to UTC with milliseconds. */
+export const instant = parsed(parseInstant, `must be ${instantRule}`).meta({ format: 'date-time' })
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -12,13 +12,13 @@ export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 /** Required configuration: an engine, or the sign-in of team owners. */
 export type Need = Engine | 'sign-in'
 
-const defaultTopics = {
-  TOPIC_FORMS: 'forms',
-  TOPIC_SUBMISSIONS: 'submissions',
-  TOPIC_ACCOUNT_KEYS: 'account-keys',
-  TOPIC_DEAD_LETTERS: 'dead-letters',
-  TOPIC_KEY_AUDIT: 'account-key-audit',
-} as const
+const topics = {
+  TOPIC_FORMS: values.topic('forms'),
+  TOPIC_SUBMISSIONS: values.topic('submissions'),
+  TOPIC_ACCOUNT_KEYS: values.topic('account-keys'),
+  TOPIC_DEAD_LETTERS: values.topic('dead-letters'),
+  TOPIC_KEY_AUDIT: values.topic('account-key-audit'),
+}
 
 const mebibyte = 1024 * 1024
 
@@ -60,11 +60,7 @@ const environmentSchema = z.object({
   INDEX_PREFIX: values.setting(values.indexPrefix.default('tidemark')),
   INDEX_SHARDS: values.setting(values.integer(1, 1_024).default(1)),
   CONSUMER_GROUP: values.text('tidemark-indexer'),
-  TOPIC_FORMS: values.topic(defaultTopics.TOPIC_FORMS),
-  TOPIC_SUBMISSIONS: values.topic(defaultTopics.TOPIC_SUBMISSIONS),
-  TOPIC_ACCOUNT_KEYS: values.topic(defaultTopics.TOPIC_ACCOUNT_KEYS),
-  TOPIC_DEAD_LETTERS: values.topic(defaultTopics.TOPIC_DEAD_LETTERS),
-  TOPIC_KEY_AUDIT: values.topic(defaultTopics.TOPIC_KEY_AUDIT),
+  ...topics,
   MAX_IN_FLIGHT_BYTES: values.setting(values.integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   MAX_RECORDS_PER_SECOND: values.setting(values.integer(1, 1_000_000_000).optional()),
   RATE_LIMIT_PER_MINUTE: values.setting(values.integer(1, 1_000_000_000).default(120)),
@@ -209,9 +205,11 @@ function mechanismProblems(environment: Environment): Problem[] {
 
 /** No two variables may name the same topic. */
 function topicProblems(environment: Environment): Problem[] {
-  const topics = Object.entries({ ...defaultTopics, ...environment }).filter(([name]) => name in defaultTopics)
-  return topics.toSorted().flatMap(([name, topic]) => {
-    const twin = topics.find(([other, named]) => other < name && named === topic)?.[0]
+  const named = Object.entries(topics).map(
+    ([name, topic]) => [name, environment[name] ?? topic.parse(undefined)] as const,
+  )
+  return named.toSorted().flatMap(([name, topic]) => {
+    const twin = named.find(([other, its]) => other < name && its === topic)?.[0]
     if (twin === undefined) return []
     const [path, other] = environment[name] === undefined ? [twin, name] : [name, twin]
     return [{ path, rule: `must differ from ${other}` }]

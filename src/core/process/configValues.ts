@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
+import { parsed } from '../model/schema.ts'
 
 /** Splits a comma-separated list; without blanks and empty items. */
 export const itemsOf = (value: string | undefined): string[] =>
@@ -69,10 +70,10 @@ export function hostAndPort(value: string): { readonly host: string; readonly po
 }
 
 const addressRule = `must be host:port, separated by commas, ports from 1 to ${maxPort}`
-const address = checked((item) => hostAndPort(item) !== undefined, addressRule)
-export const sentinels = list(address)
+export const sentinels = list(parsed(hostAndPort, addressRule))
+const broker = checked((item) => hostAndPort(item) !== undefined, addressRule)
 /** KafkaJS splits at the first colon, so it cannot connect to an IPv6 address. */
-export const brokers = list(address.regex(/^[^[]/, 'must name hosts: an IPv6 address is not understood here'))
+export const brokers = list(broker.regex(/^[^[]/, 'must name hosts: an IPv6 address is not understood here'))
 
 /** The public URL of the API, which appears in headers and in the OpenAPI description. */
 export const baseUrl = checked(

@@ -3,19 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis, type RedisOptions, ReplyError } from 'ioredis'
 import type { Problem } from '../model/schema.ts'
 import { type Config, latest } from '../process/config.ts'
-import { hostAndPort } from '../process/configValues.ts'
 import { printable } from '../process/log.ts'
 import { aborted, addressIn, type EngineProbe } from './preflight.ts'
-import { type RedisKeys, redisKeys } from './redisKeys.ts'
+import { redisKeys } from './redisKeys.ts'
 
 /** A connection to the Redis of one installation. */
-export type RedisConnection = {
-  readonly client: Redis
-  readonly keys: RedisKeys
-  /** The server's `run_id`; undefined while not connected. Another one means a restart, which may have lost a second of writes. */
-  runId(): string | undefined
-  close(): Promise<void>
-}
+export type RedisConnection = Readonly<ReturnType<typeof connectionOver>>
 
 /** Called after every command, with its name in lower case and its error. */
 export type OnCommand = (name: string, durationMs: number, error: Error | undefined) => void
@@ -47,7 +40,7 @@ export function connectRedis(
     ...credentialsOf(config),
     ...(name !== undefined && {
       name,
-      sentinels: (REDIS_SENTINELS ?? []).map((address) => hostAndPort(address) ?? { host: address }),
+      sentinels: REDIS_SENTINELS ?? [],
       failoverDetector: true,
       // After Sentinels restart, the default would miss failovers for a minute.
       sentinelReconnectStrategy: () => sentinelReconnectMs,
@@ -88,7 +81,7 @@ export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
 /** Wraps a client, connected or not. */
-export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
+export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void) {
   let runId: string | undefined
   let current: object | undefined
   client.on('error', onError)
@@ -116,10 +109,9 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
   return {
     client,
     keys: redisKeys(prefix),
+    /** The server's `run_id`; undefined while not connected. Another one means a restart, which may have lost a second of writes. */
     runId: () => runId,
-    close: async () => {
-      client.disconnect()
-    },
+    close: async () => client.disconnect(),
   }
 }
 

@@ -197,7 +197,10 @@ test.each(['sentinel:65536', 'sentinel:', '::1:26379', '[sentinel]:26379', 'http
 
 test('Sentinels may have IPv6 addresses', () => {
   const sentinels = { REDIS_SENTINELS: '[::1]:26379,[fe80::1]:65535', REDIS_SENTINEL_NAME: 'm' }
-  expect(configOf(sentinels).REDIS_SENTINELS).toEqual(['[::1]:26379', '[fe80::1]:65535'])
+  expect(configOf(sentinels).REDIS_SENTINELS).toEqual([
+    { host: '::1', port: 26_379 },
+    { host: 'fe80::1', port: 65_535 },
+  ])
 })
 
 test('who signs people in must say how their product does; nobody else need', () => {
