@@ -9,6 +9,7 @@ import {
 import { toInstant } from '../../src/core/model/instant.ts'
 import { type DocumentKind, documentKinds, entityTypeOf, isList } from '../../src/core/stores/indices.ts'
 import type { Difference, Mismatch } from './differenceReport.ts'
+import type { ComparedDocument } from './storedDocuments.ts'
 
 /** What a record demands of the documents of its entity. */
 export type ComparedRecord = {
@@ -24,17 +25,6 @@ export type ComparedRecord = {
   /** Digests of its documents; null for a dead letter. */
   readonly list: Uint8Array | null
   readonly detail: Uint8Array | null
-}
-
-export type ComparedDocument = {
-  readonly kind: DocumentKind
-  readonly id: DocumentId
-  readonly version: number
-  /** Of the source without its time of change. */
-  readonly digest: Uint8Array
-  /** The `changedAt` of a list document, the instant of deletion of a tombstone; null for a live detail document. */
-  readonly changedAtMs: number | null
-  readonly isTombstone: number
 }
 
 /**

@@ -5,7 +5,6 @@ import { isTombstone } from '../../src/core/stores/documentFormat.ts'
 import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { multiGet, type StoredDocument, scan } from '../../src/core/stores/readDocuments.ts'
 import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
-import type { ComparedDocument } from './compareDocuments.ts'
 import { requestTimeoutMs, type VerifyContext } from './verifyContext.ts'
 
 const maxPartDocuments = 250
@@ -43,7 +42,9 @@ export async function getDocuments(
   return documents
 }
 
-const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDocument): ComparedDocument => ({
+export type ComparedDocument = Readonly<ReturnType<typeof comparedOf>>
+
+const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDocument) => ({
   ...{ kind, id, version, ...contentOf(kind, Buffer.from(source)) },
 })
 
@@ -65,7 +66,13 @@ export function contentOf(kind: DocumentKind, source: Buffer) {
   const isTimed = !Number.isNaN(changedAtMs)
   const compared = isTimed ? Buffer.concat([source.subarray(0, start), source.subarray(end)]) : source
   const digest = hash('sha256', compared, 'buffer').subarray(0, digestBytes)
-  return { digest, changedAtMs: isTimed ? changedAtMs : null, isTombstone: Number(isDeleted) }
+  return {
+    /** Of the source without its time of change. */
+    digest,
+    /** The `changedAt` of a list document, the instant of deletion of a tombstone; null for a live detail document. */
+    changedAtMs: isTimed ? changedAtMs : null,
+    isTombstone: Number(isDeleted),
+  }
 }
 
 /** The content of a document as Elasticsearch stores it: it rejects repeated names, and the bulk writer sends each name once then. */

@@ -30,13 +30,7 @@ const answerSchema = z.object({
   pit_id: z.string().optional(),
 })
 
-export type SearchAnswer = Pick<z.output<typeof answerSchema>, 'aggregations' | 'pit_id'> & {
-  readonly hits: z.output<typeof answerSchema>['hits']['hits']
-  /** The summaries of the hits, if requested, byte for byte as stored. */
-  readonly summaries: readonly Buffer[]
-  /** Undefined unless an exact total was requested. */
-  readonly total: number | undefined
-}
+export type SearchAnswer = Readonly<ReturnType<typeof readAnswer>>
 
 /** Searches the team's shard of the serving index. The query in `body` must select the team. */
 export async function searchTeam(list: SearchedList, body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> {
@@ -48,7 +42,7 @@ export async function searchTeam(list: SearchedList, body: SearchBody, signal: A
  * Reads a `_search` response: cuts summaries out at their delimiters, and parses the rest, with a placeholder for each summary.
  * Throws `ElasticsearchUnavailable` unless every shard succeeded.
  */
-export function readAnswer(bytes: Buffer): SearchAnswer {
+export function readAnswer(bytes: Buffer) {
   const summaries: Buffer[] = []
   const others: Buffer[] = []
   let from = 0
@@ -61,7 +55,14 @@ export function readAnswer(bytes: Buffer): SearchAnswer {
   }
   others.push(bytes.subarray(from))
   const { hits, aggregations, pit_id } = parseWith(answerSchema, parse(Buffer.concat(others).toString()))
-  return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
+  return {
+    hits: hits.hits,
+    /** The summaries of the hits, if requested, byte for byte as stored. */
+    summaries,
+    /** Undefined unless an exact total was requested. */
+    total: hits.total?.value,
+    ...{ aggregations, pit_id },
+  }
 }
 
 /** The summaries, one per hit. Throws `ElasticsearchUnavailable` if the answer lacks any. */

@@ -3,24 +3,17 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import type { ParameterizedContext } from 'koa'
-import type { AssetPaths } from './html.ts'
 
 /** A public file in memory. Its ETag is weak, because it also stands for the gzipped bytes. */
-export type StaticFile = {
-  readonly type: string
-  readonly bytes: Buffer
-  readonly gzipped: Buffer
-  readonly etag: string
-  readonly headers: Readonly<Record<string, string>>
-}
+export type StaticFile = ReturnType<typeof staticFile>
 
 /** Creates a file from text; `more`: additional headers. */
 export function staticFile(
   type: string,
   text: string,
   cacheControl: string,
-  more: StaticFile['headers'] = {},
-): StaticFile {
+  more: Readonly<Record<string, string>> = {},
+) {
   const bytes = Buffer.from(text)
   const etag = `W/"${digestOf(text)}"`
   const fixed = {
@@ -47,13 +40,11 @@ export const readStyle = (...own: URL[]): string =>
 
 export const readIcon = (): string => readFileSync(new URL('assets/icon.svg', import.meta.url), 'utf8')
 
-export type PageAssets = { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, StaticFile> }
-
 /**
  * The files that every page of an area loads. Each path contains a digest of its file, so the file may be cached for ever: a changed
  * file has another path.
  */
-export function pageAssets(folder: string, styleText: string, scriptText: string): PageAssets {
+export function pageAssets(folder: string, styleText: string, scriptText: string) {
   const files = new Map<string, StaticFile>()
   const add = (type: 'css' | 'js' | 'svg', text: string): string => {
     const path = `${folder}/${digestOf(text)}.${type}`

@@ -7,14 +7,11 @@ import type { Messages } from './english.ts'
 import { csrfField, type Page, timeAgo, timeIn } from './layout.ts'
 
 /** A stored key as pages show it. */
-export type ListedKey = StoredKey & {
-  readonly shownState: 'active' | 'expired' | 'revoked'
-  readonly lastUsed: Instant | undefined
-}
+export type ListedKey = ReturnType<typeof listedKey>
 
-export function listedKey(key: StoredKey, lastUse: ReadonlyMap<EntityId, Instant>, nowMs: number): ListedKey {
+export function listedKey(key: StoredKey, lastUse: ReadonlyMap<EntityId, Instant>, nowMs: number) {
   const isExpired = key.expiresAt != null && Date.parse(key.expiresAt) <= nowMs
-  const shownState = key.state === 'active' && isExpired ? 'expired' : key.state
+  const shownState = key.state === 'active' && isExpired ? ('expired' as const) : key.state
   return { ...key, shownState, lastUsed: lastUse.get(key.id as EntityId) }
 }
 

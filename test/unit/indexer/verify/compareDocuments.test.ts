@@ -1,14 +1,14 @@
 import {
-  type ComparedDocument,
   type ComparedRecord,
   DocumentComparison,
   deadLetterVersion,
 } from '../../../../indexer/verify/compareDocuments.ts'
 import type { DifferenceKind } from '../../../../indexer/verify/differenceReport.ts'
+import type { ComparedDocument } from '../../../../indexer/verify/storedDocuments.ts'
 import { type DocumentId, deletedRevision, type Offset, type Revision } from '../../../../src/core/model/ids.ts'
 
 const id = 'acme/s1' as DocumentId
-const digest = (text: string): Uint8Array => Buffer.from(text.padEnd(16))
+const digest = (text: string): Buffer<ArrayBuffer> => Buffer.from(text.padEnd(16))
 
 let nextOffset = 0n
 const record = (version: number, changes: Partial<ComparedRecord> & { text?: string } = {}): ComparedRecord => {
