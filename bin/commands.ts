@@ -34,13 +34,13 @@ export const commands = [
   },
   {
     name: 'verify',
-    file: 'indexer/verify/verifyCommand.ts',
+    file: 'indexer/verify/verify.ts',
     description: 'compares every document and account key with the topics, beside a running system',
     example: 'tidemark verify --team acme',
   },
   {
     name: 'erase',
-    file: 'indexer/erase/eraseCommand.ts',
+    file: 'indexer/erase/erase.ts',
     description: 'removes what is left of a submission that the product has deleted, and tells what remains until when',
     example: 'tidemark erase --team acme --submission 4711',
   },

@@ -36,11 +36,11 @@ export async function startIndexer(service: Service): Promise<Started> {
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const runner = new GenerationRunner({
     ...{ stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
-    ...{ clock: Date.now, stopping: signal, closing: closing.signal },
+    ...{ stopping: signal, closing: closing.signal },
   })
   const own = (): OwnState => ({ maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES, ...stateOf(runner, deadLetters) })
-  const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
-  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested, Date.now)
+  const observed = observe({ ...stores, source: openSource(), own }, closing.signal)
+  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested)
 
   const run = async (): Promise<void> => {
     const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, config, log))
@@ -69,7 +69,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       breaker: async () => deadLetters.blockedReason(),
       'dead letters': async () => letterRetries.blockedReason(),
     },
-    pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
+    pages: (health) => statusPages({ own, observed, health }),
   }
 }
 

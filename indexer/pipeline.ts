@@ -140,7 +140,7 @@ export class Pipeline {
     const { config, source, topics, groupId, generation, serving } = this.#options
     const indexed = documentTopics(config)
     return fetchStartOffsets(source, partitions, {
-      ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId), clock: Date.now },
+      ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId) },
       generationOf: (topic) => (indexed.includes(topic) ? generation : undefined),
     })
   }

@@ -9,17 +9,7 @@ import type { Generation } from './generations/generations.ts'
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
 /** What a consumer group has committed for a partition. */
-export type CommittedOffset = {
-  readonly position: Offset
-  /** The generation of indices that holds every record below `position`; undefined when the commit names none. */
-  readonly generation: string | undefined
-  /** Every rejected record below this offset is in the dead-letters topic already: reading it again must not write it twice. */
-  readonly deadLetteredBelow: Offset
-  /** Everything that was appended before this time (epoch ms) is below `position` (see `DeletionCoverage`). */
-  readonly coveredAtMs: number
-  /** No watermark of the partition above this one (epoch ms) was ever published. */
-  readonly promisedMs: number
-}
+export type CommittedOffset = Readonly<ReturnType<typeof readCommit>>
 
 /** Where reading a partition starts. `promisedMs`: of whatever generation. */
 export type StartOffset = Omit<CommittedOffset, 'generation'>
@@ -34,13 +24,18 @@ export const commitMetadata = (
   promisedMs: number,
 ): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${Math.ceil(promisedMs)}`
 
-function readCommit(position: Offset, metadata: string): CommittedOffset {
+function readCommit(position: Offset, metadata: string) {
   const [, generation, below, coveredAtMs, promisedMs] = /^(\S+) (\d+) (\d+) (\d+)$/.exec(metadata) ?? []
   const named = toOffset(below ?? '0')
-  const deadLetteredBelow = named > position ? named : position
   return {
-    ...{ position, generation, deadLetteredBelow },
+    position,
+    /** The generation of indices that holds every record below `position`; undefined when the commit names none. */
+    generation,
+    /** Every rejected record below this offset is in the dead-letters topic already: reading it again must not write it twice. */
+    deadLetteredBelow: named > position ? named : position,
+    /** Everything that was appended before this time (epoch ms) is below `position` (see `DeletionCoverage`). */
     coveredAtMs: Number(coveredAtMs ?? notCovered),
+    /** No watermark of the partition above this one (epoch ms) was ever published. */
     promisedMs: Number(promisedMs ?? 0),
   }
 }
@@ -122,12 +117,11 @@ export async function fetchStartOffsets(
     readonly groupId: string
     readonly rebuildGroupId: string | undefined
     generationOf(topic: string): TargetGeneration | undefined
-    readonly clock: () => number
   },
 ): Promise<Map<string, StartOffset>> {
-  const { topics, groupId, rebuildGroupId, generationOf, clock } = from
+  const { topics, groupId, rebuildGroupId, generationOf } = from
   // Before the ends: what lies beyond them was appended later.
-  const nowMs = clock()
+  const nowMs = Date.now()
   const ranges = await source.offsetRanges(topics)
   const own = await fetchCommittedOffsets(source, groupId, topics)
   const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommittedOffsets(source, rebuildGroupId, topics)

@@ -1,15 +1,40 @@
+import { Command } from 'commander'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { type DocumentId, deletedRevision, teamIdOf } from '../../src/core/model/ids.ts'
+import {
+  type DocumentId,
+  deletedRevision,
+  documentId,
+  type EntityId,
+  type TeamId,
+  teamIdOf,
+} from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
+import { jsonLine, printable } from '../../src/core/process/log.ts'
 import { kindsOf, type PhysicalIndex, readPhysicalName } from '../../src/core/stores/indices.ts'
-import type { CommandTools } from '../engineCommand.ts'
+import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { Generations } from '../generations/generations.ts'
 import { expunge, requestTimeoutMs, until } from './expunge.ts'
 import { isLetterOf, type KeptRecord, placesOf, readKeeping, readKept } from './keptRecords.ts'
-import type { Place, Receipt } from './receipt.ts'
+import { type Place, type Receipt, receiptLines } from './receipt.ts'
 
 const appliedDeadlineMs = 60_000
 const namesAtOnce = 1_000
+
+export const command = new Command()
+  .requiredOption('--team <id>', 'its team', readIdentifier<TeamId>)
+  .requiredOption('--submission <id>', 'a submission that the product has deleted', readIdentifier<EntityId>)
+  .option('--json', 'print one JSON object')
+  .addHelpText('after', '\nExit code 0: nothing is left on disk. 1: something is, or it was not judged.')
+  .action(async ({ team, submission, json }: { team: TeamId; submission: EntityId; json?: true }) => {
+    const texts = { failed: 'erase: ', stopped: 'stopped: run it again' }
+    await runEngineCommand('erase', { ...texts, failedCode: 1 }, async (tools) => {
+      const receipt = await erase(tools, documentId(team, submission))
+      tools.report.end()
+      const lines = receiptLines(receipt).map((line) => `${line.split('\t').map(printable).join('\t')}\n`)
+      process.stdout.write(json ? jsonLine(receipt) : lines.join(''))
+      process.exitCode = receipt.erased ? 0 : 1
+    })
+  })
 
 /** Removes what is left of a submission that the product has deleted, and tells what remains. Otherwise changes nothing, and throws. */
 export async function erase(tools: CommandTools, id: DocumentId): Promise<Receipt> {
@@ -37,7 +62,7 @@ export async function erase(tools: CommandTools, id: DocumentId): Promise<Receip
   const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
   const places = [...indices, ...backups, ...kafka, redis, api]
   const erased = places.every(({ state }) => state !== 'left')
-  return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
+  return { key: id, deletedAt, lookedAt: toInstant(Date.now()), erased, places }
 }
 
 /** Throws unless the newest record is a deletion. None at all: Kafka has forgotten the deletion, or has never known the submission. */

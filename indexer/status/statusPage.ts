@@ -22,15 +22,14 @@ type Sources = {
   own(): OwnState
   observed(): Observed
   readonly health: Pick<Health, 'results'>
-  readonly clock: () => number
 }
 
-const viewOf = async ({ own, observed, health, clock }: Sources, isRefreshing: boolean) => ({
+const viewOf = async ({ own, observed, health }: Sources, isRefreshing: boolean) => ({
   checks: await health.results(),
   own: own(),
   name: `${hostname()}, process ${process.pid}`,
   observed: observed(),
-  nowMs: clock(),
+  nowMs: Date.now(),
   isRefreshing,
 })
 type StatusView = Awaited<ReturnType<typeof viewOf>>

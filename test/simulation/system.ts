@@ -95,7 +95,7 @@ export class System {
       const run = async (): Promise<void> => {
         await untilConnected(connection, signal)
         await rebuild({
-          ...{ config, log, report, signal, clock: Date.now },
+          ...{ config, log, report, signal },
           source: kafka(config, log).openSource(),
           elasticsearch: elasticsearch(config),
           raw: elasticsearchBytes(config),

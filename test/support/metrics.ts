@@ -66,7 +66,6 @@ function registerIndexer(registry: Registry): void {
     () => nothing,
     () => ({ ...unknown, marks: new Map() }),
     () => [],
-    () => 0,
   )
 }
 
