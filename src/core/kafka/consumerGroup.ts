@@ -33,7 +33,6 @@ export type FetchedBatch = TopicPartition & {
 export type GroupOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
-  /** Called when the assignment is revoked. */
   onRevoked(): void
   /** Called with every new assignment, whose partitions stay paused until `readFrom`. */
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>

@@ -160,10 +160,7 @@ const abortMarkerKey = Buffer.from([0, 0, 0, 0])
  * Turns the records of aborted transactions into control records, which KafkaJS does not deliver. A transaction has all records of its
  * producer from `firstOffset` to the abort marker. A fetch may begin inside several transactions.
  */
-export function withoutAborted(
-  records: readonly FetchedRecord[],
-  transactions: readonly AbortedTransaction[],
-): readonly FetchedRecord[] {
+export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records
   const toCome = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
   const aborted = new Set<string>()

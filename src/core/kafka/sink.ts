@@ -18,7 +18,6 @@ const timeoutMs = 8_000
 export const createProducer = (kafka: Kafka): Producer =>
   kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, allowAutoTopicCreation: false })
 
-/** Appends records to Kafka. */
 export function kafkaSink(kafka: Kafka) {
   const producer = createProducer(kafka)
   return {

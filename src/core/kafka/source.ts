@@ -16,6 +16,8 @@ const leaderCheckMs = 100
 
 /** The first offset of a partition, and its log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
+/** By `partitionName`. */
+export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
 
 /** Kafka's names of settings → values. */
 type TopicSettings = Readonly<Record<string, string | number>>
@@ -97,11 +99,7 @@ export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promis
 }
 
 /** The values of `configNames` among the settings of each topic. */
-async function topicSettings(
-  admin: Admin,
-  topics: readonly string[],
-  configNames: string[],
-): Promise<ReadonlyMap<string, TopicSettings>> {
+async function topicSettings(admin: Admin, topics: readonly string[], configNames: string[]) {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name, configNames })),
@@ -111,11 +109,8 @@ async function topicSettings(
   return new Map(resources.map(settingsOf))
 }
 
-/** The offset range of every partition of the topics, by `partitionName`. */
-async function offsetRanges(
-  admin: Admin,
-  topics: readonly string[],
-): Promise<ReadonlyMap<string, OffsetRange & TopicPartition>> {
+/** The offset range of every partition of the topics. */
+async function offsetRanges(admin: Admin, topics: readonly string[]): Promise<OffsetRanges> {
   const ranges = new Map<string, OffsetRange & TopicPartition>()
   for (const topic of topics)
     for (const { partition, low, high } of await admin.fetchTopicOffsets(topic))

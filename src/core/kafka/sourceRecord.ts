@@ -12,7 +12,6 @@ export type AppendPosition = Branded<string, 'AppendPosition'>
 
 const [partitionDigits, offsetDigits] = [10, 19]
 
-/** The position of a record in its topic. */
 export const appendPositionOf = ({ partition, offset }: { partition: number; offset: bigint }): AppendPosition =>
   `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
 

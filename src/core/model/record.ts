@@ -25,7 +25,6 @@ import {
   submissionSchema,
 } from './submission.ts'
 
-/** A parsed record key. */
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
 type Live<Entity> = { readonly revision: Revision; readonly entity: Entity }
@@ -59,34 +58,31 @@ export const readSubmissionRecord = reader<RenderedSubmission>(
  * Makes the parser of one topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON.
  * The parser never throws: it refuses a record that breaks the contract, with the path of the first problem.
  */
-function reader<Entity extends { id: string }>(member: string, read: (value: Buffer) => Result<Live<Entity>>) {
+function reader<Entity extends { id: string } | null>(member: string, read: (value: Buffer) => Result<Live<Entity>>) {
   return (recordKey: Buffer | null, value: Buffer | null): Result<Change<Entity>> => {
     const key = readKey(recordKey)
     if (!key.ok) return key
     if (value === null) return accepted({ ...key.value, live: null })
     const live = read(value)
     if (!live.ok) return live
-    if (live.value.entity.id !== key.value.entityId) return refused(`${member}.id`, mustBeTheKeysId)
+    const { entity } = live.value
+    if (entity !== null && entity.id !== key.value.entityId)
+      return refused(`${member}.id`, 'must be the id in the record key')
     return accepted({ ...key.value, live: live.value })
   }
 }
 
+const readChangedKey = reader('key', (value) => readValue('key', accountKeySchema.nullable(), value))
+
 /** Parses an account-key record. Compaction keeps deletion `{"revision": …, "key": null}`, but drops null after `delete.retention.ms`. */
 export function readAccountKeyRecord(
-  recordKey: Buffer | null,
-  value: Buffer | null,
+  ...record: Parameters<typeof readChangedKey>
 ): Result<RecordKey & AccountKeyState> {
-  const key = readKey(recordKey)
-  if (!key.ok) return key
-  if (value === null) return accepted({ ...key.value, revision: deletedRevision, key: null })
-  const read = readValue('key', accountKeySchema.nullable(), value)
+  const read = readChangedKey(...record)
   if (!read.ok) return read
-  const { revision, entity } = read.value
-  if (entity !== null && entity.id !== key.value.entityId) return refused('key.id', mustBeTheKeysId)
-  return accepted({ ...key.value, revision, key: entity })
+  const { live, ...key } = read.value
+  return accepted({ ...key, revision: live?.revision ?? deletedRevision, key: live?.entity ?? null })
 }
-
-const mustBeTheKeysId = 'must be the id in the record key'
 
 /** Parses a record key, `<teamId>/<entityId>`. */
 export function readKey(key: Buffer | null): Result<RecordKey> {

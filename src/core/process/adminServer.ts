@@ -1,12 +1,11 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIP } from 'node:net'
 import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
-import { hostnameOf, type ListenAddress, type ResettingServer, serve } from './httpServer.ts'
+import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 
 /** The handler of a path; it sees only the query of the request. */
 export type AdminPage = (query: URLSearchParams) => Promise<PlainAnswer>
 
-/** Pages by path. */
 export type AdminPages = ReadonlyMap<string, AdminPage>
 
 /** `allowedHosts`: names accepted in `Host`, besides `localhost`, `host` and every IP address. */
@@ -16,10 +15,7 @@ type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHos
  * Serves `pages`, to which the caller may add later. Rejects when the address cannot be listened on. The admin port has no
  * authentication; the check of `Host` prevents DNS rebinding by a page in an operator's browser.
  */
-export async function serveAdmin(
-  { host, port, allowedHosts }: AdminAddress,
-  pages: AdminPages,
-): Promise<ResettingServer> {
+export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages) {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
   const pageFor = ({ url = '', method, headers }: IncomingMessage): Promise<PlainAnswer> => {
     const hostname = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')

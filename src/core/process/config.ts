@@ -262,7 +262,6 @@ const unknownNameProblems = (environment: Environment): Problem[] =>
         !ofOthers.some((pattern) => pattern.test(name)),
     )
     .map((path) => ({ path, rule: 'begins like a variable of Tidemark, but is none' }))
-/** Whether a variable has one of our prefixes. */
 export const beginsLikeOurs = (name: string): boolean =>
   beginnings.some((beginning) =>
     beginning.endsWith('_') ? name.startsWith(beginning) : bare(name).startsWith(bare(beginning)),

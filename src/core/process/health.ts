@@ -4,10 +4,8 @@ import { summaryOf } from './log.ts'
 /** Resolves with the present problem of a part, or undefined when healthy. A rejection counts as a problem. */
 export type Check = (signal: AbortSignal) => Promise<string | undefined>
 
-/** Checks by name. */
 export type Checks = Readonly<Record<string, Check>>
 
-/** The last result of a check. */
 export type CheckResult = { readonly name: string; readonly problem: string | undefined }
 
 const deadlineMs = 2_000
@@ -52,7 +50,6 @@ function resultsOf(name: string, check: Check, clock: () => number): () => Promi
   }
 }
 
-/** Whether all checks passed. */
 export const isHealthy = (results: readonly CheckResult[]): boolean =>
   results.every(({ problem }) => problem === undefined)
 

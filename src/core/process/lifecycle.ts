@@ -71,7 +71,6 @@ type ServiceOptions = DefaultPorts & {
   start(service: Service): Promise<Started>
 }
 
-/** The command that runs one process. */
 export const serviceCommand = (options: ServiceOptions): Command => new Command().action(() => runService(options))
 
 /**
@@ -87,7 +86,7 @@ async function runService(options: ServiceOptions): Promise<void> {
   const onProblems = (problems: readonly Problem[]): void =>
     log.error({ problems: problems.map(lineOf) }, 'files of settings cannot be used; what they held before is')
   if (config.files !== undefined) config.files.onProblems = onProblems
-  const lifetime = new Lifetime(log)
+  const lifetime = lifetimeOf(log)
   stop = () => lifetime.drain(config.DRAIN_MS)
   process.on('unhandledRejection', (error) => lifetime.fail(error))
   process.on('uncaughtException', (error) => lifetime.fail(error))
@@ -104,7 +103,7 @@ async function runService(options: ServiceOptions): Promise<void> {
 async function start(
   options: ServiceOptions,
   { config, unreachable }: { readonly config: Config; readonly unreachable: readonly EngineProbe[] },
-  lifetime: Lifetime,
+  lifetime: ReturnType<typeof lifetimeOf>,
   log: Logger,
 ): Promise<void> {
   const { release, signal, fail, end } = lifetime
@@ -112,7 +111,7 @@ async function start(
   const health = new Health(Date.now)
   health.add({
     process: async () => {
-      if (lifetime.isStopping) return 'is stopping'
+      if (lifetime.isStopping()) return 'is stopping'
       return isStarted ? undefined : 'is starting'
     },
   })
@@ -145,54 +144,40 @@ async function start(
 }
 
 /** Ends the process once: runs the releasers, last in first out, within a deadline, then exits. */
-class Lifetime {
-  readonly #log: Logger
-  readonly #stop = new AbortController()
-  readonly signal = this.#stop.signal
-  readonly #releasers: { readonly what: string; readonly releaser: () => Promise<unknown> }[] = []
-  #exitCode = 0
-  #isDraining = false
+function lifetimeOf(log: Logger) {
+  const stop = new AbortController()
+  const { signal } = stop
+  const releasers: { readonly what: string; readonly releaser: () => Promise<unknown> }[] = []
+  let [lastExitCode, isDraining] = [0, false]
 
-  constructor(log: Logger) {
-    this.#log = log
+  const releaseAll = async (): Promise<void> => {
+    for (const { what, releaser } of releasers.splice(0).reverse())
+      await releaser().catch((error: unknown) => log.warn({ err: error, what }, 'a resource could not be released'))
   }
-
-  readonly release = (what: string, releaser: () => Promise<unknown>): void => {
-    this.#releasers.push({ what, releaser })
-  }
-
-  readonly fail = (error: unknown, exitCode = 1): void => {
-    this.#log.fatal({ err: error }, 'process failed')
-    this.end(exitCode)
-  }
-
-  get isStopping(): boolean {
-    return this.#isDraining || this.signal.aborted
-  }
-
-  /** Makes `/readyz` answer 503, and ends the process `drainMs` later; a second call ends it at once. */
-  readonly drain = (drainMs: number): void => {
-    setTimeout(this.end, this.#isDraining ? 0 : drainMs)
-    this.#isDraining = true
-  }
-
-  /** A repeated call only changes the exit code, if given. */
-  readonly end = (exitCode = this.#exitCode): void => {
-    this.#exitCode = exitCode
-    if (this.signal.aborted) return
-    this.#stop.abort()
-    Promise.race([this.#releaseAll(), sleep(stopDeadlineMs)]).then(() => {
-      this.#log.info('stopped')
-      process.exit(this.#exitCode)
+  const end = (exitCode = lastExitCode): void => {
+    lastExitCode = exitCode
+    if (signal.aborted) return
+    stop.abort()
+    Promise.race([releaseAll(), sleep(stopDeadlineMs)]).then(() => {
+      log.info('stopped')
+      process.exit(lastExitCode)
     }, process.abort)
   }
-
-  async #releaseAll(): Promise<void> {
-    for (const { what, releaser } of this.#releasers.splice(0).reverse()) {
-      await releaser().catch((error: unknown) =>
-        this.#log.warn({ err: error, what }, 'a resource could not be released'),
-      )
-    }
+  return {
+    signal,
+    isStopping: () => isDraining || signal.aborted,
+    release: (what: string, releaser: () => Promise<unknown>): void => void releasers.push({ what, releaser }),
+    fail: (error: unknown, exitCode = 1): void => {
+      log.fatal({ err: error }, 'process failed')
+      end(exitCode)
+    },
+    /** Makes `/readyz` answer 503, and ends the process `drainMs` later; a second call ends it at once. */
+    drain: (drainMs: number): void => {
+      setTimeout(end, isDraining ? 0 : drainMs)
+      isDraining = true
+    },
+    /** A repeated call only changes the exit code, if given. */
+    end,
   }
 }
 

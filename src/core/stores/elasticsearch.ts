@@ -12,6 +12,9 @@ import { type Config, latest } from '../process/config.ts'
 import { printable } from '../process/log.ts'
 import { addressIn, type EngineProbe } from './preflight.ts'
 
+/** How a request may end before its answer. */
+export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout: number }
+
 /** Passes bytes through: parsing would reorder keys and lose digits of documents that are served byte for byte. */
 export class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string | Uint8Array): T {
@@ -126,6 +129,8 @@ const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
 const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
+type Ask = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
+
 /** Checks TLS certificates, credentials and version of Elasticsearch when a process starts. */
 export const elasticsearchProbe = (config: Config): EngineProbe => ({
   engine: 'ELASTICSEARCH_URL',
@@ -136,7 +141,7 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
     const client = connectElasticsearch(config)
     // Of several nodes, one may be unreachable.
     const maxRetries = config.ELASTICSEARCH_URL.length - 1
-    const ask = async (params: TransportRequestParams): Promise<{ statusCode: number; body: unknown }> =>
+    const ask: Ask = async (params) =>
       await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals, maxRetries })
     try {
       // Needs no privilege. Where security is disabled, the endpoint is missing and the status an error other than 401.
@@ -152,9 +157,7 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
 })
 
 /** The problem of a server with another major version; undefined when the version fits or is unknown. */
-async function versionProblem(
-  ask: (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>,
-): Promise<Problem | undefined> {
+async function versionProblem(ask: Ask): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
   // May be refused: it needs `cluster:monitor/main`, which our roles do not have.
   const about = await ask({ method: 'GET', path: '/' })

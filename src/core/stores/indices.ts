@@ -16,7 +16,6 @@ export const entityTypeOf = (kind: DocumentKind): EntityType => (kindsOf.forms.i
 /** Whether documents of this kind are list documents, not detail documents. */
 export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind)][0] === kind
 
-/** An alias of one physical index. */
 type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 

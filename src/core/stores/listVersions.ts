@@ -1,5 +1,5 @@
-import { type Branded, type EntityType, entityTypes, randomToken, type TeamId, type TeamList } from '../model/ids.ts'
-import { type Instant, toInstant } from '../model/instant.ts'
+import { type Branded, entityTypes, randomToken, type TeamId, type TeamList } from '../model/ids.ts'
+import { toInstant } from '../model/instant.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
@@ -7,14 +7,7 @@ import type { RedisKeys } from './redisKeys.ts'
 export type ListVersion = Branded<string, 'ListVersion'>
 
 /** The watermark, and the versions of a team's lists. */
-export type Freshness = {
-  /** Everything appended to Kafka before this instant is searchable; null while no watermark is published. */
-  readonly watermark: Instant | null
-  /** Null while the serving generation is unknown. */
-  readonly versions: Readonly<Record<EntityType, ListVersion | null>>
-  /** Whether Elasticsearch shows exactly this version of the list, because no write is pending. */
-  readonly settled: Readonly<Record<EntityType, boolean>>
-}
+export type Freshness = Readonly<ReturnType<typeof freshnessIn>>
 
 /** Bounds an MSET, because Redis blocks while it runs a command. */
 const maxTokensPerCommand = 1_000
@@ -77,10 +70,7 @@ export async function readListVersions(
 }
 
 /** The versions of lists, in their order, in one round trip; null if unknown. */
-export async function readVersionsOf(
-  { client, keys, runId }: RedisConnection,
-  lists: readonly TeamList[],
-): Promise<(ListVersion | null)[]> {
+export async function readVersionsOf({ client, keys, runId }: RedisConnection, lists: readonly TeamList[]) {
   const [[generation = null], tokens] = await Promise.all([
     client.hmget(keys.watermark, 'generation'),
     client.mget(lists.map((list) => keys.changeToken(list))),
@@ -92,12 +82,15 @@ export async function readVersionsOf(
 export const freshnessIn = (
   [published, run, generation, forms, formsUnsettled, submissions, submissionsUnsettled]: FreshnessReply,
   runId: string | undefined,
-): Freshness => ({
+) => ({
+  /** Everything appended to Kafka before this instant is searchable; null while no watermark is published. */
   watermark: published === null || run !== runId ? null : toInstant(Number(published)),
+  /** Null while the serving generation is unknown. */
   versions: {
     forms: versionOf(runId, generation, forms),
     submissions: versionOf(runId, generation, submissions),
   },
+  /** Whether Elasticsearch shows exactly this version of the list, because no write is pending. */
   settled: { forms: formsUnsettled === 0, submissions: submissionsUnsettled === 0 },
 })
 

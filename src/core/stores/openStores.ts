@@ -7,13 +7,13 @@ import type { KafkaSource } from '../kafka/source.ts'
 import type { Service } from '../process/lifecycle.ts'
 import { metricsIn } from '../process/metrics.ts'
 import { AccountKeyStore } from './accountKeyStore.ts'
-import type { OnCommand, RedisConnection } from './redis.ts'
+import type { OnCommand } from './redis.ts'
+
+/** What a process opens its clients with. */
+export type Opening = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
 
 /** Opens Redis, and registers the process's Elasticsearch client, if any: measures calls to both and closes both at the end. */
-export function openStores(
-  { config, engines, log, metrics, release }: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>,
-  elasticsearch?: Client,
-): { readonly redis: RedisConnection; readonly accountKeys: AccountKeyStore } {
+export function openStores({ config, engines, log, metrics, release }: Opening, elasticsearch?: Client) {
   const calls = measureCalls(metrics)
   if (elasticsearch !== undefined) {
     calls.ofElasticsearch(elasticsearch)
@@ -36,7 +36,7 @@ function tellNodes({ connectionPool: pool }: Client, log: Logger): void {
 }
 
 /** Opens Kafka; the end of the process closes sources and sink. */
-export function openKafka({ config, engines, log, release }: Pick<Service, 'config' | 'engines' | 'log' | 'release'>) {
+export function openKafka({ config, engines, log, release }: Omit<Opening, 'metrics'>) {
   const kafka = engines.kafka(config, log)
   release('kafka sink', () => kafka.sink.disconnect())
   const openSource = (): KafkaSource => {

@@ -70,7 +70,6 @@ export async function aborted(signal: AbortSignal): Promise<never> {
   throw signal.reason
 }
 
-/** The host and port of a URL. */
 export function addressIn(url: string, defaultPort: number): Address {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }

@@ -1,10 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 import { type DocumentId, teamIdOf } from '../model/ids.ts'
-import { parsedBody, textOf } from './elasticsearch.ts'
+import { parsedBody, type RequestOptions, textOf } from './elasticsearch.ts'
 import type { PhysicalIndex } from './indices.ts'
 
-/** A document as an index holds it. */
 export type StoredDocument = {
   readonly id: DocumentId
   readonly version: number
@@ -21,7 +20,7 @@ export async function multiGet(
   index: PhysicalIndex,
   ids: readonly DocumentId[],
   members: readonly string[] | undefined,
-  options: { readonly signal: AbortSignal; readonly requestTimeout: number },
+  options: RequestOptions,
 ): Promise<(StoredDocument | undefined)[]> {
   if (ids.length === 0) return []
   const wanted = members === undefined ? {} : { _source: members.length > 0 && members }
@@ -64,7 +63,7 @@ export async function* scan(
   raw: Client,
   index: PhysicalIndex,
   { preference, size: maxSize, ...asked }: ScanQuery,
-  options: { readonly signal: AbortSignal; readonly requestTimeout: number },
+  options: RequestOptions,
 ): AsyncGenerator<ScannedDocument[]> {
   const post = (path: string, querystring: object, body?: object): Promise<Uint8Array> =>
     raw.transport.request<Uint8Array>(

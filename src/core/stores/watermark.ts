@@ -180,7 +180,6 @@ export async function noteRaised(redis: RedisConnection, changedAtRaisedByMs: nu
   await noteRaisedScript(redis, [redis.keys.watermark], [Math.ceil(changedAtRaisedByMs)])
 }
 
-/** The time of Redis (epoch ms). */
 export async function redisTimeMs({ client }: RedisConnection): Promise<number> {
   const [seconds, microseconds] = await client.time()
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
