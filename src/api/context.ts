@@ -56,7 +56,6 @@ export type News = 'held' | 'none' | 'unpromised' | 'promised'
 /** Holds a request that prefers to wait until its list has news for it, and updates the freshness in the state. */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, readNews: () => Promise<News>) => Promise<void>
 
-/** What the routes need besides the request. */
 export type RouteDeps = {
   readonly startStream: StartStream
   readonly indexReader: IndexReader
@@ -68,5 +67,4 @@ export type RouteDeps = {
   readonly nowMs: () => number
 }
 
-/** Answers the requests of one route. */
 export type Route = (ctx: RouteContext, deps: RouteDeps) => Promise<void>

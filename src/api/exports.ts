@@ -73,7 +73,6 @@ async function* startingWith(first: IteratorResult<Buffer, void>, parts: ExportP
 
 const lineEnd = Buffer.from('\n')
 
-/** Rows as lines of NDJSON. */
 export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): ExportParts {
   for await (const part of rows) yield Buffer.concat(part.flatMap((row) => [row, lineEnd]))
 }

@@ -36,7 +36,6 @@ export class FairQueue {
     return this.#tenants.size
   }
 
-  /** Waits for a permit. */
   async acquire(
     name: string,
     signal: AbortSignal,

@@ -10,7 +10,6 @@ import { respond } from './respond.ts'
 import { type Filters, termClauses, windowClauses } from './search/clauses.ts'
 import { countByTime, countByValue, type TimeUnit, timeUnits } from './search/counts.ts'
 
-/** The parameters that select submissions. */
 const selectionParameters = {
   formId: text.describe('Only submissions of this form.'),
   status: oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
@@ -18,7 +17,6 @@ const selectionParameters = {
   ...changedParameters,
 }
 
-/** The filter that selects submissions. */
 export const submissionsFilters = (
   _teamId: TeamId,
   selection: z.output<z.ZodObject<typeof selectionParameters>>,

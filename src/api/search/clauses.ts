@@ -5,20 +5,23 @@ import type { EntityPart } from '../../core/stores/documentFormat.ts'
 
 export type Clause = estypes.QueryDslQueryContainer
 
+/** Selects what matches every clause. */
+export type Filter = readonly Clause[]
+
 /** Fallback filters: each one applies only if those before it find nothing. */
-export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
+export type Filters = readonly [Filter, ...Filter[]]
 
 /** The index sort: by creation time, then id, descending. */
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
 export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
 /** A query for the documents of a team that match every clause. */
-export const ofTeam = (teamId: TeamId, filter: readonly Clause[]): Clause => ({
+export const ofTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
 
 /** A query for the tombstones of a team that match every clause. */
-export const deletedOfTeam = (teamId: TeamId, filter: readonly Clause[]): Clause => ({
+export const deletedOfTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { 'tombstone.teamId': teamId } }, ...filter] },
 })
 
@@ -27,7 +30,6 @@ export const largeOf = (teamId: TeamId, part: EntityPart): Clause => ({
   bool: { filter: [{ term: { [`large.${part}Of`]: teamId } }] },
 })
 
-/** The field with the size in bytes of a large part. */
 export const bytesOf = (part: EntityPart): string => `large.${part}Bytes`
 
 /** Search options: exact total, no hits. */
@@ -58,7 +60,6 @@ export function windowClauses(
 /** A span of time (epoch ms, both ends inclusive). */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
 
-/** Matches rows created within a span. */
 export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
   range: { createdAt: { gte: toInstant(clampToInstants(fromMs)), lte: toInstant(clampToInstants(toMs)) } },
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { accepted, type Result, refused } from '../../core/model/schema.ts'
 import type { TimeZone } from '../parameters.ts'
-import { type Clause, countOnly, ofTeam, type TimeSpan } from './clauses.ts'
+import { countOnly, type Filter, ofTeam, type TimeSpan } from './clauses.ts'
 import { aggregationsIn, type SearchAnswer, type SearchBody, searchTeam, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, InvalidSearch, type SearchedList } from './searchClient.ts'
 
@@ -10,8 +10,7 @@ export type Counts = {
   readonly items: readonly { readonly key: string; readonly count: number }[]
 }
 
-/** The submissions that are counted. */
-type Selection = { readonly list: SearchedList; readonly filter: readonly Clause[]; readonly signal: AbortSignal }
+type Selection = { readonly list: SearchedList; readonly filter: Filter; readonly signal: AbortSignal }
 
 export const maxCounts = 10_000
 /** More than the units by which any time zone differs from UTC, with all its offsets and skipped days. */

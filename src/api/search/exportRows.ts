@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EntityId } from '../../core/model/ids.ts'
-import { type Clause, deletedOfTeam, type Filters, largeOf, ofTeam } from './clauses.ts'
+import { deletedOfTeam, type Filter, type Filters, largeOf, ofTeam } from './clauses.ts'
 import { type Detail, readDetails } from './details.ts'
 import { allOf, type RowKey, totalOf } from './hits.ts'
 import { hasAny } from './indexReader.ts'
@@ -9,15 +9,14 @@ import { maxRows, type Pages, type Rows, readParts, weighDetails } from './large
 import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
 import { rangesOfRows } from './rowRanges.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
-import { findPageKeys, firstFound, type PageRequest, type RowsFound } from './searchPage.ts'
+import { findPageKeys, firstFound, type PageRequest } from './searchPage.ts'
 
-/** Selects the content of an export. */
 export type ExportContent = {
   readonly filters: Filters
   /** `summary`: items as in the list; `full`: as requested by id. */
   readonly view: 'summary' | 'full'
   /** Filter for tombstones, whose ids follow the items; undefined for no deletions. */
-  readonly deletions: readonly Clause[] | undefined
+  readonly deletions: Filter | undefined
 }
 
 /** Whether an export would contain any item or deletion. */
@@ -63,12 +62,7 @@ export async function* exportList(list: SearchedList, content: ExportContent, ru
 }
 
 /** Yields a page in parts, as an export does: at least one part, which may be empty, each with the total of the list. */
-export async function* exportPage(
-  list: SearchedList,
-  filters: Filters,
-  request: PageRequest,
-  runQuery: RunQuery,
-): AsyncGenerator<RowsFound, void, undefined> {
+export async function* exportPage(list: SearchedList, filters: Filters, request: PageRequest, runQuery: RunQuery) {
   const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
   try {
     const { total, keys } = await firstFound(filters, (filter) =>
@@ -166,7 +160,7 @@ async function readEach(
 const deletionsPerPart = 2_000
 
 /** Yields a `deleted` item for each tombstone that matches the filter, in no particular order. */
-async function* exportDeletions(snapshot: ListSnapshot, filter: readonly Clause[], runQuery: RunQuery): Rows {
+async function* exportDeletions(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   let left: number | undefined
   let after: SortValues | undefined
   for (let count = deletionsPerPart; count === deletionsPerPart; ) {

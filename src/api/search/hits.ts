@@ -4,7 +4,6 @@ import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/stor
 import { bytesOf } from './clauses.ts'
 import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
 
-/** The body of a `_search` request. */
 export type SearchBody = Readonly<Record<string, unknown>>
 
 const delimiter = summaryDelimiter.charCodeAt(0)

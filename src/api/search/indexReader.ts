@@ -69,7 +69,6 @@ function keepSnapshots() {
   }
 }
 
-/** Whether a search of a list finds anything. */
 export const hasAny = async (list: SearchedList, query: Clause, signal: AbortSignal): Promise<boolean> =>
   totalOf(await searchTeam(list, { query, ...anyAtAll }, signal)) > 0
 

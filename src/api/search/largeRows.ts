@@ -76,6 +76,5 @@ function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expec
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** The maximum bytes of rows together. */
 export const mostBytesOf = (keys: readonly Pick<RowKey, 'bytes'>[]): number =>
   keys.reduce((sum, { bytes = largeBytes }) => sum + bytes, 0)

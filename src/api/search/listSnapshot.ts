@@ -5,6 +5,7 @@ import {
   type Clause,
   createdWithin,
   deletedOfTeam,
+  type Filter,
   keysOnly,
   largeOf,
   newestFirst,
@@ -60,27 +61,26 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
     pit = { ...pit, id: answer.pit_id ?? pit.id }
     return answer
   }
-  const search = (filter: readonly Clause[], body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> =>
+  const search = (filter: Filter, body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> =>
     send({ query: ofTeam(teamId, filter), ...body }, signal)
   return {
     /** The counts of rows that match a filter, cached in the snapshot. */
-    countsOf: (filter: readonly Clause[], runQuery: RunQuery): ListCounts =>
+    countsOf: (filter: Filter, runQuery: RunQuery): ListCounts =>
       listCounts(counted, JSON.stringify(filter), (clauses, body) =>
         runQuery((signal) => search([...filter, ...clauses], body, signal)),
       ),
 
-    /** Whether any row is large. */
     async hasLargeRows(signal: AbortSignal): Promise<boolean> {
       return totalOf(await send({ query: largeOf(teamId, 'summary'), ...anyAtAll }, signal)) > 0
     },
 
     /** Up to `limit` rows of a range that match a filter, as raw summaries. */
-    async rows(filter: readonly Clause[], { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
+    async rows(filter: Filter, { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
       return rowsIn(await search([...filter, clause], { ...inOrder, from: skip, size: limit }, signal))
     },
 
     /** The keys of these rows, without reading stored documents. */
-    async keys(filter: readonly Clause[], { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
+    async keys(filter: Filter, { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
       const body = { ...inOrder, ...keysOnly('summary'), from: skip, size: limit }
       return keysIn(await search([...filter, clause], body, signal), 'summary')
     },
@@ -95,7 +95,7 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
      * Up to `limit` deleted entities whose tombstones match a filter, unordered. Without `after`: the first ones, with the `total` of all;
      * else those after the `last` sort values of the previous call.
      */
-    async deletions(filter: readonly Clause[], limit: number, signal: AbortSignal, after?: SortValues) {
+    async deletions(filter: Filter, limit: number, signal: AbortSignal, after?: SortValues) {
       const query = deletedOfTeam(teamId, filter)
       const next = after === undefined ? { track_total_hits: true } : { track_total_hits: false, search_after: after }
       const body = { query, sort: ['_shard_doc'], ...next, size: limit, _source: false }
@@ -138,7 +138,7 @@ const countsOfSnapshot = () =>
 function listCounts(
   counted: ReturnType<typeof countsOfSnapshot>,
   name: string,
-  search: (clauses: readonly Clause[], body: SearchBody) => Promise<SearchAnswer>,
+  search: (clauses: Filter, body: SearchBody) => Promise<SearchAnswer>,
 ): ListCounts {
   const once = async <C extends Counted>(question: unknown, count: () => Promise<C>): Promise<C> => {
     const key = name + JSON.stringify(question)
@@ -146,7 +146,7 @@ function listCounts(
     counted.set(key, counts)
     return counts
   }
-  const bucketsOf = async (clauses: readonly Clause[], counts: object) => {
+  const bucketsOf = async (clauses: Filter, counts: object) => {
     const answer = await search(clauses, { size: 0, track_total_hits: false, aggs: { counts } })
     return aggregationsIn(bucketsSchema, answer).counts.buckets
   }

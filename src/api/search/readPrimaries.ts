@@ -107,11 +107,7 @@ function undefinedWithoutCopy(error: unknown): undefined {
 }
 
 /** The primary of a team's shard in the cluster state; undefined if there is none. */
-async function findPrimary(
-  client: SearchClient,
-  { alias, teamId }: Shard,
-  signal: AbortSignal,
-): Promise<Primary | undefined> {
+async function findPrimary(client: SearchClient, { alias, teamId }: Shard, signal: AbortSignal) {
   const querystring = {
     routing: teamId,
     filter_path: 'shards.primary,shards.index,shards.node,shards.allocation_id.id',

@@ -1,5 +1,5 @@
-import { type Clause, countOnly, type Filters, newestFirst, ofTeam } from './clauses.ts'
-import { allOf, type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
+import { countOnly, type Filter, type Filters, newestFirst, ofTeam } from './clauses.ts'
+import { allOf, rowsIn, searchTeam, totalOf } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import { mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
@@ -8,7 +8,6 @@ import { rangeOfPage } from './rowRanges.ts'
 /** Which page of a list to read; the first is 1. */
 export type PageRequest = { readonly page: number; readonly limit: number }
 
-/** Rows of a list, and the total of the list. */
 export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
 /** Larger pages are not held in memory; only large rows can make a page this large. */
@@ -30,9 +29,10 @@ export function searchPage(
   signal: AbortSignal,
 ): Promise<RowsFound> {
   const isDeep = offsetOf(request) >= list.deepPageFrom
+  const readPage = hasLarge ? largePage : deepPage
   return firstFound(filters, (filter) =>
     isDeep || hasLarge
-      ? list.readSnapshot(list, (snapshot) => deepPage(snapshot, filter, request, hasLarge, signal))
+      ? list.readSnapshot(list, (snapshot) => readPage(snapshot, filter, request, signal))
       : shallowPage(list, filter, request, signal),
   )
 }
@@ -40,7 +40,7 @@ export function searchPage(
 /** The result of the first filter that finds any row, else of the last one. */
 export async function firstFound<Found extends { readonly total: number }>(
   [filter, ...others]: Filters,
-  find: (filter: readonly Clause[]) => Promise<Found>,
+  find: (filter: Filter) => Promise<Found>,
 ): Promise<Found> {
   let found = await find(filter)
   for (const other of others) {
@@ -64,7 +64,7 @@ const longFactor = 20
 
 async function shallowPage(
   list: ListAt,
-  filter: readonly Clause[],
+  filter: Filter,
   request: PageRequest,
   signal: AbortSignal,
 ): Promise<RowsFound> {
@@ -88,35 +88,25 @@ async function shallowPage(
   return found
 }
 
-async function deepPage(
-  snapshot: ListSnapshot,
-  filter: readonly Clause[],
-  request: PageRequest,
-  hasLarge: boolean,
-  signal: AbortSignal,
-): Promise<RowsFound> {
-  if (!hasLarge) {
-    const { total, range } = await rangeOf(snapshot, filter, request, signal)
-    return { total, rows: range === undefined ? [] : await snapshot.rows(filter, range, request.limit, signal) }
-  }
+async function deepPage(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
+  const { total, range } = await rangeOf(snapshot, filter, request, signal)
+  return { total, rows: range === undefined ? [] : await snapshot.rows(filter, range, request.limit, signal) }
+}
+
+async function largePage(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { total, keys } = await findPageKeys(snapshot, filter, request, signal)
   if (mostBytesOf(keys) > maxPageBytes) throw new LargePage()
   return { total, rows: keys.length === 0 ? [] : await snapshot.rowsOf(keys, signal) }
 }
 
 /** The keys of a page's rows, without reading the rows, and the total of the list. */
-export async function findPageKeys(
-  snapshot: ListSnapshot,
-  filter: readonly Clause[],
-  request: PageRequest,
-  signal: AbortSignal,
-): Promise<{ readonly total: number; readonly keys: readonly RowKey[] }> {
+export async function findPageKeys(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { total, range } = await rangeOf(snapshot, filter, request, signal)
   const keys = range === undefined ? [] : await snapshot.keys(filter, range, request.limit, signal)
   return { total, keys: allOf(rowsOn(request, total), keys) }
 }
 
-const rangeOf = (snapshot: ListSnapshot, filter: readonly Clause[], request: PageRequest, signal: AbortSignal) =>
+const rangeOf = (snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) =>
   rangeOfPage(
     snapshot.countsOf(filter, (send) => send(signal)),
     offsetOf(request),
