@@ -116,11 +116,7 @@ function readCreateForm(form: URLSearchParams): CreateForm {
  * Creates the key that a form describes, or says why there is none. Sending the same form again gives the same key, never a
  * second one.
  */
-async function createKey(
-  keys: AccountKeyManager,
-  session: OpenSession,
-  { name, expires, once }: CreateForm,
-): Promise<CreatedKey | CreateFailure | 'full'> {
+async function createKey(keys: AccountKeyManager, session: OpenSession, { name, expires, once }: CreateForm) {
   const endOfDay = expires === '' ? undefined : parseInstant(`${expires}T23:59:59.999Z`)
   if (expires !== '' && endOfDay === undefined) return 'expires'
   const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }

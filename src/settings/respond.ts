@@ -36,7 +36,6 @@ export const chooseLanguage =
   }
 
 const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
-/** The files that pages load. */
 export const assets = pageAssets('/assets', readStyle(own('settings.css')), readFileSync(own('settings.js'), 'utf8'))
 
 /** Responds with a page in the request's language. */

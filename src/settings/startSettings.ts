@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
-import { type Service, type Started, serviceCommand } from '../core/process/lifecycle.ts'
-import { openKafka, openStores } from '../core/stores/openStores.ts'
+import { type Started, serviceCommand } from '../core/process/lifecycle.ts'
+import { type Opening, openKafka, openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
 import { answerClientError, createSettingsApp } from './settingsApp.ts'
@@ -14,7 +14,7 @@ export const defaultPort = 3_001
  * Everything it opens is registered with `release`, which releases in reverse order.
  */
 export async function startSettings(
-  service: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>,
+  service: Opening,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
   const { config, log, release } = service

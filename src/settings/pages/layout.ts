@@ -57,7 +57,6 @@ type MessageParts = {
   readonly reference?: string | undefined
 }
 
-/** A page with nothing but a message. */
 export const messagePage = ({ title, text, link, reference }: MessageParts): Page => ({
   title,
   content: html`<div class="single card">
