@@ -62,11 +62,10 @@ export class AccountKeys {
    * record counts as processed. Every step may be repeated.
    */
   async #applyOnce(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<Applied> {
-    const { teamId, entityId, revision, key } = change
     const { store, sink } = this.#deps
     for (;;) {
       const position = appendPositionOf(record)
-      const applied = await store.apply(teamId, entityId, { revision, key }, position, 'when complete')
+      const applied = await store.apply(change.teamId, change.entityId, change, position, 'when complete')
       if (applied.kind === 'incomplete') {
         await this.#untilComplete(signal)
         continue
@@ -116,8 +115,8 @@ export class AccountKeys {
         count++
         const read = readAccountKeyRecord(record.key, record.value)
         if (!read.ok) return
-        const { teamId, entityId, revision, key } = read.value
-        await store.apply(teamId, entityId, { revision, key }, appendPositionOf(record))
+        const { teamId, entityId, ...state } = read.value
+        await store.apply(teamId, entityId, state, appendPositionOf(record))
       },
     })
     if (!(await complete())) throw new Error('Redis lost account keys during the replay')

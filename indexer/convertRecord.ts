@@ -46,6 +46,8 @@ export type DocumentWrite = {
   readonly digest?: string
 }
 
+export type Documents = readonly DocumentWrite[]
+
 type Converted =
   | {
       readonly kind: 'documents'

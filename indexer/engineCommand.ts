@@ -54,7 +54,6 @@ export async function runEngineCommand(
   await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
 }
 
-/** Reads the id of a team or an entity from an option. */
 export function readIdentifier<Id extends Branded<string, 'TeamId' | 'EntityId'>>(text: string): Id {
   if (!isIdentifier(text)) throw new InvalidArgumentError(`must be ${identifierRule}`)
   return text as Id

@@ -13,7 +13,6 @@ export type RecordOutcome = (typeof recordOutcomes)[number]
 
 export type PipelineMetrics = ReturnType<typeof pipelineMetrics>
 
-/** The metrics of a pipeline, for the records of `topics`. */
 export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   const { counter, histogram } = metricsIn(registry)
   const records = counter('tidemark_records_total', 'Processed records', ['topic', 'outcome'])

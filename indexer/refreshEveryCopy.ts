@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { RequestOptions } from './generations/generations.ts'
+import type { RequestOptions } from '../src/core/stores/elasticsearch.ts'
 
 /**
  * Makes everything that was written to the indices searchable on every copy that may answer; rejects when some copy may lack it.

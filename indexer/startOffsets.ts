@@ -5,7 +5,6 @@ import type { GenerationTag } from '../src/core/stores/indices.ts'
 import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generations.ts'
 
-/** The consumer group of rebuilds. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
 /** What a consumer group has committed for a partition. */

@@ -1,9 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { Outcome } from './bulk/job.ts'
-import type { DocumentWrite } from './convertRecord.ts'
-
-type Documents = readonly DocumentWrite[]
+import type { Documents } from './convertRecord.ts'
 
 /** A record that becomes documents. Its bulk request holds the same objects, unless names had to be removed from one. */
 type WrittenRecord = { readonly record: SourceRecord; readonly documents: Documents; outcome?: Outcome['kind'] }

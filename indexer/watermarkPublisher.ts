@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { OffsetRange } from '../src/core/kafka/source.ts'
-import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
+import type { OffsetRanges } from '../src/core/kafka/source.ts'
+import { partitionName } from '../src/core/kafka/sourceRecord.ts'
 import type { TeamList } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
+import type { PartitionWatermarks } from '../src/core/stores/watermark.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
 import type { AcknowledgedWrites, PendingWrites } from './pendingWrites.ts'
@@ -19,17 +20,13 @@ export type PublisherRedis = {
   noteRaised(changedAtRaisedByMs: number): Promise<void>
   replaceChangeTokens(lists: readonly TeamList[]): Promise<void>
   /** Publishes watermarks (epoch ms) of partitions that `owner` has claimed. `known`: every partition of the topics. By `partitionName`. */
-  publishWatermarks(
-    owner: string,
-    watermarks: ReadonlyMap<string, number>,
-    known: ReadonlyMap<string, TopicPartition>,
-  ): Promise<RoundResult>
+  publishWatermarks(owner: string, watermarks: PartitionWatermarks, known: OffsetRanges): Promise<RoundResult>
 }
 
 type PublisherOptions = {
   readonly consumer: Pick<SourceConsumer, 'assigned' | 'commit' | 'rejoin'>
-  /** The offset range of every partition of the source topics, by `partitionName`. */
-  offsetRanges(): Promise<ReadonlyMap<string, OffsetRange & TopicPartition>>
+  /** The offset range of every partition of the source topics. */
+  offsetRanges(): Promise<OffsetRanges>
   /** Makes every acknowledged write searchable. */
   refresh(): Promise<void>
   readonly tag: GenerationTag
@@ -180,10 +177,7 @@ export class WatermarkPublisher {
     this.#changedAtRaisedByMs = changedAtRaisedByMs
   }
 
-  async #publishWatermarks(
-    partitions: readonly PartitionProgress[],
-    known: ReadonlyMap<string, TopicPartition>,
-  ): Promise<RoundResult> {
+  async #publishWatermarks(partitions: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundResult> {
     const { redis, consumer } = this.#options
     if (redis === undefined) return 'continue'
     // All partitions of an assignment have one owner.

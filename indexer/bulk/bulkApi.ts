@@ -1,9 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
+import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import { type DocumentKind, type Indices, writeAliasOf } from '../../src/core/stores/indices.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../convertRecord.ts'
-import type { RequestOptions } from '../generations/generations.ts'
+import { type Documents, type DocumentWrite, formWrites, submissionWrites } from '../convertRecord.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
 import { classifyItem, type ItemError, type ItemOutcome, MalformedBulkResponse } from './bulkFailure.ts'
@@ -21,11 +21,7 @@ const requestTimeout = 60_000
 export type VersionType = 'external' | 'external_gte'
 
 /** Encodes one bulk request: an action line and a source line for each document. `source` must hold no line break. */
-export function encodeBulk(
-  indices: Indices,
-  writes: readonly DocumentWrite[],
-  versionType: VersionType = 'external',
-): Buffer {
+export function encodeBulk(indices: Indices, writes: Documents, versionType: VersionType = 'external'): Buffer {
   const actions = writes.map((write) => actionLine(indices, write, versionType))
   const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)
   const body = Buffer.allocUnsafe(bytes)
@@ -45,12 +41,7 @@ const actionLine = (indices: Indices, { kind, id, teamId, version }: DocumentWri
   `{"index":{"_index":"${writeAliasOf(indices[kind])}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"${type}"}}\n`
 
 /** Sends `writes`, encoded as `bulkBody`, and classifies each item of the response. Outcomes are in the order of `writes`. */
-export async function sendBulk(
-  client: Client,
-  bulkBody: Buffer,
-  writes: readonly DocumentWrite[],
-  options: RequestOptions,
-): Promise<ItemOutcome[]> {
+export async function sendBulk(client: Client, bulkBody: Buffer, writes: Documents, options: RequestOptions) {
   const items = await itemsOf(client, bulkBody, writes.length, options)
   return items.map((item, at) => {
     if (item?.status === undefined || item._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
@@ -58,12 +49,7 @@ export async function sendBulk(
   })
 }
 
-async function itemsOf(
-  client: Client,
-  bulkBody: Buffer,
-  count: number,
-  options: RequestOptions,
-): Promise<(ResponseItem | undefined)[]> {
+async function itemsOf(client: Client, bulkBody: Buffer, count: number, options: RequestOptions) {
   const response = await client.transport.request<Response>(
     {
       method: 'POST',
@@ -84,7 +70,7 @@ async function itemsOf(
 /** What a bulk writer asks of the indices beside its writes. */
 export const bulkQuestions = (client: Client, indices: Indices, options: RequestOptions) => ({
   /** Whether the shard of each document takes documents now. Nothing is written. */
-  async takesWrites(documents: readonly DocumentWrite[]): Promise<boolean[]> {
+  async takesWrites(documents: Documents): Promise<boolean[]> {
     const items = await itemsOf(client, encodeProbes(indices, documents), documents.length, options)
     return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
   },
@@ -92,7 +78,7 @@ export const bulkQuestions = (client: Client, indices: Indices, options: Request
    * What Elasticsearch holds under the ids of list documents now, searchable or not; undefined where the asked copy has nothing. Throws unless
    * every document can be asked for.
    */
-  async readStored(lists: readonly DocumentWrite[]): Promise<(Stored | undefined)[]> {
+  async readStored(lists: Documents): Promise<(Stored | undefined)[]> {
     const found = new Map<DocumentWrite, Stored>()
     for (const [kind, ofKind] of Map.groupBy(lists, (list) => list.kind)) {
       const docs = ofKind.map(({ id, teamId }) => ({ _id: id, routing: teamId, _source: ['digest'] }))
@@ -109,7 +95,7 @@ export const bulkQuestions = (client: Client, indices: Indices, options: Request
 })
 
 /** Writes samples under an id that no document has, on condition that they were written before: a shard that works answers with a conflict. */
-const encodeProbes = (indices: Indices, documents: readonly DocumentWrite[]): Buffer =>
+const encodeProbes = (indices: Indices, documents: Documents): Buffer =>
   Buffer.from(
     documents
       .map(({ kind, teamId }) => {
@@ -149,7 +135,7 @@ export function bulkSender(
   const options = { requestTimeout, signal }
   return {
     /** Sends one bulk request; outcomes in the order of the documents. */
-    send: async (documents: readonly DocumentWrite[]): Promise<ItemOutcome[]> => {
+    send: async (documents: Documents): Promise<ItemOutcome[]> => {
       const body = encodeBulk(indices, documents)
       metrics.bulkBytes.observe(body.length)
       await mark()

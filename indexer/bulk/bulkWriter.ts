@@ -1,4 +1,4 @@
-import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
+import { type Documents, type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { BulkCalls } from './bulkApi.ts'
 import {
   type BulkFailure,
@@ -115,10 +115,7 @@ export class BulkWriter {
   }
 
   /** Of the shards that failed at a document for no known reason, those that take writes. */
-  async #writableShards(
-    documents: readonly DocumentWrite[],
-    outcomes: readonly ItemOutcome[],
-  ): Promise<ReadonlySet<string>> {
+  async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
     const asked = [...new Map(suspects.map((document) => [shardOf(document), document]))]
     if (asked.length === 0) return new Set()
@@ -209,7 +206,7 @@ export class BulkWriter {
   }
 
   /** Retries rejected documents once without repeated names. After that the record is rejected, and older ones are candidates again. */
-  #reject(job: Job, rejected: readonly DocumentWrite[], reason: string): void {
+  #reject(job: Job, rejected: Documents, reason: string): void {
     if (!job.isDeduplicated) {
       job.isDeduplicated = true
       job.documents = job.documents.map((each) => (rejected.includes(each) ? withNamesOnce(each) : each))

@@ -1,5 +1,5 @@
 import type { Revision } from '../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../convertRecord.ts'
+import type { Documents, DocumentWrite } from '../convertRecord.ts'
 
 /** `stale`: not newer than what is stored. `conflict`: its revision is stored with another content. `rejected`: never storable. */
 export type Outcome =
@@ -9,7 +9,7 @@ export type Outcome =
 /** The documents of one record, in the order of their partition. */
 export type RecordWrite = {
   /** The list document first. */
-  readonly documents: readonly DocumentWrite[]
+  readonly documents: Documents
   /** Whether the outcome is `conflict` when the revision is stored with another content; otherwise it is `stale` then. */
   readonly isCompared: boolean
   name(): string
@@ -26,7 +26,7 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   readonly list: DocumentWrite
   readonly version: Revision
   /** What still has to be stored. */
-  documents: readonly DocumentWrite[]
+  documents: Documents
   /** Whether at least one of the record's documents was stored, and not only found stale. */
   isStored: boolean
   /** Whether it was rejected once, and has been sent again without repeated names. */
@@ -90,7 +90,7 @@ function outcomeBy(stored: Stored, { isCompared, version, list: { digest } }: Jo
   return { kind: isCompared && isOther && stored.version === version ? 'conflict' : 'stale' }
 }
 
-export const bytesOf = (documents: readonly DocumentWrite[]): number =>
+export const bytesOf = (documents: Documents): number =>
   documents.reduce((bytes, { source }) => bytes + source.length, 0)
 
 /** How often and since when (ms) Elasticsearch has failed at a document while its shard took writes. */

@@ -28,7 +28,6 @@ export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: D
 /** A rejected record as received, with the reason and the source from its headers. */
 export type DeadLetter = ReturnType<typeof readDeadLetter>
 
-/** Parses a record of the dead-letters topic. */
 export function readDeadLetter({ partition, offset, key, value, headers }: SourceRecord) {
   const header = (name: string): string => String(headers[`${prefix}${name}`] ?? '')
   return {

@@ -1,11 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { KafkaSource } from '../../src/core/kafka/source.ts'
-import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
+import type { KafkaSource, OffsetRanges } from '../../src/core/kafka/source.ts'
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { randomToken } from '../../src/core/model/ids.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
-import { claimPartitions, noteRaised, readClaimants, redisTimeMs } from '../../src/core/stores/watermark.ts'
+import {
+  claimPartitions,
+  noteRaised,
+  type PartitionWatermarks,
+  readClaimants,
+  redisTimeMs,
+} from '../../src/core/stores/watermark.ts'
 import type { AccountKeys } from '../accountKeys.ts'
 import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
@@ -142,8 +148,8 @@ export class GenerationRunner {
   async #publishWatermarks(
     written: WrittenGeneration,
     owner: string,
-    watermarks: ReadonlyMap<string, number>,
-    known: ReadonlyMap<string, TopicPartition>,
+    watermarks: PartitionWatermarks,
+    known: OffsetRanges,
   ): Promise<RoundResult> {
     const documents = documentTopics(this.#deps.stores.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))

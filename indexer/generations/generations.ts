@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Client, errors, type estypes } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/process/config.ts'
+import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import {
   aliasOf,
   type DocumentKind,
@@ -42,8 +43,6 @@ export type FoundGeneration = Pick<Generation, 'number' | 'hasCurrentMappings'> 
 
 /** A generation named by a committed offset or by Redis. */
 export type KnownGeneration = { readonly number: number; readonly tag: GenerationTag }
-
-export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout: number }
 
 type FoundIndex = NonNullable<ReturnType<typeof readPhysicalName>> & {
   readonly name: PhysicalIndex

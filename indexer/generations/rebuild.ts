@@ -88,7 +88,7 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation):
     }
     options.report.step(`generation ${each.number} is left over and is removed`)
     if (decision === 'reconcile and remove' && each.complete !== undefined)
-      await reconcileAll(options, each.complete, serving, undefined)
+      await reconcileAll(options, each.complete, serving)
     await generations.delete(each)
   }
   return left
@@ -99,7 +99,7 @@ async function reconcileAll(
   options: CommandTools,
   from: Generation,
   to: Generation,
-  forgotten: ForgottenEntities | undefined,
+  forgotten?: ForgottenEntities,
 ): Promise<Reconciliation> {
   const reconciliation = new Reconciliation(options, from, to)
   const { compared, copied } = await reconciliation.pass((kind, old) => forgotten?.takes(kind, old) ?? false)

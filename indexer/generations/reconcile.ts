@@ -2,6 +2,7 @@ import type { estypes } from '@elastic/elasticsearch'
 import { onOneLine } from '../../src/core/json/rawJson.ts'
 import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
+import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import {
   type DocumentKind,
   documentKinds,
@@ -14,10 +15,10 @@ import { multiGet, scan } from '../../src/core/stores/readDocuments.ts'
 import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
-import { type DocumentWrite, withChangedAt } from '../convertRecord.ts'
+import { type Documents, type DocumentWrite, withChangedAt } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
-import type { Generation, RequestOptions } from './generations.ts'
+import type { Generation } from './generations.ts'
 
 /** What is compared of a document; only list documents have more than id and version. */
 export type Version = {
@@ -183,7 +184,7 @@ export class Reconciliation {
   }
 
   /** Writes those of the documents that the new generation lacks; returns how many. */
-  async addMissing(documents: readonly DocumentWrite[]): Promise<number> {
+  async addMissing(documents: Documents): Promise<number> {
     let added = 0
     for (const kind of documentKinds) {
       const ofKind = documents.filter((each) => each.kind === kind)
@@ -234,7 +235,7 @@ export class Reconciliation {
     }
   }
 
-  async #write(documents: readonly DocumentWrite[]): Promise<void> {
+  async #write(documents: Documents): Promise<void> {
     const stored = documents.map(
       (each) =>
         new Promise<Outcome>((done) => {

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { OffsetSpan } from '../../src/core/kafka/readTopic.ts'
-import type { OffsetRange } from '../../src/core/kafka/source.ts'
-import type { TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
+import type { OffsetRanges } from '../../src/core/kafka/source.ts'
 import { type DocumentId, deletedRevision, type EntityType, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
@@ -91,9 +89,6 @@ export class ForgottenEntities {
 const patienceMs = 5_000
 const pollMs = 250
 
-/** By partition name. */
-type Ranges = ReadonlyMap<string, OffsetRange & TopicPartition>
-
 /**
  * Gives records a `changedAt` not below `watermarkMs`, the last watermark that readers know, if they were read before it was known (`readBefore`)
  * and no indexer has committed them: readers see them first in the new generation. Indexers that run commit them within a second; when they
@@ -104,7 +99,7 @@ export async function raiseUnseen(
   tools: CommandTools,
   reconciliation: Reconciliation,
   watermarkMs: number,
-  readBefore: Ranges,
+  readBefore: OffsetRanges,
   extendHold: () => Promise<void>,
 ): Promise<void> {
   const { config, source, signal } = tools
@@ -143,10 +138,7 @@ export async function raiseUnseen(
 }
 
 /** The records that no indexer has committed. */
-async function findUnseen(
-  { config, source }: CommandTools,
-  readBefore: Ranges,
-): Promise<readonly (TopicPartition & OffsetSpan)[]> {
+async function findUnseen({ config, source }: CommandTools, readBefore: OffsetRanges) {
   const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))
   return [...readBefore].flatMap(([name, { topic, partition, low, high }]) => {
     const from = committed.get(name)?.position ?? low

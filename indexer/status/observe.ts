@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
-import type { KafkaSource } from '../../src/core/kafka/source.ts'
+import type { KafkaSource, OffsetRanges } from '../../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
@@ -122,7 +122,7 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
  * those of a finished rebuild name the one that serves.
  */
 function rebuildOf(
-  ends: Awaited<ReturnType<KafkaSource['offsetRanges']>>,
+  ends: OffsetRanges,
   rebuilt: ReadonlyMap<string, CommittedOffset>,
   topics: readonly string[],
   isRunning: boolean,

@@ -17,7 +17,6 @@ const pageHeaders = {
   'Cross-Origin-Opener-Policy': 'same-origin',
 }
 
-/** What the status page is made from. */
 type Sources = {
   own(): OwnState
   observed(): Observed

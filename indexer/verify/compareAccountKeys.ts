@@ -113,11 +113,7 @@ const idOf = ({ teamId, keyId }: KeyName): DocumentId => documentId(teamId, keyI
 type Add = (kind: DifferenceKind, key: KeyName, detail: string) => void
 
 /** Compares the account-key store with the fold of the topic; with a team only that team's keys. By a name that is the same next time. */
-export function compareAccountKeys(
-  fold: AccountKeyFold,
-  stored: AccountKeySurvey,
-  team: TeamId | undefined,
-): Map<string, Difference> {
+export function compareAccountKeys(fold: AccountKeyFold, stored: AccountKeySurvey, team: TeamId | undefined) {
   const differences = new Map<string, Difference>()
   const add: Add = (kind, key, detail) => {
     const name = `${kind} ${idOf(key)}`

@@ -6,7 +6,6 @@ const maxNamed = 1_000
 
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
 const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content', 'time'] as const
-/** What is wrong with a document. */
 export type Mismatch = (typeof documentDifferences)[number]
 export type DifferenceKind = (typeof accountKeyDifferences)[number] | Mismatch | `${Mismatch}-detail`
 

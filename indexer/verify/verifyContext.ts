@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { CommandTools } from '../engineCommand.ts'
 
-/** What every step of a verification works with. */
 export type VerifyContext = CommandTools & {
   /** Compares only what belongs to this team. */
   readonly team: TeamId | undefined
