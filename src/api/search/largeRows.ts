@@ -24,11 +24,7 @@ export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery):
 }
 
 /** The maximum bytes of each detail, in the order of `ids`; undefined for details that are not large. */
-export async function weighDetails(
-  list: SearchedList,
-  ids: readonly EntityId[],
-  signal: AbortSignal,
-): Promise<readonly (number | undefined)[]> {
+export async function weighDetails(list: SearchedList, ids: readonly EntityId[], signal: AbortSignal) {
   const named = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
   // Elasticsearch looks up no id if the team has no large detail.
   const query = { bool: { filter: [largeOf(list.teamId, 'detail'), named] } }

@@ -2,7 +2,14 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import type { Problem } from '../model/schema.ts'
 import * as values from './configValues.ts'
-import { type Environment, fileVariables, type Rereading, readSecretFiles, rereading } from './secretFiles.ts'
+import {
+  type Environment,
+  fileVariables,
+  type Read,
+  type Rereading,
+  readSecretFiles,
+  rereading,
+} from './secretFiles.ts'
 
 export type { Environment }
 
@@ -88,10 +95,7 @@ export const latest = <Given extends Partial<Config>>(config: Given): Given | Co
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
 /** Reads and validates the whole environment. Returns every problem at once, each with the variable's name as its path. */
-export function readConfig(
-  environment: Environment,
-  needed: readonly Need[],
-): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
+export function readConfig(environment: Environment, needed: readonly Need[]): Read<Config> {
   const given = withoutEmpty(environment)
   const { values: set, problems: ofFiles } = readSecretFiles(given)
   const parsed = environmentSchema.safeParse(set)

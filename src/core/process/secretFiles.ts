@@ -31,7 +31,8 @@ export function readSecretFiles(environment: Environment) {
   return { values, problems }
 }
 
-type Read<Settings> =
+/** Settings, or every problem with them. */
+export type Read<Settings> =
   | { readonly ok: true; readonly config: Settings }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 type OnProblems = (problems: readonly Problem[]) => void
