@@ -10,7 +10,7 @@ import type { Problem } from '../src/core/model/schema.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { AccountKeyStore, Applied, ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
-import type { Retries } from './backoff.ts'
+import { type Retries, until } from './backoff.ts'
 import { sameRevision } from './deadLetters/deadLetters.ts'
 
 const checkIntervalMs = 1_000
@@ -39,7 +39,7 @@ type AccountKeysDeps = {
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
   /** All records that wait for a complete store share one poll. */
-  #completing: Promise<void> | undefined
+  #completing: Promise<unknown> | undefined
   /** Why the store could not be checked or replayed; undefined once it could. */
   blockedReason: string | undefined
   /** Digests that several live keys claim, as of the last check; a hundred at most. */
@@ -76,11 +76,9 @@ export class AccountKeys {
     }
   }
 
-  #untilComplete(signal: AbortSignal): Promise<void> {
-    const poll = async (): Promise<void> => {
-      while (!(await this.#deps.store.isComplete())) await sleep(completePollMs, undefined, { signal })
-    }
-    this.#completing ??= poll().finally(() => {
+  #untilComplete(signal: AbortSignal): Promise<unknown> {
+    const isComplete = () => this.#deps.store.isComplete()
+    this.#completing ??= until(isComplete, Number.POSITIVE_INFINITY, signal, completePollMs).finally(() => {
       this.#completing = undefined
     })
     return this.#completing

@@ -9,6 +9,15 @@ const maxMs = 10_000
 export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
 
+/** Asks until the answer is yes; false after `deadlineMs`. */
+export async function until(ask: () => Promise<boolean>, deadlineMs: number, signal: AbortSignal, pollMs = 500) {
+  for (const endsAtMs = performance.now() + deadlineMs; performance.now() < endsAtMs; ) {
+    if (await ask()) return true
+    await sleep(pollMs, undefined, { signal })
+  }
+  return false
+}
+
 /** Repeats steps until they succeed, logs each failure, and tells which step is failing. */
 export class Retries {
   readonly #log: Logger

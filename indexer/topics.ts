@@ -56,16 +56,23 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   return rules
 }
 
-/** Reads the settings of the source topics. Rejects if Kafka does not tell one: what is not known is not judged. */
-export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config) {
-  const [documents, sources] = [documentTopics(config), sourceTopics(config)]
-  const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
-  const settings = await source.topicSettings(sources, names)
-  const setting = (topic: string, name: string): string => {
+type Settings = Pick<KafkaSource, 'topicSettings'>
+
+/** Reads settings of topics. What is returned throws for one that Kafka does not tell: what is not known is not judged. */
+export async function readSettings(source: Settings, topics: readonly string[], names: readonly string[]) {
+  const settings = await source.topicSettings(topics, names)
+  return (topic: string, name: string): string => {
     const value = settings.get(topic)?.[name]
     if (value === undefined) throw new Error(`Kafka does not tell ${name} of ${topic}`)
     return String(value)
   }
+}
+
+/** Rejects if Kafka does not tell a setting of a source topic. */
+export async function readTopicRules(source: Settings, config: Config) {
+  const [documents, sources] = [documentTopics(config), sourceTopics(config)]
+  const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
+  const setting = await readSettings(source, sources, names)
   const policies = sources.map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
   const forgetful: Readonly<Record<string, string>> = Object.fromEntries(
     policies.filter(([, policy]) => policy !== 'compact'),

@@ -11,9 +11,10 @@ import {
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { jsonLine, printable } from '../../src/core/process/log.ts'
 import { kindsOf, type PhysicalIndex, readPhysicalName } from '../../src/core/stores/indices.ts'
+import { until } from '../backoff.ts'
 import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { Generations } from '../generations/generations.ts'
-import { expunge, requestTimeoutMs, until } from './expunge.ts'
+import { expunge, requestTimeoutMs } from './expunge.ts'
 import { isLetterOf, type KeptRecord, placesOf, readKeeping, readKept } from './keptRecords.ts'
 import { type Place, type Receipt, receiptLines } from './receipt.ts'
 

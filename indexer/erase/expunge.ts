@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type DocumentId, teamIdOf } from '../../src/core/model/ids.ts'
 import type { PhysicalIndex } from '../../src/core/stores/indices.ts'
+import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Place } from './receipt.ts'
@@ -10,7 +10,6 @@ type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'>
 type Shard = Tools & { readonly index: PhysicalIndex; readonly shard: string; readonly seqNo: number }
 
 export const requestTimeoutMs = 60_000
-const pollMs = 500
 const watchMs = 2_000
 /** Copies agree every 30 s on what none of them needs any more; merges and searches that are under way take a while. */
 const waitMs = 120_000
@@ -119,13 +118,4 @@ async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Prom
     const restored = { index, settings: { [share]: before } }
     await elasticsearch.indices.putSettings(restored, { requestTimeout: requestTimeoutMs })
   }
-}
-
-/** Asks until the answer is yes; false after `deadlineMs`. */
-export async function until(ask: () => Promise<boolean>, deadlineMs: number, signal: AbortSignal): Promise<boolean> {
-  for (const endsAtMs = performance.now() + deadlineMs; performance.now() < endsAtMs; ) {
-    if (await ask()) return true
-    await sleep(pollMs, undefined, { signal })
-  }
-  return false
 }

@@ -3,6 +3,7 @@ import type { DocumentId } from '../../src/core/model/ids.ts'
 import { clampToInstants, toInstant } from '../../src/core/model/instant.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import type { CommandTools } from '../engineCommand.ts'
+import { readSettings } from '../topics.ts'
 import type { Place } from './receipt.ts'
 
 /** A record that Kafka still holds of a submission. */
@@ -18,12 +19,8 @@ const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms',
 
 /** Reads how long a topic keeps records. Rejects if Kafka does not tell. */
 export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Keeping> {
-  const settings = (await source.topicSettings([topic], settingNames)).get(topic) ?? {}
-  const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => {
-    const value = settings[name]
-    if (value === undefined) throw new Error(`Kafka does not tell ${name} of ${topic}`)
-    return String(value)
-  })
+  const setting = await readSettings(source, [topic], settingNames)
+  const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => setting(topic, name))
   const isAged = policy.includes('delete') && Number(retentionMs) >= 0
   return {
     // Kafka's default lag is the greatest 64-bit integer.

@@ -9,6 +9,7 @@ import {
   releaseWatermarkHold,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
+import { until } from '../backoff.ts'
 import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
@@ -191,13 +192,9 @@ async function pruneRetired(options: CommandTools, retired: Generation): Promise
   const generations = generationsOf(options)
   report.step(`generation ${retired.number} is kept until its readers are done`)
   await sleep(graceMs, undefined, { signal })
-  for (let waitedMs = 0; (await generations.countReaders(retired)) > 0; waitedMs += pollMs) {
-    if (waitedMs > readersDeadlineMs) {
-      report.step(`generation ${retired.number} is still read; the next rebuild removes it`)
-      return
-    }
-    await sleep(pollMs, undefined, { signal })
-  }
+  const isUnread = async () => (await generations.countReaders(retired)) === 0
+  if (!(await until(isUnread, readersDeadlineMs, signal, pollMs)))
+    return report.step(`generation ${retired.number} is still read; the next rebuild removes it`)
   const left = (await generations.find()).find(({ complete }) => complete?.tag === retired.tag && !complete.isServing)
   if (left !== undefined) await generations.delete(left)
   report.step(`generation ${retired.number} is removed`)

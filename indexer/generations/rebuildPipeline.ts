@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
+import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
@@ -124,9 +125,6 @@ export const generationsOf = (
 
 /** Throws when another rebuild runs. Waits until the group has forgotten one that was killed. */
 export async function expectAlone({ source, config, signal }: CommandTools): Promise<void> {
-  const isJoined = async () => (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length > 0
-  for (let waitedMs = 0; await isJoined(); waitedMs += pollMs) {
-    if (waitedMs > groupDeadlineMs) throw new Error('another rebuild is running')
-    await sleep(pollMs, undefined, { signal })
-  }
+  const isAlone = async () => (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0
+  if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')
 }
