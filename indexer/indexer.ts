@@ -29,8 +29,8 @@ export async function startIndexer(service: Service): Promise<Started> {
   const source = openSource()
 
   const stores: Stores = { config, elasticsearch, redis }
-  const retries = new Retries(log, Math.random, closing.signal)
-  const letterRetries = new Retries(log, Math.random, closing.signal)
+  const retries = new Retries(log, closing.signal)
+  const letterRetries = new Retries(log, closing.signal)
   const deadLetters = new DeadLetterWriter({ sink, config, log, retries: letterRetries })
   const accountKeys = new AccountKeys({ config, source, sink, store, retries, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))

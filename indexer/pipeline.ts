@@ -62,15 +62,13 @@ export class Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     const { config, source, topics, generation, serving, metrics, log } = options
-    this.#pending = serving && new PendingWrites(serving.redis, () => performance.now())
-    this.#marking = new Retries(log, Math.random, this.#writing.signal)
+    this.#pending = serving && new PendingWrites(serving.redis)
+    this.#marking = new Retries(log, this.#writing.signal)
     this.writer = new BulkWriter({
       ...bulkSender(options.elasticsearch, generation.indices, metrics, this.#writing.signal, () => this.#mark()),
       ...bulkBounds,
       maxConcurrentRequests,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
-      elapsedMs: () => performance.now(),
-      random: Math.random,
       signal: this.#writing.signal,
       onBlocked: (failure) => this.#noteBlockedWriter(failure),
       onFatal: options.fail,
@@ -81,7 +79,6 @@ export class Pipeline {
       startOffsets: (partitions) => this.#startOffsets(partitions),
       onRecord: (...record) => this.#process(...record),
       onRebalance: () => metrics.rebalances.inc(),
-      random: Math.random,
     })
     this.publisher = new WatermarkPublisher({
       consumer: this.consumer,
@@ -91,8 +88,6 @@ export class Pipeline {
       redis: serving?.redis,
       pending: this.#pending,
       isBehind: () => this.consumer.inFlightBytes > config.MAX_IN_FLIGHT_BYTES / 2,
-      clock: Date.now,
-      elapsedMs: () => performance.now(),
       log,
     })
   }

@@ -32,8 +32,6 @@ type Batch = {
 
 type WriterOptions = SchedulerOptions &
   BulkCalls & {
-    /** Time that never steps (ms). */
-    readonly elapsedMs: () => number
     /** Called with the first failure that keeps a document from being stored, and with undefined once nothing does. */
     onBlocked(failure: BulkFailure | undefined): void
   }
@@ -69,7 +67,7 @@ export class BulkWriter {
   /** Milliseconds since the record that has waited longest failed first; 0 while none waits after a failure. */
   blockedMs(): number {
     const [first] = this.#blocked.values()
-    return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
+    return first === undefined ? 0 : performance.now() - first.sinceMs
   }
 
   async #writeBatch(jobs: readonly Job[]): Promise<Batch> {
@@ -158,7 +156,7 @@ export class BulkWriter {
     job.documents = job.documents.filter((_, at) => !isDone(outcomes[at]))
     if (reject !== undefined) this.#reject(job, rejected, reject.reason)
     else if (suspect !== undefined) {
-      const isConfirmed = isDocument && confirmSuspicion(job, this.#options.elapsedMs())
+      const isConfirmed = isDocument && confirmSuspicion(job, performance.now())
       if (isConfirmed) this.#reject(job, job.documents, suspect.reason)
       else this.#fail([job], batch, { kind: 'retry', reason: suspect.reason })
     } else if (failure !== undefined) this.#fail([job], batch, failure)
@@ -197,7 +195,7 @@ export class BulkWriter {
   #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
     const wasBlocked = this.#blocked.size > 0
     for (const job of jobs) {
-      const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
+      const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: performance.now() }
       this.#blocked.set(job.entity, { ...known, reason: failure.reason })
       job.attempts++
       failed.push(job)

@@ -14,15 +14,10 @@ const freshMs = 1_000
 
 /** Runs checks on request. A check that takes longer than two seconds counts as a problem. */
 export class Health {
-  readonly #clock: () => number
   readonly #results: (() => Promise<CheckResult>)[] = []
 
-  constructor(clock: () => number) {
-    this.#clock = clock
-  }
-
   add(checks: Checks): void {
-    for (const [name, check] of Object.entries(checks)) this.#results.push(resultsOf(name, check, this.#clock))
+    for (const [name, check] of Object.entries(checks)) this.#results.push(resultsOf(name, check))
   }
 
   /** The result of every check, at most a second old, in the order of `add`. */
@@ -31,16 +26,16 @@ export class Health {
   }
 }
 
-function resultsOf(name: string, check: Check, clock: () => number): () => Promise<CheckResult> {
+function resultsOf(name: string, check: Check): () => Promise<CheckResult> {
   let known: { readonly result: CheckResult; readonly atMs: number } | undefined
   let running: Promise<CheckResult> | undefined
   const run = async (): Promise<CheckResult> => {
     const result = { name, problem: await check(AbortSignal.timeout(deadlineMs)).catch(summaryOf) }
-    known = { result, atMs: clock() }
+    known = { result, atMs: Date.now() }
     return result
   }
   return async () => {
-    if (known !== undefined && clock() - known.atMs < freshMs) return known.result
+    if (known !== undefined && Date.now() - known.atMs < freshMs) return known.result
     // A check that ignores its signal may still run: then await it instead of starting another.
     running ??= run().finally(() => {
       running = undefined
