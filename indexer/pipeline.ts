@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
-import type { SourceRecord, TopicPartition } from '../src/core/kafka/sourceRecord.ts'
+import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { AccountKeys, RecordResult } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
@@ -16,7 +16,7 @@ import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type MarkStore, PendingWrites } from './pendingWrites.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
-import { fetchStartOffsets, rebuildGroup, type StartOffset } from './startOffsets.ts'
+import { fetchStartOffsets, rebuildGroup } from './startOffsets.ts'
 import { documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'
 import { type PublisherRedis, WatermarkPublisher } from './watermarkPublisher.ts'
@@ -61,11 +61,13 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    const { config, source, topics, generation, serving, metrics, log } = options
+    const { config, source, topics, groupId, generation, serving, metrics, log } = options
     this.#pending = serving && new PendingWrites(serving.redis)
     this.#marking = new Retries(log, this.#writing.signal)
+    // The lists of everything that was handed to the writer. It is not sent before Redis has taken the marks.
+    const mark = () => this.#marking.untilDone('marking lists in Redis', async () => await this.#pending?.mark())
     this.writer = new BulkWriter({
-      ...bulkSender(options.elasticsearch, generation.indices, metrics, this.#writing.signal, () => this.#mark()),
+      ...bulkSender(options.elasticsearch, generation.indices, metrics, this.#writing.signal, mark),
       ...bulkBounds,
       maxConcurrentRequests,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
@@ -76,7 +78,11 @@ export class Pipeline {
     this.consumer = new SourceConsumer({
       ...options,
       maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
-      startOffsets: (partitions) => this.#startOffsets(partitions),
+      startOffsets: (partitions) =>
+        fetchStartOffsets(source, partitions, {
+          ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId) },
+          generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
+        }),
       onRecord: (...record) => this.#process(...record),
       onRebalance: () => metrics.rebalances.inc(),
     })
@@ -129,15 +135,6 @@ export class Pipeline {
     const { log } = this.#options
     if (failure === undefined) log.info('documents are written again')
     else log.warn({ ...failure, reason: this.writer.blockedReason() }, 'documents cannot be written; trying again')
-  }
-
-  #startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {
-    const { config, source, topics, groupId, generation, serving } = this.#options
-    const indexed = documentTopics(config)
-    return fetchStartOffsets(source, partitions, {
-      ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId) },
-      generationOf: (topic) => (indexed.includes(topic) ? generation : undefined),
-    })
   }
 
   /** Calls `onProcessed` instead of returning a promise, because thousands of records are in flight. */
@@ -198,11 +195,6 @@ export class Pipeline {
     handling.catch((error: unknown) => {
       if (!this.#writing.signal.aborted) this.#options.fail(error)
     })
-  }
-
-  /** Marks the lists of everything that was handed to the writer. It is not sent before Redis has taken the marks. */
-  async #mark(): Promise<void> {
-    await this.#marking.untilDone('marking lists in Redis', async () => await this.#pending?.mark())
   }
 
   async #refresh(): Promise<void> {

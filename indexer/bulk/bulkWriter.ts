@@ -73,7 +73,10 @@ export class BulkWriter {
   async #writeBatch(jobs: readonly Job[]): Promise<Batch> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
-    this.#resolveBadRequests(batch)
+    // A record is at fault only when other requests succeed; when none does, the cause lies between us and Elasticsearch.
+    for (const { job, reason } of batch.badRequests)
+      if (batch.hasResults) this.#reject(job, job.documents, reason)
+      else this.#fail([job], batch, { kind: 'pause', reason })
     // The next request is sent meanwhile.
     if (batch.repeated.length > 0) this.#scheduler.run(this.#compareRepeated(batch.repeated))
     return batch
@@ -132,13 +135,6 @@ export class BulkWriter {
       await this.#attempt(jobs.slice(middle), batch)
     } else if (failure.kind === 'split' || only.isDeduplicated) this.#reject(only, only.documents, failure.reason)
     else batch.badRequests.push({ job: only, reason: failure.reason })
-  }
-
-  /** A record is at fault only when other requests succeed; when none does, the cause lies between us and Elasticsearch. */
-  #resolveBadRequests(batch: Batch): void {
-    for (const { job, reason } of batch.badRequests)
-      if (batch.hasResults) this.#reject(job, job.documents, reason)
-      else this.#fail([job], batch, { kind: 'pause', reason })
   }
 
   /** Decides what becomes of a record by the results of its documents. */
