@@ -14,8 +14,6 @@ type StoredSession = Owner & { readonly csrf: string; readonly secret: string }
 /** A session with its id, which only the browser keeps. */
 export type OpenSession = StoredSession & { readonly id: string }
 
-type Sessions = ReturnType<typeof createSessions>
-
 const sessionLifeMs = 15 * 60_000
 const randomLength = 32
 
@@ -49,7 +47,7 @@ const idPattern = /^[A-Za-z0-9_-]{43}$/
 export type BrowserSessions = ReturnType<typeof browserSessions>
 
 /** Sessions by a cookie that holds their id. The prefix `__Host-` keeps other hosts of the same domain from setting the cookie. */
-export function browserSessions(sessions: Sessions, isSecure: boolean) {
+export function browserSessions(sessions: ReturnType<typeof createSessions>, isSecure: boolean) {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
   const idIn = (ctx: SettingsContext): string | undefined => {
     const id = ctx.cookies.get(cookie)

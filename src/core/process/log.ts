@@ -6,8 +6,6 @@ import { escapeOf } from '../json/rawJson.ts'
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
-type Described = Readonly<Record<string, unknown>>
-
 /** Limits chains of causes, which may be circular. */
 const maxDepth = 4
 /** Names of errors whose messages quote the text that could not be parsed. */
@@ -41,7 +39,7 @@ const kindOf = (type: unknown): string | undefined =>
  * The parts of an error that are safe to log. Clients attach requests to their errors: the Redis client the arguments of a command,
  * which may be a password; the Elasticsearch client the bodies of requests and responses, even in messages.
  */
-function describeError(error: unknown, depth = 0): Described {
+function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { type: typeof error }
   const code = 'code' in error ? error.code : undefined
   const inner = error instanceof AggregateError ? error.errors : []
