@@ -6,8 +6,8 @@ const firstMs = 100
 const maxMs = 10_000
 
 /** Full jitter: a random time up to a bound that doubles with every attempt (1, 2, …), ten seconds at most. */
-export const backoffMs = (attempt: number): number =>
-  Math.random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
+export const backoffMs = (attempt: number, random: () => number): number =>
+  random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
 
 /** Asks until the answer is yes; false after `deadlineMs`. */
 export async function until(ask: () => Promise<boolean>, deadlineMs: number, signal: AbortSignal, pollMs = 500) {
@@ -21,13 +21,15 @@ export async function until(ask: () => Promise<boolean>, deadlineMs: number, sig
 /** Repeats steps until they succeed, logs each failure, and tells which step is failing. */
 export class Retries {
   readonly #log: Logger
+  readonly #random: () => number
   readonly #signal: AbortSignal
   /** Why each failing step failed last, in the order of their first failures. */
   readonly #blockedReasons = new Map<symbol, string>()
 
   /** Every retry ends when `signal` aborts. */
-  constructor(log: Logger, signal: AbortSignal) {
+  constructor(log: Logger, random: () => number, signal: AbortSignal) {
     this.#log = log
+    this.#random = random
     this.#signal = signal
   }
 
@@ -49,7 +51,7 @@ export class Retries {
           either.throwIfAborted()
           this.#blockedReasons.set(own, `${step}: ${summaryOf(error)}`)
           this.#log.warn({ err: error, attempts }, `${step} failed; trying again`)
-          await sleep(backoffMs(attempts), undefined, { signal: either })
+          await sleep(backoffMs(attempts, this.#random), undefined, { signal: either })
         }
       }
     } finally {

@@ -47,6 +47,7 @@ type ConsumerOptions = Reading & {
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
   onRecord(record: SourceRecord, changedAtMs: number, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
+  readonly random: () => number
 }
 
 /**
@@ -74,7 +75,7 @@ export class SourceConsumer {
 
   constructor(options: ConsumerOptions) {
     this.#options = options
-    this.#claiming = new Retries(options.log, this.#stop.signal)
+    this.#claiming = new Retries(options.log, options.random, this.#stop.signal)
   }
 
   assigned(): readonly AssignedPartition[] {
@@ -122,7 +123,8 @@ export class SourceConsumer {
         this.#blockedReason = summaryOf(error)
         const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
-        await sleep(backoffMs(attempts), undefined, { signal: this.#stop.signal }).catch(() => undefined)
+        const restMs = backoffMs(attempts, this.#options.random)
+        await sleep(restMs, undefined, { signal: this.#stop.signal }).catch(() => undefined)
       }
     }
   }

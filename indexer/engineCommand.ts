@@ -18,6 +18,7 @@ export type CommandTools = Stores & {
   readonly raw: Client
   readonly report: TerminalReport
   readonly log: Logger
+  readonly clock: () => number
   /** Aborts when the process is asked to stop. */
   readonly signal: AbortSignal
 }
@@ -44,7 +45,7 @@ export async function runEngineCommand(
   const report = reportTo(process.stderr)
   try {
     await untilConnected(redis, signal)
-    await run({ config, source, elasticsearch, raw, redis, report, log, signal })
+    await run({ config, source, elasticsearch, raw, redis, report, log, clock: Date.now, signal })
   } catch (error) {
     report.end()
     process.stderr.write(`${failed}${summaryOf(signal.aborted ? signal.reason : error)}\n`)

@@ -29,18 +29,18 @@ export async function startIndexer(service: Service): Promise<Started> {
   const source = openSource()
 
   const stores: Stores = { config, elasticsearch, redis }
-  const retries = new Retries(log, closing.signal)
-  const letterRetries = new Retries(log, closing.signal)
+  const retries = new Retries(log, Math.random, closing.signal)
+  const letterRetries = new Retries(log, Math.random, closing.signal)
   const deadLetters = new DeadLetterWriter({ sink, config, log, retries: letterRetries })
   const accountKeys = new AccountKeys({ config, source, sink, store, retries, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const runner = new GenerationRunner({
     ...{ stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
-    ...{ stopping: signal, closing: closing.signal },
+    ...{ clock: Date.now, stopping: signal, closing: closing.signal },
   })
   const own = (): OwnState => ({ maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES, ...stateOf(runner, deadLetters) })
-  const observed = observe({ ...stores, source: openSource(), own }, closing.signal)
-  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested)
+  const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
+  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested, Date.now)
 
   const run = async (): Promise<void> => {
     const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, config, log))
@@ -69,7 +69,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       breaker: async () => deadLetters.blockedReason(),
       'dead letters': async () => letterRetries.blockedReason(),
     },
-    pages: (health) => statusPages({ own, observed, health }),
+    pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }
 }
 

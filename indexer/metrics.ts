@@ -45,6 +45,7 @@ export function indexerMetrics(
   own: () => OwnState,
   observed: () => Observed,
   contested: () => readonly ContestedDigest[],
+  clock: () => number,
 ): void {
   const { gauge, labelledGauge } = metricsIn(registry)
   const seconds = (ms: number | undefined): Sample[1] => (ms === undefined ? undefined : ms / 1_000)
@@ -57,12 +58,12 @@ export function indexerMetrics(
   gauge('tidemark_clock_offset_seconds', offset, () => seconds(own().clockOffsetMs))
   gauge('tidemark_watermark_age_seconds', 'Age of the watermark that this indexer published last', () => {
     const { watermarkMs } = own()
-    return watermarkMs === undefined ? undefined : Math.max(0, Date.now() - watermarkMs) / 1_000
+    return watermarkMs === undefined ? undefined : Math.max(0, clock() - watermarkMs) / 1_000
   })
 
   const perPartition = (name: string, help: string, of: 'behindRecords' | 'behindSeconds'): Gauge =>
     labelledGauge(name, help, ['topic', 'partition'], () =>
-      currentLags(observed(), Date.now()).map((lag) => [{ topic: lag.topic, partition: lag.partition }, lag[of]]),
+      currentLags(observed(), clock()).map((lag) => [{ topic: lag.topic, partition: lag.partition }, lag[of]]),
     )
   perPartition('tidemark_lag_records', 'Offsets from the searchable position to the end', 'behindRecords')
   perPartition('tidemark_lag_seconds', 'Age of the oldest record that is not searchable; 0 if none', 'behindSeconds')

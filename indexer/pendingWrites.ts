@@ -23,16 +23,20 @@ export type AcknowledgedWrites = ReadonlyMap<Pending, number>
  */
 export class PendingWrites {
   readonly #marks: MarkStore
+  readonly #elapsedMs: () => number
   /** By owner, partition and list. */
   readonly #pending = new Map<string, Pending>()
   /** May hold some that are not pending any more. */
   #unmarked = new Set<Pending>()
   /** Every request to mark that is under way. */
   readonly #marking = new Set<Promise<void>>()
-  #renewedAtMs = performance.now()
+  #renewedAtMs: number
 
-  constructor(marks: MarkStore) {
+  /** `elapsedMs`: time that never steps (ms). */
+  constructor(marks: MarkStore, elapsedMs: () => number) {
     this.#marks = marks
+    this.#elapsedMs = elapsedMs
+    this.#renewedAtMs = elapsedMs()
   }
 
   /** Notes a write that is to be sent after the next `mark`. The returned function notes that it was acknowledged. */
@@ -57,8 +61,8 @@ export class PendingWrites {
    * Redis does not take a mark; then the next call asks for it again.
    */
   async mark(): Promise<void> {
-    if (performance.now() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
-      this.#renewedAtMs = performance.now()
+    if (this.#elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
+      this.#renewedAtMs = this.#elapsedMs()
       this.#unmarked = new Set(this.#pending.values())
     }
     const due = [...this.#unmarked].filter((each) => this.#pending.get(each.name) === each)

@@ -62,8 +62,8 @@ export class Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     const { config, source, topics, groupId, generation, serving, metrics, log } = options
-    this.#pending = serving && new PendingWrites(serving.redis)
-    this.#marking = new Retries(log, this.#writing.signal)
+    this.#pending = serving && new PendingWrites(serving.redis, () => performance.now())
+    this.#marking = new Retries(log, Math.random, this.#writing.signal)
     // The lists of everything that was handed to the writer. It is not sent before Redis has taken the marks.
     const mark = () => this.#marking.untilDone('marking lists in Redis', async () => await this.#pending?.mark())
     this.writer = new BulkWriter({
@@ -71,6 +71,8 @@ export class Pipeline {
       ...bulkBounds,
       maxConcurrentRequests,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
+      elapsedMs: () => performance.now(),
+      random: Math.random,
       signal: this.#writing.signal,
       onBlocked: (failure) => this.#noteBlockedWriter(failure),
       onFatal: options.fail,
@@ -80,11 +82,12 @@ export class Pipeline {
       maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
       startOffsets: (partitions) =>
         fetchStartOffsets(source, partitions, {
-          ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId) },
+          ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId), clock: Date.now },
           generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
         }),
       onRecord: (...record) => this.#process(...record),
       onRebalance: () => metrics.rebalances.inc(),
+      random: Math.random,
     })
     this.publisher = new WatermarkPublisher({
       consumer: this.consumer,
@@ -94,6 +97,8 @@ export class Pipeline {
       redis: serving?.redis,
       pending: this.#pending,
       isBehind: () => this.consumer.inFlightBytes > config.MAX_IN_FLIGHT_BYTES / 2,
+      clock: Date.now,
+      elapsedMs: () => performance.now(),
       log,
     })
   }

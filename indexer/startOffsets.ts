@@ -116,11 +116,12 @@ export async function fetchStartOffsets(
     readonly groupId: string
     readonly rebuildGroupId: string | undefined
     generationOf(topic: string): TargetGeneration | undefined
+    readonly clock: () => number
   },
 ): Promise<Map<string, StartOffset>> {
-  const { topics, groupId, rebuildGroupId, generationOf } = from
+  const { topics, groupId, rebuildGroupId, generationOf, clock } = from
   // Before the ends: what lies beyond them was appended later.
-  const nowMs = Date.now()
+  const nowMs = clock()
   const ranges = await source.offsetRanges(topics)
   const own = await fetchCommittedOffsets(source, groupId, topics)
   const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommittedOffsets(source, rebuildGroupId, topics)

@@ -36,6 +36,9 @@ type PublisherOptions = {
   readonly pending: PendingWrites | undefined
   /** Whether many writes are in flight; then refreshes are less frequent. */
   isBehind(): boolean
+  readonly clock: () => number
+  /** Time that never steps (ms). */
+  readonly elapsedMs: () => number
   readonly log: Logger
 }
 
@@ -106,7 +109,7 @@ export class WatermarkPublisher {
         if (result === 'retired') return
       } catch (error) {
         this.blockedReason = summaryOf(error)
-        this.#restedAtMs = performance.now() + maxRestMs
+        this.#restedAtMs = this.#options.elapsedMs() + maxRestMs
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }
     }
@@ -114,11 +117,12 @@ export class WatermarkPublisher {
 
   /** Milliseconds until the next round, or until this must be asked again; a round is due when that is not positive. */
   #dueInMs(): number {
-    const nowMs = performance.now()
+    const { elapsedMs, isBehind } = this.#options
+    const nowMs = elapsedMs()
     const sinceMs = nowMs - this.#publishedAtMs
     const restMs = this.#restedAtMs - nowMs
     if (this.#written.size === 0) return Math.max(restMs, idleIntervalMs - sinceMs)
-    if (!this.#options.isBehind()) return restMs
+    if (!isBehind()) return restMs
     return Math.min(behindCheckMs, Math.max(restMs, behindIntervalMs - sinceMs))
   }
 
@@ -140,8 +144,8 @@ export class WatermarkPublisher {
 
   /** Each step takes what it works on by itself, and gives it back when it fails: the next round finds all that is left to do. */
   async #publishOnce(): Promise<RoundResult> {
-    const { consumer, offsetRanges, pending } = this.#options
-    this.#publishedAtMs = performance.now()
+    const { consumer, offsetRanges, elapsedMs, pending } = this.#options
+    this.#publishedAtMs = elapsedMs()
     const owned = consumer.assigned()
     // The clocks are read before the end offsets, so that a record beyond those was appended after that reading.
     const askedAtMs = await this.#readClocks()
@@ -158,11 +162,11 @@ export class WatermarkPublisher {
 
   /** What the slower clock reads, ours or that of Redis (epoch ms). */
   async #readClocks(): Promise<number> {
-    const { redis } = this.#options
-    const beforeMs = Date.now()
+    const { clock, redis } = this.#options
+    const beforeMs = clock()
     if (redis === undefined) return beforeMs
     const redisMs = await redis.redisTimeMs()
-    this.clockOffsetMs = (beforeMs + Date.now()) / 2 - redisMs
+    this.clockOffsetMs = (beforeMs + clock()) / 2 - redisMs
     return Math.min(beforeMs, redisMs)
   }
 
@@ -190,18 +194,18 @@ export class WatermarkPublisher {
 
   /** Refreshes what was written until now. Returns the acknowledged writes that are searchable after that. */
   async #makeSearchable(): Promise<AcknowledgedWrites | undefined> {
-    const { refresh, pending } = this.#options
+    const { refresh, elapsedMs, pending } = this.#options
     const acknowledged = pending?.acknowledged()
     const written = this.#written
     if (written.size === 0) return acknowledged
-    const beganAtMs = performance.now()
+    const beganAtMs = elapsedMs()
     // A list that is written during the refresh waits for the next one.
     this.#written = new Set()
     await refresh().catch((error: unknown) => {
       for (const list of written) this.#written.add(list)
       throw error
     })
-    const endedAtMs = performance.now()
+    const endedAtMs = elapsedMs()
     this.#restedAtMs = endedAtMs + Math.min(Math.max(restFactor * (endedAtMs - beganAtMs), minRestMs), maxRestMs)
     for (const list of written) this.#refreshed.add(list)
     return acknowledged

@@ -9,6 +9,7 @@ export type SchedulerOptions = {
   readonly maxConcurrentRequests: number
   /** The most records that are sent in a second; undefined for no limit. */
   readonly maxRecordsPerSecond: number | undefined
+  readonly random: () => number
   readonly signal: AbortSignal
   /** Called with a bug, after which the batch that met it is never finished. */
   onFatal(error: Error): void
@@ -75,9 +76,9 @@ export class BulkScheduler {
 
   /** Records that have failed equally often wait together, and no others with them. */
   async retryLater(failed: readonly Job[]): Promise<void> {
-    const { signal } = this.#options
+    const { random, signal } = this.#options
     const retries = [...Map.groupBy(failed, ({ attempts }) => attempts)].map(async ([attempts, jobs]) => {
-      await sleep(backoffMs(attempts), undefined, { signal })
+      await sleep(backoffMs(attempts, random), undefined, { signal })
       for (const job of jobs) this.putBack(job)
       this.#sendBatches()
     })

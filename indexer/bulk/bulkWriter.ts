@@ -32,6 +32,8 @@ type Batch = {
 
 type WriterOptions = SchedulerOptions &
   BulkCalls & {
+    /** Time that never steps (ms). */
+    readonly elapsedMs: () => number
     /** Called with the first failure that keeps a document from being stored, and with undefined once nothing does. */
     onBlocked(failure: BulkFailure | undefined): void
   }
@@ -67,7 +69,7 @@ export class BulkWriter {
   /** Milliseconds since the record that has waited longest failed first; 0 while none waits after a failure. */
   blockedMs(): number {
     const [first] = this.#blocked.values()
-    return first === undefined ? 0 : performance.now() - first.sinceMs
+    return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
   }
 
   async #writeBatch(jobs: readonly Job[]): Promise<Batch> {
@@ -152,7 +154,7 @@ export class BulkWriter {
     job.documents = job.documents.filter((_, at) => !isDone(outcomes[at]))
     if (reject !== undefined) this.#reject(job, rejected, reject.reason)
     else if (suspect !== undefined) {
-      const isConfirmed = isDocument && confirmSuspicion(job, performance.now())
+      const isConfirmed = isDocument && confirmSuspicion(job, this.#options.elapsedMs())
       if (isConfirmed) this.#reject(job, job.documents, suspect.reason)
       else this.#fail([job], batch, { kind: 'retry', reason: suspect.reason })
     } else if (failure !== undefined) this.#fail([job], batch, failure)
@@ -191,7 +193,7 @@ export class BulkWriter {
   #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
     const wasBlocked = this.#blocked.size > 0
     for (const job of jobs) {
-      const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: performance.now() }
+      const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
       this.#blocked.set(job.entity, { ...known, reason: failure.reason })
       job.attempts++
       failed.push(job)

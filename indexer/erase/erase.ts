@@ -63,7 +63,7 @@ export async function erase(tools: CommandTools, id: DocumentId): Promise<Receip
   const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
   const places = [...indices, ...backups, ...kafka, redis, api]
   const erased = places.every(({ state }) => state !== 'left')
-  return { key: id, deletedAt, lookedAt: toInstant(Date.now()), erased, places }
+  return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
 /** Throws unless the newest record is a deletion. None at all: Kafka has forgotten the deletion, or has never known the submission. */

@@ -34,6 +34,7 @@ type GenerationRunnerDeps = {
   readonly metrics: PipelineMetrics
   readonly retries: Retries
   readonly log: Logger
+  readonly clock: () => number
   /** Aborts when the process is asked to stop. */
   readonly stopping: AbortSignal
   /** Aborts when the process has published its last records. */
@@ -96,7 +97,7 @@ export class GenerationRunner {
   }
 
   async #openGeneration(): Promise<WrittenGeneration> {
-    const { stores, source, closing } = this.#deps
+    const { stores, source, clock, closing } = this.#deps
     const { config } = stores
     this.#rules = await readTopicRules(source, config)
     const commitsOf = async (group: string): Promise<(string | undefined)[]> => {
@@ -105,7 +106,7 @@ export class GenerationRunner {
     }
     const own = await commitsOf(config.CONSUMER_GROUP)
     const rebuilt = await commitsOf(rebuildGroup(config.CONSUMER_GROUP))
-    return await WrittenGeneration.open(stores, { own, rebuilt }, closing)
+    return await WrittenGeneration.open(stores, { own, rebuilt }, clock, closing)
   }
 
   #createPipeline(written: WrittenGeneration, hasAppendTimes: boolean): Pipeline {

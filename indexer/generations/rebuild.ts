@@ -117,7 +117,7 @@ async function switchOver(
   reconciliation: Reconciliation,
   forgotten: ForgottenEntities,
 ): Promise<void> {
-  const { config, elasticsearch, redis, report, signal } = options
+  const { config, elasticsearch, redis, report, clock, signal } = options
   const { from: serving, to: target } = reconciliation
   const holder = randomUUID()
   report.step('switching')
@@ -142,7 +142,7 @@ async function switchOver(
     const readBefore = await options.source.offsetRanges(documentTopics(config))
     await pipeline.readToTheEnd(extendHold)
     if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
-    await forgotten.drop(reconciliation, Math.max(Date.now(), watermarkMs ?? 0), extendHold)
+    await forgotten.drop(reconciliation, Math.max(clock(), watermarkMs ?? 0), extendHold)
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     await extendHold()
     await reconciliation.pass()

@@ -74,6 +74,8 @@ export class Reconciliation {
       ...bulkBounds,
       maxConcurrentRequests: 1,
       maxRecordsPerSecond: undefined,
+      elapsedMs: () => performance.now(),
+      random: Math.random,
       signal,
       onBlocked: (failure) => failure && report.step(`waiting: ${failure.reason}`),
       onFatal: this.#stopped.reject,

@@ -56,7 +56,7 @@ export class WrittenGeneration {
    * Finds the generation to write, or creates one. Rejects when its mappings are of another release, or while a rebuild is about to switch.
    * Safe to call from several processes at once.
    */
-  static async open(stores: Stores, committed: Committed, signal: AbortSignal) {
+  static async open(stores: Stores, committed: Committed, clock: () => number, signal: AbortSignal) {
     const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
     for (;;) {
       const own = await findOwn(stores, generations, committed)
@@ -66,7 +66,7 @@ export class WrittenGeneration {
           `generation ${number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
         )
       if (isWritable) {
-        const opened = new WrittenGeneration(stores, generations, own, own.holdsPromised ? undefined : Date.now())
+        const opened = new WrittenGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
         await (isServing || !own.holdsPromised ? opened.#adopt() : opened.#serve())
         return opened
       }

@@ -48,7 +48,7 @@ export function observe(
     readonly source: KafkaSource
     own(): OwnState
   },
-  signal: AbortSignal,
+  { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ) {
   const { config, source, elasticsearch, redis, own } = from
   /** Asks again and again, one call at a time. The newest answer outlives later failures. */
@@ -57,7 +57,7 @@ export function observe(
     const run = async (): Promise<void> => {
       while (!signal.aborted) {
         const value = await ask().catch(() => undefined)
-        if (value !== undefined) latest = { value, atMs: Date.now() }
+        if (value !== undefined) latest = { value, atMs: clock() }
         await sleep(value === undefined ? pollMs : everyMs, undefined, { signal, ref: false })
       }
     }

@@ -21,14 +21,15 @@ type Sources = {
   own(): OwnState
   observed(): Observed
   readonly health: Pick<Health, 'results'>
+  readonly clock: () => number
 }
 
-const viewOf = async ({ own, observed, health }: Sources, isRefreshing: boolean) => ({
+const viewOf = async ({ own, observed, health, clock }: Sources, isRefreshing: boolean) => ({
   checks: await health.results(),
   own: own(),
   name: `${hostname()}, process ${process.pid}`,
   observed: observed(),
-  nowMs: Date.now(),
+  nowMs: clock(),
   isRefreshing,
 })
 type StatusView = Awaited<ReturnType<typeof viewOf>>

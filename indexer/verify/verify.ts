@@ -30,7 +30,7 @@ export const command = new Command()
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const texts = { failed: 'verify: not judged: ', stopped: 'stopped' }
     await runEngineCommand('verify', { ...texts, failedCode: exitCodes.notJudged }, async (tools) => {
-      const rest = restsAsLong(tools.signal)
+      const rest = restsAsLong(() => performance.now(), tools.signal)
       const { lines, result } = await verify({ ...tools, team, rest })
       tools.report.end()
       process.stdout.write(json ? jsonLine(result) : lines.map((line) => `${line}\n`).join(''))

@@ -14,13 +14,13 @@ export const requestTimeoutMs = 60_000
 const workMs = 20
 const maxRestMs = 1_000
 
-/** Rests as long as the command has worked, once it has worked for 20 ms. */
-export function restsAsLong(signal: AbortSignal): () => Promise<void> {
-  let sinceMs = performance.now()
+/** Rests as long as the command has worked, once it has worked for 20 ms. `elapsedMs`: time that never steps. */
+export function restsAsLong(elapsedMs: () => number, signal: AbortSignal): () => Promise<void> {
+  let sinceMs = elapsedMs()
   return async () => {
-    const workedMs = performance.now() - sinceMs
+    const workedMs = elapsedMs() - sinceMs
     if (workedMs < workMs) return
     await sleep(Math.min(workedMs, maxRestMs), undefined, { signal })
-    sinceMs = performance.now()
+    sinceMs = elapsedMs()
   }
 }

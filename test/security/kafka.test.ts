@@ -92,6 +92,7 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
         ...groups,
         topics: sourceTopics(config),
         generationOf: () => undefined,
+        clock: Date.now,
       }),
       surveyGroup(source, config, 1),
       join(group, config.TOPIC_FORMS),
@@ -110,6 +111,7 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
         ...groups,
         topics: documentTopics(config),
         generationOf: () => undefined,
+        clock: Date.now,
       }),
       ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map(read),
     ]

@@ -95,7 +95,7 @@ export class System {
       const run = async (): Promise<void> => {
         await untilConnected(connection, signal)
         await rebuild({
-          ...{ config, log, report, signal },
+          ...{ config, log, report, signal, clock: Date.now },
           source: kafka(config, log).openSource(),
           elasticsearch: elasticsearch(config),
           raw: elasticsearchBytes(config),

@@ -66,6 +66,7 @@ function registerIndexer(registry: Registry): void {
     () => nothing,
     () => ({ ...unknown, marks: new Map() }),
     () => [],
+    () => 0,
   )
 }
 

@@ -14,10 +14,15 @@ const freshMs = 1_000
 
 /** Runs checks on request. A check that takes longer than two seconds counts as a problem. */
 export class Health {
+  readonly #clock: () => number
   readonly #results: (() => Promise<CheckResult>)[] = []
 
+  constructor(clock: () => number) {
+    this.#clock = clock
+  }
+
   add(checks: Checks): void {
-    for (const [name, check] of Object.entries(checks)) this.#results.push(resultsOf(name, check))
+    for (const [name, check] of Object.entries(checks)) this.#results.push(resultsOf(name, check, this.#clock))
   }
 
   /** The result of every check, at most a second old, in the order of `add`. */
@@ -26,16 +31,16 @@ export class Health {
   }
 }
 
-function resultsOf(name: string, check: Check): () => Promise<CheckResult> {
+function resultsOf(name: string, check: Check, clock: () => number): () => Promise<CheckResult> {
   let known: { readonly result: CheckResult; readonly atMs: number } | undefined
   let running: Promise<CheckResult> | undefined
   const run = async (): Promise<CheckResult> => {
     const result = { name, problem: await check(AbortSignal.timeout(deadlineMs)).catch(summaryOf) }
-    known = { result, atMs: Date.now() }
+    known = { result, atMs: clock() }
     return result
   }
   return async () => {
-    if (known !== undefined && Date.now() - known.atMs < freshMs) return known.result
+    if (known !== undefined && clock() - known.atMs < freshMs) return known.result
     // A check that ignores its signal may still run: then await it instead of starting another.
     running ??= run().finally(() => {
       running = undefined

@@ -108,7 +108,7 @@ async function start(
 ): Promise<void> {
   const { release, signal, fail, end } = lifetime
   let isStarted = false
-  const health = new Health()
+  const health = new Health(Date.now)
   health.add({
     process: async () => {
       if (lifetime.isStopping()) return 'is stopping'

@@ -1,14 +1,9 @@
-import { jest } from '@jest/globals'
 import fc from 'fast-check'
 import { backoffMs, Retries } from '../../../indexer/backoff.ts'
 import { createLog } from '../../../src/core/process/log.ts'
 
 const never = new AbortController().signal
-const luckIs = (luck: number): unknown => jest.spyOn(Math, 'random').mockReturnValue(luck)
-beforeEach(() => luckIs(0))
-afterEach(() => {
-  jest.restoreAllMocks()
-})
+const noRandom = (): number => 0
 const heardIn = (lines: string[], onLine = (): void => undefined) =>
   createLog(
     { name: 'test', level: 'warn' },
@@ -27,22 +22,20 @@ test('a wait is anything up to a bound that doubles with every attempt, and neve
       fc.integer({ min: 1, max: 10_000 }),
       fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       (attempt, luck) => {
-        luckIs(luck)
-        const waitMs = backoffMs(attempt)
+        const waitMs = backoffMs(attempt, () => luck)
         expect(waitMs).toBeGreaterThanOrEqual(0)
         expect(waitMs).toBeLessThanOrEqual(10_000)
         expect(waitMs).toBeLessThanOrEqual(100 * 2 ** attempt)
       },
     ),
   )
-  luckIs(0.5)
-  expect([1, 2, 3, 100].map(backoffMs)).toEqual([100, 200, 400, 5_000])
+  expect([1, 2, 3, 100].map((attempt) => backoffMs(attempt, () => 0.5))).toEqual([100, 200, 400, 5_000])
 })
 
 test('what fails is tried until it succeeds, every failure is logged, and the last one is the reason meanwhile', async () => {
   const heard: string[] = []
   const reasons: (string | undefined)[] = []
-  const retries = new Retries(heardIn(heard), never)
+  const retries = new Retries(heardIn(heard), noRandom, never)
   let tries = 0
   const attempt = async (): Promise<string> => {
     reasons.push(retries.blockedReason())
@@ -56,7 +49,7 @@ test('what fails is tried until it succeeds, every failure is logged, and the la
 })
 
 test('a step that still fails stays the reason when another one succeeds', async () => {
-  const retries = new Retries(heardIn([]), never)
+  const retries = new Retries(heardIn([]), noRandom, never)
   let isAway = true
   const writing = retries.untilDone('writing', async () => {
     if (isAway) throw new Error('the topic is away')
@@ -77,8 +70,8 @@ test('nothing is tried once it is to stop', async () => {
   const attempt = async (): Promise<never> => {
     throw new Error('tried')
   }
-  await expect(new Retries(heardIn([]), stopped).untilDone('x', attempt)).rejects.toThrow('stopped')
-  await expect(new Retries(heardIn([]), never).untilDone('x', attempt, stopped)).rejects.toThrow('stopped')
+  await expect(new Retries(heardIn([]), noRandom, stopped).untilDone('x', attempt)).rejects.toThrow('stopped')
+  await expect(new Retries(heardIn([]), noRandom, never).untilDone('x', attempt, stopped)).rejects.toThrow('stopped')
 })
 
 test('a wait ends at once when it is to stop', async () => {
@@ -87,6 +80,5 @@ test('a wait ends at once when it is to stop', async () => {
   const failing = async (): Promise<never> => {
     throw new Error('away')
   }
-  luckIs(1)
-  await expect(new Retries(log, stop.signal).untilDone('x', failing)).rejects.toThrow('abort')
+  await expect(new Retries(log, () => 1, stop.signal).untilDone('x', failing)).rejects.toThrow('abort')
 })

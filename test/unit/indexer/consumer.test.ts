@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { jest } from '@jest/globals'
 import { pino } from 'pino'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
@@ -18,10 +17,6 @@ const record = (offset: number): SourceRecord => ({
 })
 
 /** A consumer of one partition. Its members do what `run` says; records are processed when the test says so. */
-afterEach(() => {
-  jest.restoreAllMocks()
-})
-
 function setting(options: { maxBytes?: number; random?: number; run?: (join: () => void) => Promise<void> } = {}) {
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
@@ -58,7 +53,6 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
       if (count !== undefined) attempts.push(count)
     },
   }
-  jest.spyOn(Math, 'random').mockReturnValue(options.random ?? 0)
   const consumer = new SourceConsumer({
     source: { groupMember } as unknown as KafkaSource,
     ...{ groupId: 'indexers', topics: ['forms'], maxInFlightBytes: options.maxBytes ?? 1_000_000 },
@@ -77,6 +71,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
     onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
     keptMs: () => 1,
     onRebalance: () => undefined,
+    random: () => options.random ?? 0,
     log: pino({ level: 'warn' }, hears),
   })
   /** Brings the records of these offsets, by a new fetch or by the last one; tells whether all of them were taken. */

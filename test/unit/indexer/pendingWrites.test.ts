@@ -52,7 +52,7 @@ class Marks {
 /** Writes, and a Redis that hears of them. */
 class Model {
   readonly redis = new Marks()
-  readonly #pending = new PendingWrites(this.redis)
+  readonly #pending = new PendingWrites(this.redis, () => 0)
   readonly #inFlight: { readonly mark: string; readonly acknowledge: () => void; isSent: boolean }[] = []
 
   submit(which: number): void {
@@ -116,7 +116,10 @@ test('whatever Redis refuses or answers late, a write is marked from when it may
 })
 
 test('marks that were set and removed leave nothing in memory', async () => {
-  const pending = new PendingWrites({ markPending: async () => undefined, unmarkPending: async () => undefined })
+  const pending = new PendingWrites(
+    { markPending: async () => undefined, unmarkPending: async () => undefined },
+    () => 0,
+  )
   const rounds = async (count: number): Promise<void> => {
     for (let each = 0; each < count; each++) {
       const { assigned, list } = places[0] ?? ({} as never)

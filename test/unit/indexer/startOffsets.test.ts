@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals'
 import fc from 'fast-check'
 import { notCovered } from '../../../indexer/deletionCoverage.ts'
 import {
@@ -58,6 +57,7 @@ async function startOffset(
     topics: ['forms'],
     groupId: 'own',
     rebuildGroupId: 'rebuild',
+    clock: () => nowMs,
     generationOf: () => generation && { tag: generation, createdAtMs },
   }
   const start = (await fetchStartOffsets(source, [partition], from)).get('forms/0')
@@ -66,12 +66,6 @@ async function startOffset(
 }
 
 const ends = { low: 0n, high: 100n }
-beforeEach(() => {
-  jest.spyOn(Date, 'now').mockReturnValue(nowMs)
-})
-afterEach(() => {
-  jest.restoreAllMocks()
-})
 
 test('what a commit says reads back as it was said', async () => {
   expect(await readCommit(at(7), commitMetadata(first, 9n, committedAtMs, promisedMs))).toEqual(commit(7, first, 9))
@@ -156,7 +150,7 @@ describe('The time up to which a generation is known to hold everything', () => 
       ],
     } as unknown as KafkaSource
     const starts = await fetchStartOffsets(source, [partition, { topic: 'forms', partition: 1 }], {
-      ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined },
+      ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
       generationOf: () => ({ tag: first, createdAtMs }),
     })
     expect([...starts.values()].map((start) => start.coveredAtMs)).toEqual([committedAtMs, expected])

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals'
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
@@ -11,10 +10,6 @@ import { eventually } from '../../support/eventually.ts'
 const forms = 'forms/0'
 const list = teamList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
-
-afterEach(() => {
-  jest.restoreAllMocks()
-})
 
 function setting(options: { start?: number; high: number; promisedMs?: number; nowMs?: number }) {
   const start = {
@@ -32,7 +27,6 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
     isDisplaced: false,
     looks: 0,
   }
-  for (const clock of [Date, performance]) jest.spyOn(clock, 'now').mockImplementation(() => current.nowMs)
   const steps: string[] = []
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
@@ -50,7 +44,7 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
     markPending: (of: readonly PendingMark[]) => step('mark', named(of)),
     unmarkPending: (of: readonly PendingMark[]) => step('unmark', named(of)),
   }
-  const pending = new PendingWrites(marks)
+  const pending = new PendingWrites(marks, () => current.nowMs)
   const promisedIn = (metadata: string): string =>
     options.promisedMs === undefined ? '' : ` ${metadata.split(' ').at(-1)}`
   const publisher = new WatermarkPublisher({
@@ -76,6 +70,8 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
       current.looks++
       return current.isBehind
     },
+    clock: () => current.nowMs,
+    elapsedMs: () => current.nowMs,
     log: pino({ level: 'silent' }),
   })
   /** Hands a record of the list to the writer; the returned function acknowledges its write. */

@@ -1,18 +1,9 @@
-import { jest } from '@jest/globals'
 import { Health, isHealthy, renderHealth } from '../../../../src/core/process/health.ts'
 
 const atMs = 1_000_000
-let nowMs: number
-beforeEach(() => {
-  nowMs = atMs
-  jest.spyOn(Date, 'now').mockImplementation(() => nowMs)
-})
-afterEach(() => {
-  jest.restoreAllMocks()
-})
 
 test('every check is named with its result and its problem', async () => {
-  const health = new Health()
+  const health = new Health(() => atMs)
   health.add({ redis: async () => undefined, kafka: async () => 'is away' })
   health.add({ elasticsearch: () => Promise.reject(new Error('refused')) })
   const results = await health.results()
@@ -28,7 +19,7 @@ test('every check is named with its result and its problem', async () => {
 })
 
 test('a check that fails tells nothing of what it has read', async () => {
-  const health = new Health()
+  const health = new Health(() => atMs)
   health.add({ elasticsearch: async () => JSON.parse('canary') })
   const [result] = await health.results()
   expect(result?.problem).toContain('SyntaxError')
@@ -36,8 +27,8 @@ test('a check that fails tells nothing of what it has read', async () => {
 })
 
 test('however many ask, a check runs once a second', async () => {
-  let count = 0
-  const health = new Health()
+  let [nowMs, count] = [atMs, 0]
+  const health = new Health(() => nowMs)
   health.add({
     counted: async () => {
       count++
@@ -55,8 +46,9 @@ test('however many ask, a check runs once a second', async () => {
 
 test('a check that hangs is a problem within two seconds, is not started twice, and may still answer', async () => {
   const { promise, resolve } = Promise.withResolvers<undefined>()
+  let nowMs = atMs
   let count = 0
-  const health = new Health()
+  const health = new Health(() => nowMs)
   health.add({
     hanging: () => {
       count++

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '@elastic/elasticsearch'
-import { jest } from '@jest/globals'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
@@ -24,29 +23,18 @@ type Bounds = {
   readonly takesWrites?: () => boolean
 }
 
-let stopping: AbortController
-beforeEach(() => {
-  stopping = new AbortController()
-})
-afterEach(() => {
-  stopping.abort()
-  jest.restoreAllMocks()
-})
+const stopping = new AbortController()
+afterAll(() => stopping.abort())
 
 /** A writer without waiting: no backoff is longer than 0 ms. Its clock stands still until it is moved. */
 function writing(send: Send, bounds: Bounds = {}) {
   const clock = { nowMs: 0 }
-  jest.spyOn(performance, 'now').mockImplementation(() => clock.nowMs)
   const outcomes: Promise<Outcome>[] = []
   const troubles: string[] = []
   const fatal: Error[] = []
   const requests: (readonly DocumentWrite[])[] = []
   /** How many requests there were at each wait. */
   const waits: number[] = []
-  jest.spyOn(Math, 'random').mockImplementation(() => {
-    waits.push(requests.length)
-    return bounds.random ?? 0
-  })
   const writer = new BulkWriter({
     send: (documents) => {
       requests.push(documents)
@@ -58,6 +46,11 @@ function writing(send: Send, bounds: Bounds = {}) {
     takesWrites: async (documents) => documents.map(() => bounds.takesWrites?.() ?? true),
     maxConcurrentRequests: 2,
     maxRecordsPerSecond: bounds.maxRecordsPerSecond,
+    elapsedMs: () => clock.nowMs,
+    random: () => {
+      waits.push(requests.length)
+      return bounds.random ?? 0
+    },
     signal: stopping.signal,
     onBlocked: (trouble) => troubles.push(trouble?.kind ?? 'over'),
     onFatal: (error) => fatal.push(error),

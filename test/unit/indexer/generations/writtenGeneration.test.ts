@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals'
 import { type Generation, Generations } from '../../../../indexer/generations/generations.ts'
 import { type Stores, WrittenGeneration } from '../../../../indexer/generations/writtenGeneration.ts'
 import { aliasOf, definitions, documentKinds, physicalName, writeAliasOf } from '../../../../src/core/stores/indices.ts'
@@ -47,16 +46,12 @@ beforeEach(() => {
   elasticsearch = simulatedClients(simulated, localNetwork).elasticsearch
   generations = new Generations(elasticsearch, config, { signal, requestTimeout: 1_000 })
   redis = new Redis()
-  jest.spyOn(Date, 'now').mockReturnValue(startMs)
-})
-afterEach(() => {
-  jest.restoreAllMocks()
 })
 
 type Commits = Parameters<typeof WrittenGeneration.open>[1]
 const open = (commits: Partial<Commits> = {}): Promise<WrittenGeneration> => {
   const stores = { config, elasticsearch, redis } as unknown as Stores
-  return WrittenGeneration.open(stores, { own: [], rebuilt: [], ...commits }, signal)
+  return WrittenGeneration.open(stores, { own: [], rebuilt: [], ...commits }, () => startMs, signal)
 }
 const commitsOf = ({ tag }: Generation): Commits['own'] => [tag]
 const publish = (opened: WrittenGeneration, answer: string) => {
