@@ -59,15 +59,21 @@ export const kafkaProbe = (config: Config): EngineProbe => ({
   addresses: usesTls(config) ? config.KAFKA_BROKERS.map((broker) => addressIn(`kafka://${broker}`, 9_092)) : [],
   tryCredentials: async (signal) => {
     const admin = connectKafka(config, pino({ level: 'silent' })).admin({ retry: { retries: 0 } })
+    const connecting = admin.connect()
+    const disconnect = (): void => {
+      admin.disconnect().catch(() => undefined)
+    }
     try {
-      await Promise.race([admin.connect(), aborted(signal)])
+      await Promise.race([connecting, aborted(signal)])
       return undefined
     } catch (error) {
       const problem = credentialsProblem(error)
       if (problem === undefined) throw error
       return problem
     } finally {
-      admin.disconnect().catch(() => undefined)
+      disconnect()
+      // An attempt that was given up goes on, and its connection would keep a command from its end.
+      connecting.then(disconnect, () => undefined)
     }
   },
 })

@@ -1,6 +1,8 @@
-import { createServer, type Server } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
 import { Kafka, logLevel } from 'kafkajs'
-import '../../../../src/core/kafka/client.ts'
+import { kafkaProbe } from '../../../../src/core/kafka/client.ts'
+import { type Config, readConfig } from '../../../../src/core/process/config.ts'
 import { listenLocally } from '../../../support/localServer.ts'
 
 /** A broker that is frozen: its kernel accepts connections, and nobody answers. */
@@ -31,4 +33,30 @@ test('a broker that does not answer is disconnected, and the next one is asked',
     expect(closed()).toBeGreaterThan(0)
     server.close()
   }
+})
+
+/** What a broker answers to the request that asks for its versions: it has none. */
+function noVersions(request: Buffer): Buffer {
+  const answer = Buffer.alloc(18)
+  answer.writeInt32BE(14)
+  request.copy(answer, 4, 8, 12)
+  return answer
+}
+
+test('a check that was given up leaves no connection behind, which would keep a command from its end', async () => {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    if (sockets.push(socket) > 1) socket.on('data', (request) => socket.write(noVersions(request)))
+    else socket.once('data', () => patience.abort(new Error('given up')))
+    server.emit('accepted')
+  })
+  const patience = new AbortController()
+  const read = readConfig({ KAFKA_BROKERS: `127.0.0.1:${await listenLocally(server)}` }, [])
+  const probe = kafkaProbe((read as { config: Config }).config)
+  await expect(probe.tryCredentials(patience.signal)).rejects.toThrow('given up')
+  sockets[0]?.destroy()
+  await once(server, 'accepted')
+  await once(sockets[1] as Socket, 'close')
+  server.close()
 })
