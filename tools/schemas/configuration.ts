@@ -54,7 +54,7 @@ const variables: Readonly<Record<keyof Settings, Variable>> = {
     meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`: JSON lines on stderr',
   },
   ELASTICSEARCH_URL: address(
-    'comma-separated; may name a user and a password, percent-encoded. A cluster of several nodes needs `cluster.no_master_block: all`',
+    'comma-separated; may have a path, and name a user and a password, percent-encoded. A cluster of several nodes needs `cluster.no_master_block: all`',
     'A I',
   ),
   ELASTICSEARCH_USERNAME: engine('with `ELASTICSEARCH_PASSWORD`', 'A I'),

@@ -8,28 +8,35 @@ const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 
 export const describeNginx = describeWith('nginx', existsSync(program))
 
+type Configure = (port: number) => string
+
 /** An nginx on loopback, for one test file. */
 export type Nginx = {
   readonly url: string
+  /** Has nginx take up another configuration; requests that are under way are answered by the former one. */
+  reload(configure: Configure): Promise<void>
   close(): Promise<void>
 }
 
 /** Starts nginx; `configure` returns the `http` block for its port. */
-export async function startNginx(configure: (port: number) => string): Promise<Nginx> {
+export async function startNginx(configure: Configure): Promise<Nginx> {
   if (!existsSync(program)) throw new Error(`there is no ${program}: install Debian's package "nginx"`)
   const port = await choosePort()
-  const content = [
-    // As root, nginx would run its workers as a user without write permission to the folder.
-    process.getuid?.() === 0 ? 'user root;' : '',
-    'daemon off; worker_processes 1; pid nginx.pid; error_log error.log info;',
-    'events {}',
-    'http {',
-    'access_log off;',
-    ...temporaryPaths.map((name) => `${name}_temp_path ${name};`),
-    configure(port),
-    '}',
-  ].join('\n')
+  const render = (how: Configure): string =>
+    [
+      // As root, nginx would run its workers as a user without write permission to the folder.
+      process.getuid?.() === 0 ? 'user root;' : '',
+      'daemon off; worker_processes 1; pid nginx.pid; error_log error.log info;',
+      'events {}',
+      'http {',
+      'access_log off;',
+      ...temporaryPaths.map((name) => `${name}_temp_path ${name};`),
+      how(port),
+      '}',
+    ].join('\n')
   const url = `http://127.0.0.1:${port}`
   const args = ['-p', '.', '-c', 'nginx.conf', '-e', 'error.log']
-  return { url, ...(await startOwnProgram(program, args, { name: 'nginx.conf', content }, url)) }
+  const file = { name: 'nginx.conf', content: render(configure) }
+  const { reload, close } = await startOwnProgram(program, args, file, url)
+  return { url, close, reload: (how) => reload(render(how)) }
 }

@@ -10,7 +10,7 @@ export async function startOwnProgram(
   args: readonly string[],
   file: { readonly name: string; readonly content: string },
   url: string,
-): Promise<{ close(): Promise<void> }> {
+): Promise<{ reload(content: string): Promise<void>; close(): Promise<void> }> {
   const folder = await temporaryFolder('tidemark-program-')
   await writeFile(join(folder, file.name), file.content)
   const logPath = join(folder, 'said.log')
@@ -24,6 +24,11 @@ export async function startOwnProgram(
     )
   })
   return {
+    /** Replaces the file, and tells the program by SIGHUP. */
+    reload: async (content) => {
+      await writeFile(join(folder, file.name), content)
+      process.kill(program.pid, 'SIGHUP')
+    },
     close: async () => {
       await program.stop()
       await rm(folder, { recursive: true })

@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { maxWaitSeconds } from '../../src/api/waiting.ts'
 import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { submissionEntity } from '../support/entities.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { holdingExports } from '../support/heldExports.ts'
+import { killPrograms, probe, refusalOf, runCommand } from '../support/programs.ts'
 import { queryData } from '../support/queryData.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { useApi } from '../support/useApi.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
 
 const team = 'acme'
@@ -129,4 +133,93 @@ describeNginx.each([
 test('the shipped configuration lets a request wait for the longest time that the API allows', () => {
   const seconds = Number(/proxy_read_timeout (?<seconds>\d+)s;/.exec(shipped)?.groups?.['seconds'])
   expect(seconds).toBeGreaterThan(maxWaitSeconds)
+})
+
+describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API key', () => {
+  const pipeline = usePipeline()
+  const folder = useFolder()
+  const asking =
+    (key: string) =>
+    (port: number): string =>
+      `server {
+        listen 127.0.0.1:${port};
+        location /search/es/ {
+          if ($http_authorization != "ApiKey ${key}") { return 401; }
+          proxy_pass ${process.env['ELASTICSEARCH_URL']?.split(',')[0]}/;
+        }
+      }`
+  let nginx: Nginx
+  beforeAll(async () => {
+    nginx = await startNginx(asking('first=='))
+  })
+  afterEach(killPrograms)
+  afterAll(() => nginx.close())
+  const settings = (more: Record<string, string>): Record<string, string> => ({
+    ...pipeline.names,
+    ELASTICSEARCH_URL: `${nginx.url}/search/es`,
+    ...more,
+  })
+
+  test('is written, searched, rebuilt and verified; the next key is taken up from its file, without a restart', async () => {
+    const file = join(folder, 'api-key')
+    await writeFile(file, 'first==\n')
+    const withFile = settings({ ELASTICSEARCH_API_KEY_FILE: file })
+    const indexer = await pipeline.startIndexer(withFile)
+    const area = await pipeline.startApi({ ...withFile, ELASTICSEARCH_URL: `${nginx.url}/search/es/` })
+    await pipeline.createKeys([team])
+    // More than nginx takes in one request.
+    const ids = Array.from({ length: 40 }, (_, at) => `form-${at}`)
+    const change = (revision: number): Promise<void> => {
+      const form = (id: string) => formEntity({ id, title: `v${revision}`, description: 'd'.repeat(100_000) })
+      const value = (id: string): string => JSON.stringify({ revision, form: form(id) })
+      return pipeline.produce(
+        'forms',
+        ids.map((id) => ({ key: `${team}/${id}`, value: value(id) })),
+      )
+    }
+    let asked = 0
+    const titles = async (): Promise<string | number> => {
+      // Another question each time: an answer that was kept needs no Elasticsearch.
+      const { status, body } = await pipeline.get(area, team, `/api/v1/forms?limit=${50 + (++asked % 50)}`)
+      return status === 200 ? (body as { items: { title: string }[] }).items.map(({ title }) => title).join() : status
+    }
+    const all = (title: string): string => ids.map(() => title).join()
+    await change(1)
+    await eventually(async () => (await titles()) === all('v1'))
+    const detail = await pipeline.get(area, team, `/api/v1/forms/${ids[0]}?includeFields=true`)
+    expect(detail).toMatchObject({ status: 200, body: { description: 'd'.repeat(100_000) } })
+    for (const command of ['rebuild', 'verify'] as const)
+      expect(await runCommand(command, [], withFile)).toMatchObject({ code: 0 })
+
+    await nginx.reload(asking('second=='))
+    await eventually(async () => (await titles()) === 503)
+    await change(2)
+    await eventually(async () => JSON.stringify((await probe(indexer, 'readyz')).said).includes('401'))
+    await writeFile(file, 'second==\n')
+    await eventually(async () => (await titles()) === all('v2'))
+    expect((await runCommand('verify', [], withFile)).code).toBe(0)
+    expect(await indexer.metric('tidemark_records_total', '"dead-letter"')).toBe(0)
+    for (const program of [indexer, area]) {
+      expect(program.log()).not.toMatch(/first==|second==/)
+      expect(await program.end('SIGTERM')).toBe(0)
+    }
+    await nginx.reload(asking('first=='))
+  })
+
+  test.each([
+    ['indexer', []],
+    ['api', []],
+    ['rebuild', []],
+    ['verify', []],
+    ['erase', ['--team', team, '--submission', 's1']],
+  ] as const)('ends %s with 78 and one line when it has another key, a user, or nothing', async (command, args) => {
+    expect(await refusalOf(command, settings({ ELASTICSEARCH_API_KEY: 'hunter2' }), args)).toBe(
+      'ELASTICSEARCH_API_KEY is refused by Elasticsearch\n',
+    )
+    const user = { ELASTICSEARCH_USERNAME: 'elastic', ELASTICSEARCH_PASSWORD: 'first==' }
+    expect(await refusalOf(command, settings(user), args)).toMatch(/^ELASTICSEARCH_PASSWORD is refused by/)
+    expect(await refusalOf(command, settings({}), args)).toMatch(
+      /^ELASTICSEARCH_USERNAME or ELASTICSEARCH_API_KEY must/,
+    )
+  })
 })
