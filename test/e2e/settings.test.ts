@@ -1,12 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf, type Visit } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Program, startProgram } from '../support/programs.ts'
-import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
+import { signInClaims, signInSecret, signInSettings, signToken } from '../support/signIns.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
+const folder = useFolder()
 let api: Program
 let area: Program
 let browser: Browser
@@ -220,6 +224,29 @@ describe.each([
     await expectGood('signed-out')
     expect(complaints).toEqual([])
   })
+})
+
+test('the next secret of links is taken up from its file, without a restart; one that is too short is not', async () => {
+  const file = join(folder, 'sign-in-secret')
+  await writeFile(file, `${signInSecret}\n`)
+  const { SIGN_IN_SECRET: _, ...others } = signInSettings
+  const program = await pipeline.startSettings({ ...others, SIGN_IN_SECRET_FILE: file })
+  const statusOf = async (secret: string): Promise<number> => {
+    const token = await signToken(signInClaims(Date.now()), Buffer.from(secret))
+    return (await fetch(`${program.url}/sign-in?token=${token}`, { redirect: 'manual' })).status
+  }
+  const next = 'the next secret of the tests, which is longer.'
+  expect([await statusOf(signInSecret), await statusOf(next)]).toEqual([303, 403])
+  await writeFile(file, next)
+  await eventually(async () => (await statusOf(next)) === 303)
+  expect(await statusOf(signInSecret)).toBe(403)
+  await writeFile(file, 'too short')
+  await eventually(async () => {
+    expect(await statusOf(next)).toBe(303)
+    return program.log().includes('files of settings cannot be used')
+  })
+  for (const secret of [signInSecret, next, 'too short']) expect(program.log()).not.toContain(secret)
+  expect(await program.end('SIGTERM')).toBe(0)
 })
 
 test('it stops when it is asked to, also without Kafka', async () => {
