@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeCertificates } from '../support/certificates.ts'
+import { eventually } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
-import { killPrograms, refusalOf, startProgram, untilReady } from '../support/programs.ts'
+import { killPrograms, probe, refusalOf, startProgram, untilReady } from '../support/programs.ts'
 import { type SecuredRedis, startSecuredRedis } from '../support/securedRedis.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 
@@ -39,6 +40,38 @@ test('a Redis that asks for client certificates gets that of the process; withou
   expect(await refusalOf('indexer', { ...settings, ...foreign })).toMatch(
     /^REDIS_CERT_FILE is refused: .*, by REDIS_URL\n$/,
   )
+})
+
+test('authority, certificate and key are taken up from their files when those of Redis change, without a restart', async () => {
+  redis = await startSecuredRedis(prefix, { asks: true })
+  const { own, caFile, keeper } = redis
+  const files = {
+    REDIS_CA_FILE: join(folder, 'ca.pem'),
+    REDIS_CERT_FILE: join(folder, 'own.pem'),
+    REDIS_KEY_FILE: join(folder, 'own.key'),
+  }
+  await writeFile(files.REDIS_CA_FILE, await readFile(caFile))
+  await writeFile(files.REDIS_CERT_FILE, await readFile(own.certificate))
+  await writeFile(files.REDIS_KEY_FILE, await readFile(own.key))
+  const indexer = await startProgram('indexer', { ...indexerOf(redis), ...files })
+  await untilReady(indexer)
+
+  const next = await makeCertificates()
+  await writeFile(own.certificate, next.certificate)
+  await writeFile(own.key, next.key)
+  await writeFile(join(folder, 'next-ca.pem'), next.ca)
+  // Redis reads all three anew.
+  await keeper.config('SET', 'tls-ca-cert-file', join(folder, 'next-ca.pem'))
+  await keeper.call('CLIENT', 'KILL', 'USER', 'tidemark-indexer')
+  await eventually(async () => (await probe(indexer, 'readyz')).said.checks['redis']?.ok === false)
+  await writeFile(files.REDIS_CA_FILE, next.ca)
+  await writeFile(files.REDIS_CERT_FILE, next.certificate)
+  // Between the two files, what they held together still counts.
+  await eventually(() => indexer.log().includes('REDIS_KEY_FILE holds another key'))
+  expect((await probe(indexer, 'readyz')).code).toBe(503)
+  await writeFile(files.REDIS_KEY_FILE, next.key)
+  await untilReady(indexer)
+  expect(await indexer.end('SIGTERM')).toBe(0)
 })
 
 test('a Redis Cluster is refused, and told why', async () => {
