@@ -68,7 +68,7 @@ export class GenerationRunner {
       this.pipeline = pipeline
       log.info({ generation: written.generation.number }, 'generation opened for writing')
       const ended = AbortSignal.any([stopping, written.left])
-      const watching = this.#watch(written, ended)
+      const watching = this.#watch(written, ended, rules.hasAppendTimes)
       await pipeline.run(ended)
       await watching
       if (stopping.aborted) return
@@ -163,11 +163,15 @@ export class GenerationRunner {
   }
 
   /** Leaves the generation when it is not the one to write any more. A check that fails says nothing. */
-  async #watch(written: WrittenGeneration, ended: AbortSignal): Promise<void> {
+  async #watch(written: WrittenGeneration, ended: AbortSignal, hadAppendTimes: boolean): Promise<void> {
+    const { source, stores, fail } = this.#deps
     for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (checks % checksPerRules === 0)
-        this.#rules = await readTopicRules(this.#deps.source, this.#deps.stores.config).catch(() => this.#rules)
+        this.#rules = await readTopicRules(source, stores.config).catch(() => this.#rules)
+      // The next start withdraws the watermark.
+      if (hadAppendTimes && !this.#rules.hasAppendTimes)
+        fail(new Error('a document topic lacks message.timestamp.type=LogAppendTime since it was started'))
       if (!ended.aborted) await written.isCurrent().catch(() => false)
     }
   }

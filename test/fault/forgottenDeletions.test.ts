@@ -107,3 +107,15 @@ test('a topic that also deletes by time is said, and no watermark is promised, u
   await eventually(async () => (await list(api)).watermark !== null)
   expect((await list(api)).ids).toEqual(['broken', 'kept', 'late', 'later'])
 })
+
+test('a topic that loses its append times while an indexer runs ends it within a minute, and the next one promises nothing', async () => {
+  const lasting = await pipeline.startIndexer()
+  await eventually(async () => (await list(api)).watermark !== null)
+  await withAdmin(pipeline.kafka, (admin) => setPolicy(admin, submissions(), 'compact', 'CreateTime'))
+  expect([await lasting.ended(), lasting.log()]).toEqual([
+    1,
+    expect.stringContaining('LogAppendTime since it was started'),
+  ])
+  await pipeline.startIndexer()
+  await expectNoPromise(api)
+}, 180_000)

@@ -41,11 +41,11 @@ export async function deleteRecords(admin: Admin, topic: string, policy = 'compa
   await setPolicy(admin, topic, policy)
 }
 
-/** Sets the cleanup.policy of a topic. */
-export async function setPolicy(admin: Admin, topic: string, policy: string): Promise<void> {
+/** Sets the cleanup.policy of a topic, and whose time its records carry. */
+export async function setPolicy(admin: Admin, topic: string, policy: string, times = 'LogAppendTime'): Promise<void> {
   const configEntries = [
     { name: 'cleanup.policy', value: policy },
-    { name: 'message.timestamp.type', value: 'LogAppendTime' },
+    { name: 'message.timestamp.type', value: times },
   ]
   const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }]
   await admin.alterConfigs({ validateOnly: false, resources })
