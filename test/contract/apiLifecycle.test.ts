@@ -116,12 +116,14 @@ describe('while a process looks for its engines,', () => {
 })
 
 test('addresses that the machine does not have are told at once, by name', async () => {
-  const told = await refusalOf('api', { HOST: '192.0.2.1', ADMIN_HOST: '2001:db8::1' })
-  expect(told.split('\n').map((line) => line.split(':')[0])).toEqual([
-    'HOST cannot be listened on here',
-    'ADMIN_HOST cannot be listened on here',
-    '',
-  ])
+  const refused = async (more: Readonly<Record<string, string>>): Promise<readonly (string | undefined)[]> => {
+    const told = await refusalOf('api', { HOST: '192.0.2.1', ADMIN_HOST: '2001:db8::1', ...more })
+    return told.split('\n').map((line) => line.split(':')[0])
+  }
+  const [host, adminHost] = ['HOST cannot be listened on here', 'ADMIN_HOST cannot be listened on here']
+  expect(await refused({ ADMIN_PORT: '9199' })).toEqual([host, adminHost, ''])
+  // Nothing would listen there.
+  expect(await refused({ ADMIN_PORT: '0' })).toEqual([host, ''])
 })
 
 describe('a process', () => {

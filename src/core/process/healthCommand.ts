@@ -2,6 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { Command } from 'commander'
 
+const unusable = { exitCode: 78 }
+
 /**
  * The health check of a container, also for people. Exits with 0 when the admin port answers with a success status, else with 1, and prints
  * what fails.
@@ -10,9 +12,15 @@ import { Command } from 'commander'
  * never answers.
  */
 export const command = new Command().argument('<path>', '/livez or /readyz').action(async (path: string) => {
+  const port = process.env['ADMIN_PORT']
+  if (!port)
+    command.error(
+      'ADMIN_PORT must be that of the process: if nobody has set it, 9101 (api), 9102 (indexer) or 9103 (settings)',
+      unusable,
+    )
   // Without an admin port there is nothing to request.
-  if (process.env['ADMIN_PORT'] === '0') return
-  const answer = await ask(`http://${adminHost()}:${process.env['ADMIN_PORT']}${path}`)
+  if (port === '0') return
+  const answer = await ask(`http://${adminHost()}:${port}${path}`)
   if (answer === 'silence') await killService()
   process.exitCode = answer === 'yes' ? 0 : 1
 })

@@ -14,7 +14,7 @@ export async function listeningProblems(config: Config, { port, adminPort }: Def
   if (admin !== 0 && own === admin) return [{ path: 'ADMIN_PORT', rule: `must differ from PORT: both are ${admin}` }]
   const problems = await Promise.all([
     own === undefined ? undefined : problemAt({ port: own, host: config.HOST }, ['PORT', 'HOST']),
-    problemAt({ port: admin, host: config.ADMIN_HOST }, ['ADMIN_PORT', 'ADMIN_HOST']),
+    admin === 0 ? undefined : problemAt({ port: admin, host: config.ADMIN_HOST }, ['ADMIN_PORT', 'ADMIN_HOST']),
   ])
   return problems.filter((problem) => problem !== undefined)
 }

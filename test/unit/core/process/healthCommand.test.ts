@@ -37,6 +37,11 @@ test.concurrent.each([
   expect(asked()).toBe(1)
 })
 
+test.concurrent('without a port, the default ones are named', async () => {
+  const { code, stderr } = await runCommand('health', ['/readyz'], {})
+  expect([code, stderr]).toEqual([78, expect.stringMatching(/^ADMIN_PORT .* 9101 .* 9102 .* 9103 /)])
+})
+
 test.concurrent('what fails is printed', async () => {
   const checks = {
     redis: { ok: true },
