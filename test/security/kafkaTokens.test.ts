@@ -1,8 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { connect } from 'node:tls'
 import { pathToFileURL } from 'node:url'
-import kafkajs from 'kafkajs'
 import { makeCertificates } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
@@ -202,46 +200,5 @@ describe('with a client certificate', () => {
     expect(await refusal(mutual())).toBe(
       'KAFKA_SSL_CERT_FILE must be set: a client certificate is asked for, by KAFKA_BROKERS\n',
     )
-  })
-
-  test('authority, certificate and key are taken up from their files when those of Kafka change, without a restart', async () => {
-    const copy = async (name: string, from: string): Promise<string> => inFile(name, await readFile(from, 'utf8'))
-    const indexer = await startProgram('indexer', {
-      ...mutual(),
-      KAFKA_SSL_CA_FILE: await copy('ca.pem', kafka.caFile),
-      KAFKA_SSL_CERT_FILE: await copy('own.pem', kafka.own.certificate),
-      KAFKA_SSL_KEY_FILE: await copy('own.key', kafka.own.key),
-    })
-    await untilReady(indexer)
-
-    const next = await makeCertificates()
-    const changed = {
-      'keystore.location': await inFile('next.pem', next.key + next.certificate),
-      'truststore.location': await inFile('next-ca.pem', next.ca),
-    }
-    const configEntries = Object.entries(changed).map(([name, value]) => ({
-      name: `listener.name.mutual.ssl.${name}`,
-      value,
-    }))
-    const broker = { type: kafkajs.ConfigResourceTypes.BROKER, name: '1', configEntries }
-    await kafka.keeper.alterConfigs({ validateOnly: false, resources: [broker] })
-    const port = Number(kafka.mutualBrokers.split(':')[1])
-    await eventually(
-      () =>
-        new Promise<boolean>((resolve) => {
-          const socket = connect({ host: '127.0.0.1', port, ca: next.ca }, () => resolve(true))
-          socket.on('error', () => resolve(false)).once('secureConnect', () => socket.destroy())
-        }),
-    )
-    // A broker that does not answer loses its connections.
-    kafka.engine.kill('SIGSTOP')
-    await eventually(() => /timed out|ETIMEDOUT/.test(indexer.log()))
-    kafka.engine.kill('SIGCONT')
-    await eventually(async () => /kafka.*certificate/i.test(await problemOf(indexer)))
-    await inFile('ca.pem', next.ca)
-    await inFile('own.pem', next.certificate)
-    await inFile('own.key', next.key)
-    await untilReady(indexer)
-    expect(await indexer.end('SIGTERM')).toBe(0)
   })
 })
