@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
 import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
 import { isTombstone } from '../../core/stores/documentFormat.ts'
 import { kindsOf } from '../../core/stores/indices.ts'
 import { allOf, parse } from './hits.ts'
-import { askShard, ElasticsearchUnavailable, overloads, type SearchedList } from './searchClient.ts'
+import { askShard, ElasticsearchUnavailable, noCopyReason, overloads, type SearchedList } from './searchClient.ts'
 
 /**
  * The stored detail of an entity; undefined if it was deleted or never existed. As of the last refresh, not real-time: else a client
@@ -19,7 +20,13 @@ export async function readDetail(list: SearchedList, id: string, signal: AbortSi
 /** The stored detail of an entity as raw bytes, or why there is none. */
 export type Detail = Buffer | 'deleted' | 'missing'
 
-/** The details of several entities, in the order of `ids`, as of the last refresh, or in real time with `isRealtime`. */
+/** While a shard moves to another node, some of its documents cannot be read for a moment. */
+const [moves, moveMs] = [20, 50]
+
+/**
+ * The details of several entities, in the order of `ids`, as of the last refresh, or in real time with `isRealtime`. Waits up to a second for a
+ * shard that is moving.
+ */
 export async function readDetails(
   list: SearchedList,
   ids: readonly EntityId[],
@@ -29,8 +36,18 @@ export async function readDetails(
   const [, kind] = kindsOf[list.type]
   const names = ids.map((id) => documentId(list.teamId, id))
   const request = { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: names } }
-  const documents = splitDocuments(await askShard(list, kind, request, signal), names.length)
-  return documents.map((document, at) => readDocument(document, kind, names[at]))
+  for (let attempt = 1; ; attempt++) {
+    const documents = splitDocuments(await askShard(list, kind, request, signal), names.length)
+    try {
+      return documents.map((document, at) => readDocument(document, kind, names[at]))
+    } catch (error) {
+      const isMoving = error instanceof ElasticsearchUnavailable && error.reason === 'no-copy'
+      if (!isMoving || attempt > moves) throw error
+      await sleep(moveMs, undefined, { signal }).catch(() => {
+        throw error
+      })
+    }
+  }
 }
 
 const answerStart = '{"docs":['
@@ -56,7 +73,7 @@ const scanDocuments = (text: string): readonly Buffer[] =>
   parse(text) === undefined ? [] : rawElements(rawMembers(text).get('docs') ?? '[]').map((each) => Buffer.from(each))
 
 const foundSchema = z.object({ _id: z.string(), found: z.boolean() })
-const failedSchema = z.object({ error: z.object({ type: z.string() }) })
+const failedSchema = z.object({ error: z.object({ type: z.string(), reason: z.string().nullish() }) })
 
 /** Reads one document. Only ids and numbers precede its source, so the first `_source` is the envelope's. */
 function readDocument(document: Buffer, kind: string, name: DocumentId | undefined): Detail {
@@ -64,9 +81,11 @@ function readDocument(document: Buffer, kind: string, name: DocumentId | undefin
   const envelope = parse(sourceAt === -1 ? document.toString() : `${document.toString('latin1', 0, sourceAt)}}`)
   const { success, data } = foundSchema.safeParse(envelope)
   if (!success) {
-    const type = failedSchema.safeParse(envelope).data?.error.type ?? 'without a reason'
+    const { type, reason } = failedSchema.safeParse(envelope).data?.error ?? { type: 'without a reason' }
     if (type === 'index_not_found_exception') throw new ElasticsearchUnavailable('missing-index', kind)
-    throw new ElasticsearchUnavailable(overloads.has(type) ? 'overloaded' : 'partial', `${kind}: ${type}`)
+    const hasNoCopy = type === 'no_shard_available_action_exception' || reason?.startsWith(noCopyReason)
+    const why = overloads.has(type) ? 'overloaded' : hasNoCopy ? 'no-copy' : 'partial'
+    throw new ElasticsearchUnavailable(why, `${kind}: ${type}`)
   }
   if (data._id !== name) throw new ElasticsearchUnavailable('partial', `${kind}: an answer for another document`)
   if (!data.found || sourceAt === -1) return 'missing'

@@ -100,7 +100,7 @@ function classifyClientError(error: unknown): unknown {
     // Without the reason, which may repeat the request.
     const { type, reason } = causeIn(error.body)
     const [status, detail] = [error.statusCode, `${error.statusCode} ${type}`]
-    if (reason.startsWith('no data nodes with ')) return new ElasticsearchUnavailable('no-copy', type)
+    if (reason.startsWith(noCopyReason)) return new ElasticsearchUnavailable('no-copy', type)
     if (status === 429 || overloads.has(type)) return new ElasticsearchUnavailable('overloaded', detail)
     return status === 400 && !faultless.has(type)
       ? new InvalidSearch(detail, type)
@@ -115,6 +115,9 @@ function classifyClientError(error: unknown): unknown {
 
 /** Errors of status 400 that the request did not cause: a closed index; a cancelled search, sometimes without a cause. */
 const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
+
+/** How Elasticsearch begins the reason when a node that `preference` names has no copy of the shard. */
+export const noCopyReason = 'no data nodes with '
 
 /** Error types that mean too little memory or too many requests, with any status. */
 export const overloads = new Set(['circuit_breaking_exception', 'es_rejected_execution_exception'])
