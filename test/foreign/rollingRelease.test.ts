@@ -85,14 +85,9 @@ function askSteadily(url: string, authorization: string, agent: Agent, rate: num
     )
     told.set(what, (told.get(what) ?? 0) + 1)
   }
-  const startedMs = performance.now()
-  let begun = 0
-  // What a late timer has missed is made up for.
   const timer = setInterval(() => {
-    for (; begun < ((performance.now() - startedMs) / 1_000) * rate; begun++) {
-      const asked = ask().finally(() => running.delete(asked))
-      running.add(asked)
-    }
+    const asked = ask().finally(() => running.delete(asked))
+    running.add(asked)
   }, 1_000 / rate)
   return async () => {
     clearInterval(timer)
