@@ -28,19 +28,25 @@ export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
   const kept = new WeakMap<z.ZodObject, LRUCache<string, Read>>()
+  const tellIgnored = (ctx: Parameters<ParameterReader>[0], ignored: readonly string[]): void => {
+    if (ignored.length === 0) return
+    ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
+    ctx.set('Ignored-Parameters', renderIgnored(ignored))
+  }
   return (ctx, schema) => {
     const latest = kept.get(schema) ?? new LRUCache<string, Read>({ max: maxKept })
     kept.set(schema, latest)
     const known = latest.get(ctx.querystring)
-    // Without this question mark, URLSearchParams would strip one that the query itself begins with.
-    const query = new URLSearchParams(known === undefined ? `?${ctx.querystring}` : '')
-    const ignored = known?.ignored ?? [...new Set(query.keys())].filter((name) => !Object.hasOwn(schema.shape, name))
-    if (ignored.length > 0) {
-      ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
-      ctx.set('Ignored-Parameters', renderIgnored(ignored))
+    if (known !== undefined) {
+      tellIgnored(ctx, known.ignored)
+      return known.parameters as z.output<typeof schema>
     }
-    const parameters = known?.parameters ?? Object.freeze(read(schema, query))
-    if (known === undefined) latest.set(ctx.querystring, { parameters, ignored })
+    // Without this question mark, URLSearchParams would strip one that the query itself begins with.
+    const query = new URLSearchParams(`?${ctx.querystring}`)
+    const ignored = [...new Set(query.keys())].filter((name) => !Object.hasOwn(schema.shape, name))
+    tellIgnored(ctx, ignored)
+    const parameters = Object.freeze(read(schema, query))
+    latest.set(ctx.querystring, { parameters, ignored })
     return parameters as z.output<typeof schema>
   }
 }

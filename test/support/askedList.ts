@@ -19,7 +19,9 @@ export function askedList(
     asked.push(request)
     const answered = answer(request)
     const { isFound, text } = typeof answered === 'string' ? { isFound: true, text: answered } : answered
-    return { isFound, bytes: Buffer.from(text) }
+    const bytes = Buffer.from(text)
+    if (isFound) request.check?.(bytes)
+    return { isFound, bytes }
   }
   const reader = createIndexReader({ indexPrefix: 'tidemark', send }, deepPageFrom)
   const list: ListAt = { ...reader, type, teamId: 'team-1' as TeamId, version: null }

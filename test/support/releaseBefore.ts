@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 /** The release before this one: name it here when work on another begins. */
-const commit = 'c4084fb83f0b9c87c3af9961da30344f0a0a915f'
+const commit = 'add7bf9f8ccb3fe619e98724d1edda2ecc99d42a'
 
 /**
  * Checks the release before this one out into an empty folder, with the packages that it names. Returns the folder; undefined, and says so, where

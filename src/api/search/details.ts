@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
 import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
@@ -20,13 +19,7 @@ export async function readDetail(list: SearchedList, id: string, signal: AbortSi
 /** The stored detail of an entity as raw bytes, or why there is none. */
 export type Detail = Buffer | 'deleted' | 'missing'
 
-/** While a shard moves to another node, some of its documents cannot be read for a moment. */
-const [moves, moveMs] = [20, 50]
-
-/**
- * The details of several entities, in the order of `ids`, as of the last refresh, or in real time with `isRealtime`. Waits up to a second for a
- * shard that is moving.
- */
+/** The details of several entities, in the order of `ids`, as of the last refresh, or in real time with `isRealtime`. */
 export async function readDetails(
   list: SearchedList,
   ids: readonly EntityId[],
@@ -35,19 +28,17 @@ export async function readDetails(
 ): Promise<readonly Detail[]> {
   const [, kind] = kindsOf[list.type]
   const names = ids.map((id) => documentId(list.teamId, id))
-  const request = { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: names } }
-  for (let attempt = 1; ; attempt++) {
-    const documents = splitDocuments(await askShard(list, kind, request, signal), names.length)
-    try {
-      return documents.map((document, at) => readDocument(document, kind, names[at]))
-    } catch (error) {
-      const isMoving = error instanceof ElasticsearchUnavailable && error.reason === 'no-copy'
-      if (!isMoving || attempt > moves) throw error
-      await sleep(moveMs, undefined, { signal }).catch(() => {
-        throw error
-      })
-    }
+  let details: readonly Detail[] = []
+  const check = (bytes: Buffer): void => {
+    details = splitDocuments(bytes, names.length).map((document, at) => readDocument(document, kind, names[at]))
   }
+  await askShard(
+    list,
+    kind,
+    { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: names }, check },
+    signal,
+  )
+  return details
 }
 
 const answerStart = '{"docs":['

@@ -10,6 +10,8 @@ export type SearchRequest = {
   readonly body?: Readonly<Record<string, unknown>>
   /** For requests to one team's shard: the list, and the alias of its index. Sent to the primary by `readPrimaries.ts`. */
   readonly shard?: List & { readonly alias: string }
+  /** Throws `ElasticsearchUnavailable` for an answer of status 200 in which a part failed. */
+  readonly check?: (bytes: Buffer) => void
 }
 
 export type SearchClient = {
@@ -64,7 +66,7 @@ export class InvalidSearch extends Error {
 export async function askShard(
   { indexPrefix, send, type, teamId }: SearchedList,
   kind: DocumentKind,
-  request: { readonly api: string } & Pick<SearchRequest, 'querystring' | 'body'>,
+  request: { readonly api: string } & Pick<SearchRequest, 'querystring' | 'body' | 'check'>,
   signal: AbortSignal,
 ): Promise<Buffer> {
   const { api, querystring, ...others } = request
@@ -84,14 +86,16 @@ const requestTimeoutMs = 4_000
 /** Sends requests through a client that returns raw bytes. */
 export const openSearchClient = (client: Client, indexPrefix: string): SearchClient => ({
   indexPrefix,
-  send: async ({ shard: _known, ...request }, signal) => {
+  send: async ({ shard: _known, check, ...request }, signal) => {
     const { statusCode, body } = await client.transport
       .request<Uint8Array | object>(request, { signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true })
       .catch((error: unknown) => {
         throw classifyClientError(error)
       })
-    const isFound = statusCode !== 404 && body instanceof Uint8Array
-    return { isFound, bytes: isFound ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : Buffer.alloc(0) }
+    if (statusCode === 404 || !(body instanceof Uint8Array)) return { isFound: false, bytes: Buffer.alloc(0) }
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    check?.(bytes)
+    return { isFound: true, bytes }
   },
 })
 

@@ -51,7 +51,9 @@ class Cluster {
     this.asked.push(request)
     const node = String(request.querystring['preference'] ?? '')
     if (this.gone.has(node.replace('_only_nodes:', ''))) throw new ElasticsearchUnavailable('no-copy', '')
-    return { isFound: true, bytes: Buffer.from(node) }
+    const bytes = Buffer.from(node)
+    request.check?.(bytes)
+    return { isFound: true, bytes }
   }
 
   #shards(): object {
@@ -107,6 +109,17 @@ test('the master is asked before each read, but only once a second where the sha
   // Another copy may take its place from now on.
   alone.hasReplica = true
   expect([await lookUpsOf(alone, 2_000), await lookUpsOf(alone, 2_000)]).toEqual([3, 4])
+})
+
+test('an answer in which a part failed for want of a copy is asked for again at once', async () => {
+  const cluster = new Cluster()
+  cluster.hasReplica = false
+  await cluster.read()
+  cluster.primary = { node: 'b', id: 'second' }
+  const check = (bytes: Buffer): void => {
+    if (!String(bytes).endsWith('b')) throw new ElasticsearchUnavailable('no-copy', '')
+  }
+  expect(await cluster.read({ ...search(), check })).toBe('_only_nodes:b')
 })
 
 test('an only copy that has moved is looked for at once', async () => {
