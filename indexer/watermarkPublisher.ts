@@ -42,10 +42,10 @@ type PublisherOptions = {
   readonly log: Logger
 }
 
-/** After a refresh comes a rest of so many times its duration: refreshing takes a fifth of the time, or as much as `maxRestMs` leaves. */
-const restFactor = 4
-const minRestMs = 50
-const maxRestMs = 250
+/** After a refresh comes a rest as long as it took, within these bounds. */
+const minRestMs = 25
+const maxRestMs = 100
+const restAfterFailureMs = 250
 const behindCheckMs = 250
 const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
@@ -109,7 +109,7 @@ export class WatermarkPublisher {
         if (result === 'retired') return
       } catch (error) {
         this.blockedReason = summaryOf(error)
-        this.#restedAtMs = this.#options.elapsedMs() + maxRestMs
+        this.#restedAtMs = this.#options.elapsedMs() + restAfterFailureMs
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }
     }
@@ -206,7 +206,7 @@ export class WatermarkPublisher {
       throw error
     })
     const endedAtMs = elapsedMs()
-    this.#restedAtMs = endedAtMs + Math.min(Math.max(restFactor * (endedAtMs - beganAtMs), minRestMs), maxRestMs)
+    this.#restedAtMs = endedAtMs + Math.min(Math.max(endedAtMs - beganAtMs, minRestMs), maxRestMs)
     for (const list of written) this.#refreshed.add(list)
     return acknowledged
   }

@@ -138,6 +138,9 @@ const renderElasticsearchYml = (options: {
     .join('')
 }
 
+/** Without these, which say nothing about the engine, a quick start takes a fifth more of the processor: 6.9 s instead of 5.3. */
+const quickServerFlags = ['-XX:-AlwaysPreTouch', '-XX:+UnlockDiagnosticVMOptions', '-XX:-BytecodeVerificationRemote']
+
 /**
  * The distribution's JVM options without the garbage collection log, with a heap that leaves room for the other engines. A
  * garbage collector among `jvmFlags` replaces the distribution's: the JVM refuses to start with two.
@@ -148,7 +151,8 @@ const renderJvmOptions = (shipped: string, heap: string, jvmFlags: readonly stri
   const kept = shipped
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('-Xlog') && !isReplaced(line))
-  return [...kept, `-Xms${heap}`, `-Xmx${heap}`, ...jvmFlags, ''].join('\n')
+  const quick = jvmFlags.length === 0 ? [] : [...jvmFlags, ...quickServerFlags]
+  return [...kept, `-Xms${heap}`, `-Xmx${heap}`, ...quick, ''].join('\n')
 }
 
 const writeFolder = async (

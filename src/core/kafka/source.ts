@@ -111,11 +111,12 @@ async function topicSettings(admin: Admin, topics: readonly string[], configName
 
 /** The offset range of every partition of the topics. */
 async function offsetRanges(admin: Admin, topics: readonly string[]): Promise<OffsetRanges> {
-  const ranges = new Map<string, OffsetRange & TopicPartition>()
-  for (const topic of topics)
-    for (const { partition, low, high } of await admin.fetchTopicOffsets(topic))
-      ranges.set(partitionName({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) })
-  return ranges
+  const ofTopics = topics.map(async (topic) =>
+    (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => {
+      return [partitionName({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) }] as const
+    }),
+  )
+  return new Map((await Promise.all(ofTopics)).flat())
 }
 
 /** The committed offsets of a group, of partitions that have one. */
