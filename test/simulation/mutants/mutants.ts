@@ -22,7 +22,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
-    seed: 31,
+    seed: 25,
     file: 'indexer/watermarkPublisher.ts',
     from: 'await this.#noteRaised(partitions)\n',
     to: `const written = this.#written
@@ -54,7 +54,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'clock-read-after-the-end-offsets': {
     themes: ['delays'],
-    seed: 11,
+    seed: 74,
     file: 'indexer/watermarkPublisher.ts',
     from: `    const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()`,
@@ -98,7 +98,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'not-modified-while-a-change-is-pending': {
     themes: ['groups'],
-    seed: 31,
+    seed: 76,
     file: 'src/api/respond.ts',
     from: 'holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))',
     to: 'holdsVersion(ctx, etag)',
@@ -126,7 +126,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'hold-not-renewed-nor-checked': {
     themes: ['switch', 'late'],
-    seed: 28,
+    seed: 11,
     file: 'indexer/generations/rebuild.ts',
     from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
     to: '',
@@ -147,7 +147,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'cached-answer-while-a-change-is-pending': {
     themes: ['groups'],
-    seed: 31,
+    seed: 76,
     file: 'src/api/respond.ts',
     from: 'if (isSettled) return',
     to: 'if (isSettled || true) return',
@@ -161,7 +161,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'joined-without-an-assignment': {
     themes: ['groups'],
-    seed: 8,
+    seed: 65,
     file: 'src/core/kafka/client.ts',
     from: '\nannounceJoining()\n',
     to: '\n',
@@ -191,7 +191,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'change-tokens-read-before-the-watermark': {
     themes: ['delays'],
-    seed: 64,
+    seed: 429,
     file: 'src/core/stores/keyLookups.ts',
     from: 'for (const [at, { requests }] of asking.entries()) {',
     to: `const later = await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation')
@@ -221,7 +221,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'run-of-redis-asked-once': {
     themes: ['redis', 'refusals'],
-    seed: 4,
+    seed: 46,
     file: 'src/core/stores/redis.ts',
     from: 'setTimeout(readRunId, runIdRetryMs, connection).unref()',
     to: '',
@@ -242,14 +242,14 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'stale-write-leaves-no-token': {
     themes: ['crashes', 'groups'],
-    seed: 21,
+    seed: 269,
     file: 'indexer/pipeline.ts',
     from: 'this.publisher.noteWrite(list)',
     to: "if (outcome.kind !== 'stale') this.publisher.noteWrite(list)",
   },
   'any-copy-of-a-shard': {
     themes: ['copies', 'delays'],
-    seed: 39,
+    seed: 177,
     file: 'src/api/search/readPrimaries.ts',
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
     from: '`_only_nodes:${primary.node}`',
