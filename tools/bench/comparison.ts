@@ -1,6 +1,7 @@
 import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { type Asked, load, type Pace, type Sample } from './load.ts'
 import type { Row, Section } from './report.ts'
+import type { Stage } from './stage.ts'
 
 /** Contenders that run in the same rounds, and how they compare. */
 export type Comparison = { readonly contenders: readonly Contender<Sample>[]; readonly sections: readonly Section[] }
@@ -10,9 +11,12 @@ export const asking = (
   name: string,
   origin: string,
   pace: Pace,
-  signal: AbortSignal,
+  { signal, cpuMsOf }: Stage,
   requestsOf: (round: number) => readonly Asked[],
-): Contender<Sample> => ({ name, run: (round) => load({ origin, requests: requestsOf(round) }, pace, signal) })
+): Contender<Sample> => ({
+  name,
+  run: (round) => load({ origin, requests: requestsOf(round), readCpuMs: () => cpuMsOf(origin) }, pace, signal),
+})
 
 /** Who is asked what, and by its label the one of the same comparison that it is held against. */
 export type Asker = Pick<Row, 'label' | 'to'> & {
@@ -22,12 +26,12 @@ export type Asker = Pick<Row, 'label' | 'to'> & {
 }
 
 /** Askers at the same pace: one connection by latency, several by answers a second. */
-export function sideBySide(title: string, pace: Pace, askers: readonly Asker[], signal: AbortSignal): Comparison {
+export function sideBySide(title: string, pace: Pace, askers: readonly Asker[], stage: Stage): Comparison {
   const isCalm = pace.connections === 1
   const whole = `${title}, ${isCalm ? 'one request after the other' : `${pace.connections} at once`}`
   const nameOf = (label: string): string => `${whole}: ${label}`
   return {
-    contenders: askers.map(({ label, origin, requestsOf }) => asking(nameOf(label), origin, pace, signal, requestsOf)),
+    contenders: askers.map(({ label, origin, requestsOf }) => asking(nameOf(label), origin, pace, stage, requestsOf)),
     sections: [
       {
         title: whole,

@@ -14,8 +14,11 @@ export type HttpRequest = {
 /** A request, or how one is made anew each time it is sent. */
 export type Asked = HttpRequest | (() => HttpRequest)
 
+/** CPU time (ms) that who is asked has taken, and Elasticsearch. */
+export type CpuMs = { readonly server: number | undefined; readonly elasticsearch: number | undefined }
+
 /** Whom to ask what: every connection sends the requests in this order, one at a time, and begins again. */
-type Target = { readonly origin: string; readonly requests: readonly Asked[] }
+type Target = { readonly origin: string; readonly requests: readonly Asked[]; readCpuMs(): CpuMs }
 
 export type Pace = {
   readonly connections: number
@@ -26,7 +29,7 @@ export type Pace = {
   readonly maxMs: number
 }
 
-export type Sample = Required<Figures>
+export type Sample = Figures & Required<Pick<Figures, 'p50Ms' | 'p99Ms' | 'busyShare'>>
 
 const requestTimeoutS = 30
 /** autocannon looks this often whether it is to stop; what is answered meanwhile is not counted. */
@@ -38,7 +41,7 @@ const longestS = 600
  * Asks over kept connections at a pace. Latencies are told one by one since autocannon's percentiles are whole milliseconds, too coarse
  * here. Rejects when a connection fails, an answer has an unexpected status, or `signal` aborts.
  */
-export async function load({ origin, requests }: Target, pace: Pace, signal: AbortSignal): Promise<Sample> {
+export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, signal: AbortSignal): Promise<Sample> {
   signal.throwIfAborted()
   const { connections, leadIn, maxRequests, maxMs } = pace
   const [enough, failed] = [new AbortController(), new AbortController()]
@@ -46,15 +49,18 @@ export async function load({ origin, requests }: Target, pace: Pace, signal: Abo
   let heard = 0
   let [beganMs, endedMs] = [performance.now(), 0]
   let idle = performance.eventLoopUtilization()
+  let cpuBefore = readCpuMs()
+  let cpu = cpuBefore
   let busyShare = 0
   const onLatency = (latencyMs: number): void => {
     if (enough.signal.aborted) return
     heard += 1
     if (heard > leadIn) latenciesMs.push(latencyMs)
     endedMs = performance.now()
-    if (heard === leadIn) [beganMs, idle] = [endedMs, performance.eventLoopUtilization()]
+    if (heard === leadIn) [beganMs, idle, cpuBefore] = [endedMs, performance.eventLoopUtilization(), readCpuMs()]
     if (heard < leadIn || (latenciesMs.length < maxRequests && endedMs - beganMs < maxMs)) return
     busyShare = performance.eventLoopUtilization(idle).utilization
+    cpu = readCpuMs()
     enough.abort()
   }
   const setupClient = (client: autocannon.Client): void => {
@@ -71,7 +77,16 @@ export async function load({ origin, requests }: Target, pace: Pace, signal: Abo
   await promise
   signal.throwIfAborted()
   failed.signal.throwIfAborted()
-  return sampleOf(latenciesMs, endedMs - beganMs, busyShare)
+  const eachUs = (whose: keyof CpuMs): number | undefined => {
+    const [before, after] = [cpuBefore[whose], cpu[whose]]
+    return before === undefined || after === undefined ? undefined : (1_000 * (after - before)) / latenciesMs.length
+  }
+  const [serverCpuUs, elasticsearchCpuUs] = [eachUs('server'), eachUs('elasticsearch')]
+  return {
+    ...sampleOf(latenciesMs, endedMs - beganMs, busyShare),
+    ...(serverCpuUs !== undefined && { serverCpuUs }),
+    ...(elasticsearchCpuUs !== undefined && { elasticsearchCpuUs }),
+  }
 }
 
 /** Throws when nothing was measured. */

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
 import type { Results, Spread } from './report.ts'
-import { type Finding, type Goal, judge, type Samples, type Section } from './report.ts'
+import { type Finding, type Goal, isTold, judge, type Samples, type Section, type Verdict } from './report.ts'
 
 const gibibyte = 1024 ** 3
 
@@ -37,7 +37,10 @@ async function machineText(): Promise<string> {
   return `${processor}, ${memory}; ${system}, ${type()} ${release()}; Node ${process.versions.node}`
 }
 
-const header = ['', 'p50 ms', 'p99 ms', 'a second', 'in a round', 'client busy', 'ratio (min–max)', 'target', '']
+const header = [
+  ...['', 'p50 ms', 'p99 ms', 'a second', 'in a round', 'client busy'],
+  ...['CPU µs an answer', "Elasticsearch's", 'ratio (min–max)', 'target', ''],
+]
 
 /** A section as a Markdown table. */
 const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
@@ -56,20 +59,27 @@ function alignedTable(header: readonly string[], body: readonly (readonly string
 }
 
 function cellsOf(finding: Finding, measure: Section['measure']): string[] {
-  const { label, p50Ms, p99Ms, perSecond, count, busyShare, ratio, isMet } = finding
+  const { label, perSecond, count, busyShare, ratio, verdict } = finding
   const isRate = measure !== 'latency'
+  const shown = (spread: Spread | undefined): string => (spread === undefined ? '' : spreadText(spread))
   return [
     label,
-    p50Ms === undefined ? '' : spreadText(p50Ms),
-    p99Ms === undefined ? '' : spreadText(p99Ms),
+    shown(finding.p50Ms),
+    shown(finding.p99Ms),
     isRate ? spreadText(perSecond) : '',
     String(count),
     isRate && busyShare !== undefined ? `${Math.round(busyShare * 100)} %` : '',
-    ratio === undefined ? '' : `${spreadText(ratio.spread)} × ${ratio.to}`,
+    shown(finding.serverCpuUs),
+    shown(finding.elasticsearchCpuUs),
+    ratio === undefined
+      ? ''
+      : `${isTold(ratio.spread) ? spreadText(ratio.spread) : rangeText(ratio.spread)} × ${ratio.to}`,
     targetText(finding),
-    isMet === undefined ? '' : isMet ? 'met' : '**MISSED**',
+    verdict === undefined ? '' : verdictTexts[verdict],
   ]
 }
+
+const verdictTexts: Readonly<Record<Verdict, string>> = { met: 'met', missed: '**MISSED**', open: 'rounds disagree' }
 
 const targetText = ({ goal, limits }: Finding): string =>
   [goal && goalText(goal), limits && `p50 ≤ ${limits.p50Ms}, p99 ≤ ${limits.p99Ms} ms`].filter(Boolean).join(', ')
@@ -77,6 +87,8 @@ const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}
 
 /** The median, and both ends. */
 export const spreadText = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`
+
+const rangeText = ({ min, max }: Spread): string => `${number(min)}–${number(max)}`
 
 /** Three significant digits, or all in front of the point. */
 export const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))

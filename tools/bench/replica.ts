@@ -49,8 +49,14 @@ export const withAnswerCache = { ANSWER_CACHE_BYTES: '' }
 /** Starts an API that refuses nobody and keeps no answers, with `more` in its environment; returns its origin. */
 export async function startApi(stage: Stage, more: Readonly<Record<string, string>>, logs?: string): Promise<string> {
   const port = await choosePort()
-  await stage.start('api', { ...withoutAnswerCache, ...more, ...withoutRateLimit, PORT: String(port) }, logs)
-  return `http://127.0.0.1:${port}`
+  const origin = `http://127.0.0.1:${port}`
+  const { pid } = await stage.start(
+    'api',
+    { ...withoutAnswerCache, ...more, ...withoutRateLimit, PORT: String(port) },
+    logs,
+  )
+  stage.serves(origin, pid)
+  return origin
 }
 
 /** Connections to Kafka that end with the stage: of an admin client, and of a producer that appends. */
@@ -97,10 +103,20 @@ export async function appendAll<T extends KafkaRecord>(
 
 /** Creates a key; returns once the API answers it, also for `changedSince`. */
 export async function createServedKey(stage: Stage, origin: string, teamId: string): Promise<string> {
-  const accountKey = await createAccountKey(teamId, stage.environment, stage.signal)
-  await untilServed(stage, origin, accountKey)
-  return accountKey
+  for (let attempts = 1; ; attempts++)
+    try {
+      const accountKey = await createAccountKey(teamId, stage.environment, stage.signal)
+      await untilServed(stage, origin, accountKey)
+      return accountKey
+    } catch (error) {
+      // An indexer that has just started may not have replayed the keys yet.
+      if (attempts === maxKeyAttempts) throw error
+      await pause(keyRetryMs, stage.signal)
+    }
 }
+
+const maxKeyAttempts = 5
+const keyRetryMs = 1_000
 
 /** Returns once the API answers a key. */
 export const untilServed = (stage: Stage, origin: string, accountKey: string): Promise<void> =>

@@ -16,7 +16,7 @@ export type Row = {
 /** Rows that are held against one another, by median latencies or by a rate. */
 export type Section = {
   readonly title: string
-  readonly measure: 'latency' | 'answers a second' | 'records a second'
+  readonly measure: 'latency' | 'answers a second' | 'records a second' | 'server CPU'
   readonly rows: readonly Row[]
 }
 
@@ -28,6 +28,9 @@ export type Figures = {
   readonly p99Ms?: number
   /** How much of the time the load generator was at work, 0 to 1: near 1 it was measured rather than the server. */
   readonly busyShare?: number
+  /** CPU time of who is asked, and of Elasticsearch, for each answer; missing without `/proc`. */
+  readonly serverCpuUs?: number
+  readonly elasticsearchCpuUs?: number
 }
 
 /** By the contender's name, what each round brought. */
@@ -59,12 +62,16 @@ export type Finding = {
   readonly count: number
   /** Highest of any round, 0 to 1. */
   readonly busyShare?: number
+  readonly serverCpuUs?: Spread
+  readonly elasticsearchCpuUs?: Spread
   readonly ratio?: { readonly to: string; readonly spread: Spread }
   readonly goal?: Goal
   readonly limits?: Limits
-  /** Whether goal and limits are met; missing where there are none. */
-  readonly isMet?: boolean
+  /** Whether goal and limits are met, or the rounds disagree; missing where there are none. */
+  readonly verdict?: Verdict
 }
+
+export type Verdict = 'met' | 'missed' | 'open'
 
 /** A row over all rounds; its ratio is the median of the ratios of each round. Throws when a contender was not measured. */
 export function judge(row: Row, measure: Section['measure'], samples: Samples): Finding {
@@ -73,14 +80,20 @@ export function judge(row: Row, measure: Section['measure'], samples: Samples): 
   const p50Ms = knownSpread(own, ({ p50Ms }) => p50Ms)
   const p99Ms = knownSpread(own, ({ p99Ms }) => p99Ms)
   const busyShare = knownSpread(own, ({ busyShare }) => busyShare)?.max
-  const figure = ({ p50Ms = Number.NaN, perSecond }: Figures): number => (measure === 'latency' ? p50Ms : perSecond)
+  const serverCpuUs = knownSpread(own, (figures) => figures.serverCpuUs)
+  const elasticsearchCpuUs = knownSpread(own, (figures) => figures.elasticsearchCpuUs)
+  const figure = (figures: Figures): number => {
+    if (measure === 'latency') return figures.p50Ms ?? Number.NaN
+    return measure === 'server CPU' ? (figures.serverCpuUs ?? Number.NaN) : figures.perSecond
+  }
   const ratio = to && {
     to: to.label,
     spread: spreadOf(ratiosByRound(own.map(figure), samplesOf(samples, to.of).map(figure))),
   }
-  const isWithin = limits && (p50Ms?.median ?? NaN) <= limits.p50Ms && (p99Ms?.median ?? NaN) <= limits.p99Ms
-  const isReached = ratio && to?.goal && meets(ratio.spread.median, to.goal)
-  const verdicts = [isWithin, isReached].filter((verdict) => verdict !== undefined)
+  const verdicts = [
+    ...(limits ? [verdictOn(p50Ms, { atMost: limits.p50Ms }), verdictOn(p99Ms, { atMost: limits.p99Ms })] : []),
+    ...(ratio && to?.goal ? [verdictOn(ratio.spread, to.goal)] : []),
+  ]
   return {
     label,
     ...(p50Ms && { p50Ms }),
@@ -88,14 +101,29 @@ export function judge(row: Row, measure: Section['measure'], samples: Samples): 
     perSecond: spreadOf(own.map(({ perSecond }) => perSecond)),
     count: Math.min(...own.map(({ count }) => count)),
     ...(busyShare !== undefined && { busyShare }),
+    ...(serverCpuUs && { serverCpuUs }),
+    ...(elasticsearchCpuUs && { elasticsearchCpuUs }),
     ...(ratio && { ratio }),
     ...(to?.goal && { goal: to.goal }),
     ...(limits && { limits }),
-    ...(verdicts.length > 0 && { isMet: verdicts.every(Boolean) }),
+    ...(verdicts.length > 0 && { verdict: worstOf(verdicts) }),
   }
 }
 
 const meets = (value: number, goal: Goal): boolean => ('atMost' in goal ? value <= goal.atMost : value >= goal.atLeast)
+
+/** A goal is met or missed only where every round says so. */
+function verdictOn({ min, max }: Spread = nothing, goal: Goal): Verdict {
+  const [first, second] = [meets(min, goal), meets(max, goal)]
+  return first === second ? (first ? 'met' : 'missed') : 'open'
+}
+const nothing: Spread = { median: Number.NaN, min: Number.NaN, max: Number.NaN }
+
+const worstOf = (verdicts: readonly Verdict[]): Verdict =>
+  (['missed', 'open'] as const).find((each) => verdicts.includes(each)) ?? 'met'
+
+/** Whether the rounds differ less among themselves than their median differs from 1. Without that, a ratio says nothing. */
+export const isTold = ({ median, min, max }: Spread): boolean => max - min < Math.abs(median - 1)
 
 function knownSpread(samples: readonly Figures[], value: (figures: Figures) => number | undefined): Spread | undefined {
   const known = samples.map(value).filter((each) => each !== undefined)

@@ -10,6 +10,8 @@ import { elasticsearchDistribution } from '../engines/elasticsearch.ts'
 import { type EngineUrls, failWhenEngineEnds, startEngines } from '../engines/engines.ts'
 import { kafkaDistribution } from '../engines/kafka.ts'
 import { progressView } from '../engines/progress.ts'
+import type { CpuMs } from './load.ts'
+import { groupCpuMs } from './usage.ts'
 
 /** What a bench runs on: engines of its own, empty at first, and the processes it starts. */
 export type Stage = {
@@ -32,6 +34,10 @@ export type Stage = {
     environment: Readonly<Record<string, string>>,
     logsFolder?: string,
   ): Promise<{ readonly pid: number; stop(): Promise<void> }>
+  /** Names the process that serves an origin. */
+  serves(origin: string, pid: number): void
+  /** CPU time (ms) of who serves an origin, with its children, and of Elasticsearch. */
+  cpuMsOf(origin: string): CpuMs
   /** Registers what is released when the bench is over; last in, first out. */
   release(releaser: () => Promise<void>): void
 }
@@ -83,7 +89,24 @@ export async function onStage<T>(
     return { pid: service.program.pid, stop }
   }
   const versions = await versionsOf(urls)
-  const stage: Stage = { folder, logsFolder, urls, config, client, environment, versions, signal, start, release }
+  const pids = new Map(engines.started.map(({ url, pid }) => [url, pid]))
+  const serves: Stage['serves'] = (origin, pid) => pids.set(origin, pid)
+  const cpuOf = (origin: string): number | undefined => groupCpuMs(pids.get(origin) ?? Number.NaN)
+  const cpuMsOf = (origin: string): CpuMs => ({ server: cpuOf(origin), elasticsearch: cpuOf(urls.ELASTICSEARCH_URL) })
+  const stage: Stage = {
+    folder,
+    logsFolder,
+    urls,
+    config,
+    client,
+    environment,
+    versions,
+    signal,
+    start,
+    serves,
+    cpuMsOf,
+    release,
+  }
   failWhenEngineEnds(engines).catch((error: unknown) => failed.abort(error))
   try {
     return await bench(stage)

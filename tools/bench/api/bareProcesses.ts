@@ -23,8 +23,9 @@ async function startBare(
   requests: readonly HttpRequest[],
 ): Promise<string> {
   const port = await choosePort()
-  await startProgram(stage, name, `api/${name}Process.ts`, [String(port), ...args])
+  const { pid } = await startProgram(stage, name, `api/${name}Process.ts`, [String(port), ...args])
   const origin = `http://127.0.0.1:${port}`
+  stage.serves(origin, pid)
   for (const request of requests) await untilAnswered(origin, request, stage)
   return origin
 }

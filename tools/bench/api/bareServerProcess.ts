@@ -12,7 +12,7 @@ const fixed = new Map<string, Fixed>()
 
 /** Everything that an answer depends on. */
 const keyOf = ({ url, headers }: IncomingMessage): string =>
-  `${url} ${headers.authorization} ${headers['accept-encoding']}`
+  `${url} ${headers.authorization} ${headers['accept-encoding']} ${headers['if-none-match']}`
 
 async function learn({ url, headers }: IncomingMessage): Promise<Fixed> {
   const answer = await send(`${api}${url}`, { headers })

@@ -46,8 +46,8 @@ const besideFirst = (base: string, goal: Goal, byLimit: readonly (readonly Page[
 export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage): Promise<Comparison> {
   const { apiOrigin, cachingOrigin, elasticsearchOrigin, bareOrigin } = lists
   const besideDirect = (title: string, pagesOf: (limit: number) => readonly Page[]): Comparison[] => [
-    sideBySide(title, calm, besideFirst('direct', { atMost: 1.5 }, limits.map(pagesOf)), stage.signal),
-    sideBySide(title, crowded, besideFirst('direct', { atLeast: 0.7 }, limits.map(pagesOf)), stage.signal),
+    sideBySide(title, calm, besideFirst('direct', { atMost: 1.5 }, limits.map(pagesOf)), stage),
+    sideBySide(title, crowded, besideFirst('direct', { atLeast: 0.7 }, limits.map(pagesOf)), stage),
   ]
   const unchangedPage = async (limit: number): Promise<Page[]> => {
     const request = listRequest(lists, limit)
@@ -70,7 +70,7 @@ export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage):
       [`API, ${cacheless}`, apiOrigin, () => newListRequest(lists, limit)],
       ['API', cachingOrigin, () => newListRequest(lists, limit)],
     ]),
-    sideBySide(`API, ${cacheless}: 304 for an unchanged list`, crowded, unchangedPages, stage.signal),
+    sideBySide(`API, ${cacheless}: 304 for an unchanged list`, crowded, unchangedPages, stage),
   ])
 }
 
@@ -98,7 +98,7 @@ function deepPages(
     ...pages,
     { label: 'random deep pages, each once', origin, requestsOf: walkThrough(lists, size, when), to },
   ]
-  return sideBySide(`API, ${cacheless}: deep pages beside the first, limit=20, ${when}`, calm, askers, stage.signal)
+  return sideBySide(`API, ${cacheless}: deep pages beside the first, limit=20, ${when}`, calm, askers, stage)
 }
 
 /** Deep pages in no order, none of them twice as long as there are enough. */

@@ -1,7 +1,7 @@
-import { type Asker, type Comparison, sideBySide } from '../comparison.ts'
+import { type Asker, type Comparison, sideBySide, together } from '../comparison.ts'
 import { apiRequest, ask } from '../http.ts'
 import type { HttpRequest } from '../load.ts'
-import type { Goal } from '../report.ts'
+import type { Goal, Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { startBareServer } from './bareProcesses.ts'
 import { crowded } from './comparisons.ts'
@@ -15,22 +15,32 @@ export async function compareRepeated(lists: Lists, smallTeamKey: string, stage:
   const origin = lists.cachingOrigin
   const questions = await questionsOf(lists, smallTeamKey, stage)
   const unchanged = await Promise.all(questions.map(({ request }) => unchangedRequest(origin, request, stage)))
-  const bareOrigin = await startBareServer(
-    stage,
-    origin,
-    questions.map(({ request }) => request),
-  )
+  const asked = [...questions.map(({ request }) => request), ...unchanged]
+  const bareOrigin = await startBareServer(stage, origin, asked)
   const askers = questions.flatMap(({ name, request, goal }, place): Asker[] => {
     const [whole, not] = [() => [request], () => unchanged.slice(place, place + 1)]
-    const to = (label: string, goal?: Goal) => ({ label, of: `${label}, ${name}`, ...(goal && { goal }) })
+    const to = (label: string, least?: Goal) => ({ label, of: `${label}, ${name}`, ...(least && { goal: least }) })
     return [
+      { label: `node:http, 304, ${name}`, origin: bareOrigin, requestsOf: not },
+      { label: `304, ${name}`, origin, requestsOf: not, to: to('node:http, 304') },
       { label: `node:http, ${name}`, origin: bareOrigin, requestsOf: whole },
-      { label: `304, ${name}`, origin, requestsOf: not, to: to('node:http', { atLeast: 0.55 }) },
       { label: `API, ${name}`, origin, requestsOf: whole, to: to('304', { atLeast: goal }) },
     ]
   })
-  return sideBySide('API beside its 304 and bare node:http, again and again the same', crowded, askers, stage.signal)
+  const bySecond = sideBySide('API beside its 304 and bare node:http, again and again the same', crowded, askers, stage)
+  return together([bySecond, { contenders: [], sections: bySecond.sections.map(besideBareByCpu) }])
 }
+
+/** The same contenders by CPU time an answer, each beside the bare server that sends the same bytes: the row before. */
+const besideBareByCpu = ({ title, rows }: Section): Section => ({
+  title: `${title}: CPU time`,
+  measure: 'server CPU',
+  rows: rows.map(({ label, of }, at) => {
+    const bare = rows[at - 1]
+    const isBare = bare === undefined || label.startsWith('node:http')
+    return isBare ? { label, of } : { label, of, to: { label: 'node:http', of: bare.of, goal: { atMost: 1.6 } } }
+  }),
+})
 
 /** A page of a small team and one of the large team, each as it is and compressed, and one submission. */
 async function questionsOf(lists: Lists, smallTeamKey: string, stage: Stage): Promise<Question[]> {

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import { errors } from '@elastic/elasticsearch'
 import { pause } from '../../engines/waiting.ts'
 import type { Program } from '../program.ts'
 import type { Figures } from '../report.ts'
 import type { Stage } from '../stage.ts'
+import { type Usage, usageOf } from '../usage.ts'
 
 /** What one run of a contender took; `usage` is missing without `/proc`. */
 export type Indexing = Figures & { readonly elasticsearchCpuMs: number; readonly usage: Usage | undefined }
@@ -35,7 +35,7 @@ export async function measureIndexing(stage: Stage, { records, targets, start }:
     await pause(pollMs, stage.signal)
   }
   const elapsedMs = performance.now() - beganMs
-  const usage = await readUsage(program.pid)
+  const usage = usageOf(program.pid)
   const cpuMs = (await elasticsearchCpuMs(stage)) - cpuBeforeMs
   await program.stop()
   return { count: records, perSecond: (1_000 * records) / elapsedMs, elasticsearchCpuMs: cpuMs, usage }
@@ -60,31 +60,8 @@ async function countIn({ client, signal }: Stage, index: string): Promise<number
   }
 }
 
-/** What a process has taken so far, or at most. */
-export type Usage = { readonly cpuMs: number; readonly peakResidentBytes: number }
-
-const kibibyte = 1_024
-/** `/proc` counts CPU time in hundredths of a second. */
-const tickMs = 10
 /** Elasticsearch's figure of CPU time is up to a second old. */
 const settleMs = 1_100
-
-/** Undefined when no such process runs, and where the system has no `/proc`. */
-async function readUsage(pid: number): Promise<Usage | undefined> {
-  const files = ['stat', 'status'].map((file) => readFile(`/proc/${pid}/${file}`, 'latin1'))
-  const [stat, status] = await Promise.all(files).catch(() => [])
-  return stat === undefined || status === undefined ? undefined : usageFrom(stat, status)
-}
-
-/** Reads `/proc/<pid>/stat` and `/proc/<pid>/status`; undefined for a process that has ended and holds no memory any more. */
-function usageFrom(stat: string, status: string): Usage | undefined {
-  // The command in brackets may itself hold blanks and brackets; the fields that count follow the last one.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const ticks = Number(fields[11]) + Number(fields[12])
-  const [, peakKibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(status) ?? []
-  if (!Number.isFinite(ticks) || peakKibibytes === undefined) return undefined
-  return { cpuMs: ticks * tickMs, peakResidentBytes: Number(peakKibibytes) * kibibyte }
-}
 
 /** CPU time that Elasticsearch has taken since it started, up to the call; returns a second after it. */
 export async function elasticsearchCpuMs({ client, signal }: Stage): Promise<number> {

@@ -19,7 +19,7 @@ export function compareSearches(
   origin: string,
   { team, pools, mostLists }: SearchedTeam,
   { warmUps, measured }: Rounds,
-  { urls, signal }: Stage,
+  stage: Stage,
 ): Comparison {
   const listName = `${team.name}: plain list`
   const apiName = (kind: TypedKind): string => `${team.name}: API, ${kind}`
@@ -28,14 +28,14 @@ export function compareSearches(
   const perText = (name: string, to: string, kind: TypedKind, requestOf: (typed: string) => HttpRequest) => {
     const texts = pools.get(kind) ?? []
     const step = Math.ceil(texts.length / (warmUps + measured))
-    return asking(name, to, paceOf(texts.length), signal, (round) => rotated(texts, round * step).map(requestOf))
+    return asking(name, to, paceOf(texts.length), stage, (round) => rotated(texts, round * step).map(requestOf))
   }
   return {
     contenders: [
-      asking(listName, origin, paceOf(listRequests), signal, () => [formsRequest(team)]),
+      asking(listName, origin, paceOf(listRequests), stage, () => [formsRequest(team)]),
       ...typedKinds.flatMap((kind) => [
         perText(apiName(kind), origin, kind, (typed) => formsRequest(team, typed)),
-        perText(plainName(kind), urls.ELASTICSEARCH_URL, kind, (typed) => plainSearch(team.id, typed)),
+        perText(plainName(kind), stage.urls.ELASTICSEARCH_URL, kind, (typed) => plainSearch(team.id, typed)),
       ]),
     ],
     sections: [

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** What a process has taken so far, or at most. */
+export type Usage = { readonly cpuMs: number; readonly peakResidentBytes: number }
+
+const kibibyte = 1_024
+/** `/proc` counts CPU time in hundredths of a second. */
+const tickMs = 10
+
+/** Undefined when no such process runs or holds memory any more, and where the system has no `/proc`. */
+export function usageOf(pid: number): Usage | undefined {
+  const cpuMs = statOf(pid)?.cpuMs
+  const [, peakKibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(textOf(pid, 'status') ?? '') ?? []
+  if (cpuMs === undefined || peakKibibytes === undefined) return undefined
+  return { cpuMs, peakResidentBytes: Number(peakKibibytes) * kibibyte }
+}
+
+/** CPU time (ms) of the processes that run in the group of `leader`; undefined when none does, and where the system has no `/proc`. */
+export function groupCpuMs(leader: number): number | undefined {
+  const pids = namesIn('/proc').filter((name) => /^\d+$/.test(name))
+  const members = pids.flatMap((pid) => statOf(Number(pid)) ?? []).filter(({ group }) => group === leader)
+  return members.length === 0 ? undefined : members.reduce((sum, { cpuMs }) => sum + cpuMs, 0)
+}
+
+function statOf(pid: number): { readonly group: number; readonly cpuMs: number } | undefined {
+  const stat = textOf(pid, 'stat')
+  if (stat === undefined) return undefined
+  // The command in brackets may itself hold blanks and brackets; the fields that count follow the last one.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return { group: Number(fields[2]), cpuMs: (Number(fields[11]) + Number(fields[12])) * tickMs }
+}
+
+function textOf(pid: number, file: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+  } catch {
+    return undefined
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
