@@ -50,12 +50,8 @@ const rawAt = (line: string, column: string): string | undefined =>
   column.split('.').reduce<string | undefined>((raw, name) => rawMembers(raw ?? 'null').get(name), line)
 
 test.each([
-  '/api/v1/records',
-  '/api/v1/records?status=completed&since=2026-03-01T10:00:00Z',
-  '/api/v1/records?changedSince=2026-11-20T12:00:00.001Z',
-  '/api/v1/forms',
-  '/api/v1/forms?scene=scored_quiz',
-  '/api/v1/forms?titleContains=quzi',
+  ...['/api/v1/records', '/api/v1/forms', '/api/v1/forms?titleContains=quzi'],
+  '/api/v1/records?status=completed&changedSince=2026-11-20T12:00:00.001Z',
 ])('%s as CSV holds what it holds as NDJSON, cell by cell', async (path) => {
   const answer = await ask(path)
   expect([answer.status, answer.headers['content-type'], answer.headers['replica-watermark']]).toEqual([

@@ -54,22 +54,16 @@ test('HEAD answers as GET without a body, and what has not changed since is not 
 })
 
 test('description and files are compressed with gzip when asked for, and read the same', async () => {
+  const readIn = (path: string, accepted: string) => read(path, { headers: { 'accept-encoding': accepted } })
   for (const path of [descriptionPath, ...assets]) {
-    const plain = await read(path, { headers: { 'accept-encoding': 'identity' } })
-    const compressed = await read(path, { headers: { 'accept-encoding': 'gzip' } })
-    expect(plain.headers.get('content-encoding')).toBeNull()
-    expect(compressed.headers.get('content-encoding')).toBe('gzip')
+    const [plain, compressed] = [await readIn(path, 'identity'), await readIn(path, 'gzip')]
     expect(compressed.headers.get('vary')).toBe('Accept-Encoding')
     expect(await compressed.text()).toBe(await plain.text())
     // No file is stored in another coding.
-    for (const encoding of ['br', 'zstd', 'deflate'])
-      for (const [accepted, used] of [
-        [encoding, null],
-        [`${encoding}, gzip`, 'gzip'],
-      ] as const)
-        expect((await read(path, { headers: { 'accept-encoding': accepted } })).headers.get('content-encoding')).toBe(
-          used,
-        )
+    for (const accepted of ['identity', 'gzip', 'br', 'zstd', 'deflate', 'br, zstd, deflate, gzip']) {
+      const { headers } = await readIn(path, accepted)
+      expect([accepted, headers.get('content-encoding')]).toEqual([accepted, /gzip/.test(accepted) ? 'gzip' : null])
+    }
   }
 })
 
@@ -92,14 +86,8 @@ test('a key that is sent along is not counted', async () => {
 })
 
 test.each([
-  '/docs/other',
-  '/docs/swagger-ui.css',
-  '/docs/../package.json',
-  '/docs/%2e%2e/package.json',
-  '/docs/..%2f..%2fpackage.json',
-  '/Docs',
-  '/api/v1/openapi.yaml',
-  '/api/v1/openapi.json/x',
+  ...['/docs/other', '/docs/swagger-ui.css', '/Docs', '/api/v1/openapi.yaml', '/api/v1/openapi.json/x'],
+  ...['/docs/../package.json', '/docs/%2e%2e/package.json', '/docs/..%2f..%2fpackage.json'],
 ])('%s is as unknown as any other route', async (path) => {
   expect((await api.send(path)).status).toBe(401)
 })

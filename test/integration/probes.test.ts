@@ -35,16 +35,8 @@ test('every check is named with its result', async () => {
   const names = {
     api: ['process', 'elasticsearch', 'cluster', 'redis', 'account keys'],
     indexer: [
-      'process',
-      'elasticsearch',
-      'cluster',
-      'kafka',
-      'redis',
-      'account keys',
-      'preparation',
-      'generation',
-      'writer',
-      'publisher',
+      ...['process', 'elasticsearch', 'cluster', 'kafka', 'redis', 'account keys'],
+      ...['preparation', 'generation', 'writer', 'publisher'],
     ],
     settings: ['process', 'kafka', 'redis', 'account keys'],
   }

@@ -26,16 +26,10 @@ const acls = await readAcls({
   'tidemark-indexer': own['CONSUMER_GROUP'] ?? '',
   'tidemark-indexer-rebuild': rebuildGroup(own['CONSUMER_GROUP'] ?? ''),
 })
-const [indexer, settings, deadLetters, verify, erase] = [
-  'tidemark-indexer',
-  'tidemark-settings',
-  'tidemark-dead-letters',
-  'tidemark-verify',
-  'tidemark-erase',
-] as const
-const users = Object.fromEntries(
-  [indexer, settings, deadLetters, verify, erase].map((name) => [name, `password-of-${name}`]),
-)
+const [indexer, settings, deadLetters] = ['tidemark-indexer', 'tidemark-settings', 'tidemark-dead-letters'] as const
+const [verify, erase] = ['tidemark-verify', 'tidemark-erase'] as const
+const everybody = [indexer, settings, deadLetters, verify, erase]
+const users = Object.fromEntries(everybody.map((name) => [name, `password-of-${name}`]))
 
 let kafka: SecuredKafka
 beforeAll(async () => {
@@ -80,23 +74,23 @@ type Hands = {
   write(topic: string): Promise<unknown>
 }
 
+const fetchStarts = (source: KafkaSource, { CONSUMER_GROUP: groupId }: Config, topics: readonly string[]) =>
+  fetchStartOffsets(source, [], {
+    ...{ groupId, rebuildGroupId: rebuildGroup(groupId), topics },
+    ...{ generationOf: () => undefined, clock: Date.now },
+  })
+
 /** What the processes of each user ask of Kafka. */
 const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
   [indexer]: ({ config, source, read, join, write }) => {
     const group = config.CONSUMER_GROUP
-    const groups = { groupId: group, rebuildGroupId: rebuildGroup(group) }
     return [
       ensureTopics(source, config, silent),
       fetchCommittedOffsets(source, group, documentTopics(config)),
-      fetchStartOffsets(source, [], {
-        ...groups,
-        topics: sourceTopics(config),
-        generationOf: () => undefined,
-        clock: Date.now,
-      }),
+      fetchStarts(source, config, sourceTopics(config)),
       surveyGroup(source, config, 1),
       join(group, config.TOPIC_FORMS),
-      join(groups.rebuildGroupId, config.TOPIC_SUBMISSIONS),
+      join(rebuildGroup(group), config.TOPIC_SUBMISSIONS),
       ...sourceTopics(config).map(read),
       write(config.TOPIC_ACCOUNT_KEYS),
       write(config.TOPIC_DEAD_LETTERS),
@@ -104,18 +98,10 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
   },
   [settings]: ({ config, write }) => [config.TOPIC_ACCOUNT_KEYS, config.TOPIC_KEY_AUDIT].map(write),
   [deadLetters]: ({ config, read, write }) => [read(config.TOPIC_DEAD_LETTERS), ...sourceTopics(config).map(write)],
-  [verify]: ({ config, source, read }) => {
-    const groups = { groupId: config.CONSUMER_GROUP, rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP) }
-    return [
-      fetchStartOffsets(source, [], {
-        ...groups,
-        topics: documentTopics(config),
-        generationOf: () => undefined,
-        clock: Date.now,
-      }),
-      ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map(read),
-    ]
-  },
+  [verify]: ({ config, source, read }) => [
+    fetchStarts(source, config, documentTopics(config)),
+    ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map(read),
+  ],
   [erase]: ({ config, source, read }) =>
     [config.TOPIC_SUBMISSIONS, config.TOPIC_DEAD_LETTERS].flatMap((topic) => [
       read(topic),
@@ -226,15 +212,10 @@ describe('over TLS, each as its own user', () => {
 describe('the rights of Kafka', () => {
   beforeAll(layOut)
 
-  test.each([indexer, settings, deadLetters, verify, erase])(
-    '%s may do its work, once topics are there without creating any',
-    async (user) => {
-      await without(
-        rightsOf(isCreation).map(({ acl }) => acl),
-        () => untilDone(() => doWork(user)),
-      )
-    },
-  )
+  test.each(everybody)('%s may do its work, once topics are there without creating any', async (user) => {
+    const creations = rightsOf(isCreation).map(({ acl }) => acl)
+    await without(creations, () => untilDone(() => doWork(user)))
+  })
 
   test.each(rightsOf((right) => !isCreation(right)))('nor could it without $right', async ({ acl, user }) => {
     await without([acl, ...rightsOf(isCreation).map((each) => each.acl)], async () => {
@@ -269,11 +250,7 @@ describe('the rights of Kafka', () => {
     await expect(writes(settings, own['TOPIC_FORMS'] ?? '')).rejects.toThrow(refusal)
     const source = kafkaSource(connectKafka(testConfig(settingsAs(settings)), silent))
     const signal = AbortSignal.timeout(30_000)
-    const reading = source.readTopic({
-      topic: own['TOPIC_ACCOUNT_KEYS'] ?? '',
-      signal,
-      onRecord: async () => undefined,
-    })
-    await expect(reading).rejects.toThrow(refusal)
+    const topic = own['TOPIC_ACCOUNT_KEYS'] ?? ''
+    await expect(source.readTopic({ topic, signal, onRecord: async () => undefined })).rejects.toThrow(refusal)
   })
 })

@@ -98,17 +98,8 @@ function randomHistory(random: Random, list: Held['list'], team: string, id: str
 
 /** Ids of all allowed characters; most share a prefix, and many are prefixes of others. */
 function randomIds(random: Random, count: number): string[] {
-  const ids = new Set([
-    'k',
-    'k_',
-    '.',
-    '..',
-    '-',
-    '_',
-    ':',
-    'z'.repeat(maxIdCharacters),
-    'z'.repeat(maxIdCharacters - 1),
-  ])
+  const longest = 'z'.repeat(maxIdCharacters)
+  const ids = new Set(['k', 'k_', '.', '..', '-', '_', ':', longest, longest.slice(1)])
   const family = ['k', 'k_']
   while (ids.size < count) {
     const isOfFamily = random.chance(0.8)

@@ -18,14 +18,8 @@ export type Json = any
 export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz']
 export const statuses = ['pending', 'processing', 'completed', 'failed']
 const titles = [
-  'Geography Quiz',
-  'Größenwahn & Maß',
-  '期末考试',
-  'استبيان',
-  'Customer\nSatisfaction "Survey"',
-  '',
-  '🎉',
-  'Ünïcödé',
+  ...['Geography Quiz', 'Größenwahn & Maß', '期末考试', 'استبيان', 'Customer\nSatisfaction "Survey"'],
+  ...['', '🎉', 'Ünïcödé'],
 ]
 
 /** The record of an entity's state, or of its deletion. */
@@ -107,6 +101,8 @@ function form(random: Random, id: string): Json {
   return thinned(random, full, ['id', 'title', 'scene', 'createdAt', 'updatedAt'])
 }
 
+const examinee = { id: 'e1', examineeId: 'x1', email: 'a@b.example', name: 'Ann' }
+
 function submission(random: Random, id: string): Json {
   const status = random.pick(statuses)
   const full = submissionEntity({
@@ -115,15 +111,7 @@ function submission(random: Random, id: string): Json {
     serialNumber: random.below(1_000),
     submittedAt: moment(random),
     updatedAt: moment(random),
-    examinee: random.chance(0.3)
-      ? null
-      : {
-          id: 'e1',
-          examineeId: 'x1',
-          email: 'a@b.example',
-          name: 'Ann',
-          customData: random.pick([null, 1, { b: [] }]),
-        },
+    examinee: random.chance(0.3) ? null : { ...examinee, customData: random.pick([null, 1, { b: [] }]) },
     metadata: { utmSource: 'mail', utmMedium: null, referrer: 'r', ip: '192.0.2.1', userAgent: 'curl' },
     data: { q1: ['a', 'b'], '7': 'seven', '1': 'one' },
     result: { status, score: 1.5, maxScore: 10, level: 'A', outcomeCode: null },

@@ -249,21 +249,8 @@ test.each([
 })
 
 test.each([
-  '',
-  'respond-async',
-  'wait',
-  'wait=',
-  'wait=0',
-  'wait=61',
-  'wait=1.5',
-  'wait=-5',
-  'wait=1e1',
-  'wait=ten',
-  'wait="10',
-  'await=10',
-  'wait-10=10',
-  'note="wait=10"',
-  'wait=0, wait=10',
+  ...['', 'respond-async', 'wait', 'wait=', 'wait=0', 'wait=61', 'wait=1.5', 'wait=-5', 'wait=1e1', 'wait=ten'],
+  ...['wait="10', 'await=10', 'wait-10=10', 'note="wait=10"', 'wait=0, wait=10'],
 ])('%j asks for none that can be applied', (prefer) => {
   expect(preferredWaitSeconds(prefer)).toBeUndefined()
 })

@@ -4,25 +4,15 @@ import { toInstant } from '../../../../src/core/model/instant.ts'
 
 const message = (changes: Partial<Record<keyof KafkaMessage, unknown>> = {}): KafkaMessage =>
   ({
-    key: null,
-    value: null,
-    timestamp: '1700000000000',
-    attributes: 0,
-    offset: '7',
-    headers: {},
+    ...{ key: null, value: null, timestamp: '1700000000000', attributes: 0, offset: '7', headers: {} },
     ...changes,
   }) as KafkaMessage
 
 test('a record tells its place, its bytes and its append time', () => {
   const [key, value] = [Buffer.from('acme/f1'), Buffer.from('{}')]
   expect(sourceRecord('forms', 3, message({ key, value, offset: '9007199254740993' }))).toEqual({
-    topic: 'forms',
-    partition: 3,
-    offset: 9007199254740993n,
-    appendedAtMs: 1_700_000_000_000,
-    key,
-    value,
-    headers: {},
+    ...{ topic: 'forms', partition: 3, offset: 9007199254740993n, appendedAtMs: 1_700_000_000_000 },
+    ...{ key, value, headers: {} },
   })
 })
 

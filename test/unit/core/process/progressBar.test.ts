@@ -18,13 +18,6 @@ test('where there is no terminal, every ten seconds are a line, without control 
   }
   bar.end()
   const lines = String(stream.read()).split('\n')
-  expect(lines.map((line) => /^Sending [█░]+ (\d) of 8(, \d+s left)?$/.exec(line)?.[1])).toEqual([
-    '0',
-    '2',
-    '4',
-    '6',
-    '8',
-    '8',
-    undefined,
-  ])
+  const reached = lines.map((line) => /^Sending [█░]+ (\d) of 8(, \d+s left)?$/.exec(line)?.[1] ?? '-')
+  expect(reached.join('')).toBe('024688-')
 })

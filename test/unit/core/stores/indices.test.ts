@@ -5,23 +5,14 @@ test('a physical name tells its kind, version and generation, also when prefixes
   const prefix = fc.stringMatching(/^[a-z0-9][a-z0-9_-]{0,20}$/)
   fc.assert(
     fc.property(prefix, fc.constantFrom(...documentKinds), fc.nat(), fc.nat(), (name, kind, version, generation) => {
-      expect(readPhysicalName(name, physicalName(name, kind, version, generation))).toEqual({
-        kind,
-        version,
-        generation,
-      })
+      const read = readPhysicalName(name, physicalName(name, kind, version, generation))
+      expect(read).toEqual({ kind, version, generation })
     }),
   )
 })
 
 test.each([
-  't-forms',
-  't-forms-v1',
-  't-forms-v1-2-write',
-  't-forms-vx-2',
-  't2-forms-v1-2',
-  't-x-forms-v1-2',
-  'forms-v1-2',
+  ...['t-forms', 't-forms-v1', 't-forms-v1-2-write', 't-forms-vx-2', 't2-forms-v1-2', 't-x-forms-v1-2', 'forms-v1-2'],
 ])('%s is no index of the prefix t', (name) => {
   expect(readPhysicalName('t', name)).toBeUndefined()
 })
