@@ -10,27 +10,19 @@ import type { Freshness } from '../../../src/core/stores/listVersions.ts'
 import { handClock } from '../../support/handClock.ts'
 
 const holder: KeyHolder = {
-  teamId: 'team-1' as TeamId,
-  keyId: 'key-1' as EntityId,
-  state: 'active',
-  expiresAtMs: null,
+  ...{ teamId: 'team-1' as TeamId, keyId: 'key-1' as EntityId, state: 'active', expiresAtMs: null },
 }
-
 const freshness: Freshness = {
-  watermark: null,
-  versions: { forms: null, submissions: null },
-  settled: { forms: true, submissions: true },
+  ...{ watermark: null, versions: { forms: null, submissions: null }, settled: { forms: true, submissions: true } },
 }
 const window = { requests: 1, leftMs: 1_000 }
 const lookupOf = (found: KeyHolder | null): Lookup => (found === null ? { found } : { found, freshness, window })
 
-const contextOf = (authorization: string): ApiContext =>
+const headersSet: Record<string, unknown> = {}
+const contextOf = (authorization: string, res = new EventEmitter()): ApiContext =>
   ({
-    get: () => authorization,
-    set: () => undefined,
-    req: { headersDistinct: {} },
-    res: new EventEmitter(),
-    state: {},
+    ...{ res, state: {}, req: { headersDistinct: {} }, get: () => authorization },
+    set: (name: string, value: unknown) => Object.assign(headersSet, { [name]: value }),
   }) as unknown as ApiContext
 
 describe('a key that is judged again', () => {
@@ -64,18 +56,22 @@ describe('a key that is judged again', () => {
   })
 })
 
-test("a request beyond its team's share of concurrent ones is told its limit, too", async () => {
-  const pass = authenticate({ lookup: async () => lookupOf(holder) }, 1, () => 0)
-  const maxOfTeam = 512
-  for (let at = 0; at < maxOfTeam; at++) await pass(contextOf('Bearer rqp_acct_1'), async () => undefined)
-  const headers: Record<string, unknown> = {}
-  const ctx = Object.assign(contextOf('Bearer rqp_acct_1'), {
-    set: (name: string, value: unknown) => {
-      headers[name] = value
-    },
-  })
-  await expect(pass(ctx, async () => undefined)).rejects.toMatchObject({ status: 503 })
-  expect(headers).toEqual({ 'RateLimit-Policy': '"key";q=1;w=60', RateLimit: '"key";r=0;t=1' })
+test('a team has 512 concurrent requests, whatever others have; one beyond is told its limit, too', async () => {
+  let teamId = holder.teamId
+  const pass = authenticate({ lookup: async () => lookupOf({ ...holder, teamId }) }, 1, () => 0)
+  const start = (response = new EventEmitter()): Promise<void> =>
+    pass(contextOf('Bearer rqp_acct_1', response), async () => undefined)
+  // Who disconnected before takes no place.
+  for (let at = 0; at < 512; at++) await start(Object.assign(new EventEmitter(), { closed: true }))
+  const running = Array.from({ length: 512 }, () => new EventEmitter())
+  for (const response of running) await start(response)
+  await expect(start()).rejects.toMatchObject({ status: 503 })
+  expect(headersSet).toEqual({ 'RateLimit-Policy': '"key";q=1;w=60', RateLimit: '"key";r=0;t=1' })
+  running[0]?.emit('close')
+  await start()
+  await expect(start()).rejects.toMatchObject({ status: 503 })
+  teamId = 'team-2' as TeamId
+  await start()
 })
 
 const [first, second] = ['rqp_acct_1', 'rqp_acct_2'] as const
@@ -98,11 +94,7 @@ function openWatch() {
     return read(digests)
   }, nowMs)
   return {
-    found,
-    asked,
-    refused,
-    isTicking,
-    tickAt,
+    ...{ found, asked, refused, isTicking, tickAt },
     redisAnswers: (with_: typeof read) => {
       read = with_
     },

@@ -102,27 +102,36 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
 }
 
 const span = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, each) => from + each)
-const joined = ({ consumer }: ReturnType<typeof setting>): Promise<void> =>
-  eventually(() => consumer.assigned().length === 1)
+type Bench = ReturnType<typeof setting>
+const untilAssigned = ({ consumer }: Bench): Promise<void> => eventually(() => consumer.assigned().length === 1)
+
+let running: { bench: Bench; run: Promise<void> } | undefined
+function run(bench: Bench): Bench {
+  running = { bench, run: bench.consumer.run() }
+  return bench
+}
+afterEach(async () => {
+  await running?.bench.consumer.leave()
+  await running?.run
+})
+async function joined(options: Parameters<typeof setting>[0] = {}): Promise<Bench> {
+  const bench = run(setting(options))
+  await untilAssigned(bench)
+  return bench
+}
 
 test('records that were processed take no memory, also while nobody publishes them', async () => {
-  const bench = setting()
-  const running = bench.consumer.run()
-  await joined(bench)
+  const bench = await joined()
   for (let from = 0; from < 5_000; from += 500) {
     await bench.bring(span(from, from + 500))
     for (const offset of span(from, from + 500).reverse()) bench.process(offset)
     expect(bench.consumer.inFlightBytes).toBe(0)
   }
   expect(bench.position()).toBe(5_000n)
-  await bench.consumer.leave()
-  await running
 })
 
 test('reading pauses once what waits behind one stuck record takes the memory, and goes on after it', async () => {
-  const bench = setting({ maxBytes: 30_000 })
-  const running = bench.consumer.run()
-  await joined(bench)
+  const bench = await joined({ maxBytes: 30_000 })
   const taken = bench.bring(span(0, 400))
   let done = 0
   const processOthers = (): void => {
@@ -152,41 +161,29 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
   })
   expect(await taken).toBe(true)
   expect(bench.consumer.inFlightBytes).toBe(0)
-  await bench.consumer.leave()
-  await running
 })
 
 test('a partition is paused from a batch that cannot be decoded until one that can', async () => {
-  const bench = setting()
-  const running = bench.consumer.run()
-  await joined(bench)
+  const bench = await joined()
   expect(bench.consumer.isPaused(forms)).toBe(false)
   expect(await bench.bring([0], true, new Undecodable('its checksum is wrong'))).toBe(false)
   expect([bench.consumer.isPaused(forms), bench.consumer.isPaused({ ...forms, partition: 1 })]).toEqual([true, false])
   expect(await bench.bring([1])).toBe(true)
   expect(bench.consumer.isPaused(forms)).toBe(false)
-  await bench.consumer.leave()
-  await running
 })
 
 test('an indexer takes no record once another indexer has claimed the partition, and joins the group again', async () => {
-  const bench = setting()
-  const running = bench.consumer.run()
-  await joined(bench)
+  const bench = await joined()
   const [before] = bench.consumer.assigned()
   expect(await bench.bring([0])).toBe(true)
   bench.claimBy('another')
   expect(await bench.bring([1])).toBe(false)
   expect([...bench.processed.keys()]).toEqual([0n])
   await eventually(() => bench.consumer.assigned().length === 1 && bench.consumer.assigned()[0] !== before)
-  await bench.consumer.leave()
-  await running
 })
 
 test('claims are looked up once for the batches of a fetch, and again after a wait for room', async () => {
-  const bench = setting({ maxBytes: 30_000 })
-  const running = bench.consumer.run()
-  await joined(bench)
+  const bench = await joined({ maxBytes: 30_000 })
   await bench.bring([0])
   await bench.bring([1], false)
   expect(bench.looks()).toBe(1)
@@ -202,14 +199,10 @@ test('claims are looked up once for the batches of a fetch, and again after a wa
   expect(bench.looks()).toBe(2)
   await bench.bring([100], false)
   expect(bench.looks()).toBe(3)
-  await bench.consumer.leave()
-  await running
 })
 
 test('an indexer keeps its partitions while no claim can be looked up, and takes the records after that', async () => {
-  const bench = setting()
-  const running = bench.consumer.run()
-  await joined(bench)
+  const bench = await joined()
   bench.failing.add('looking a claim up')
   const taken = bench.bring([0])
   await eventually(() => bench.waits() > 0)
@@ -218,8 +211,6 @@ test('an indexer keeps its partitions while no claim can be looked up, and takes
   bench.failing.clear()
   expect(await bench.bring([0])).toBe(true)
   expect(bench.consumer.blockedReason()).toBeUndefined()
-  await bench.consumer.leave()
-  await running
 })
 
 test('the waits between members that crash begin anew once one of them has joined', async () => {
@@ -228,7 +219,7 @@ test('the waits between members that crash begin anew once one of them has joine
     run: async (join) => {
       if (++runs === 4) {
         join()
-        await joined(bench)
+        await untilAssigned(bench)
       }
       if (runs < 7) throw new Error('crashed')
       bench.consumer.pause()
@@ -248,48 +239,40 @@ test('a stop ends the wait for another member', async () => {
       throw new Error('crashed')
     },
   })
-  const running = bench.consumer.run()
+  run(bench)
   await eventually(() => bench.attempts.length === 1)
-  await bench.consumer.leave()
-  await running
 })
 
 test('a stop ends the wait for Redis', async () => {
   const bench = setting({ random })
   bench.failing.add('claim')
-  const running = bench.consumer.run()
+  run(bench)
   await eventually(() => bench.claiming.length === 1)
   bench.claiming[0]?.fail()
   await eventually(() => bench.attempts.length === 1)
-  await bench.consumer.leave()
-  await running
 })
 
 test('an indexer stays in its group while Redis answers no claim, and reads once it does', async () => {
   const bench = setting()
   bench.failing.add('claim')
-  const running = bench.consumer.run()
+  run(bench)
   for (const count of [1, 2, 3]) {
     await eventually(() => bench.claiming.length === count)
     if (count === 3) bench.failing.clear()
     bench.claiming[count - 1]?.fail()
   }
-  await joined(bench)
+  await untilAssigned(bench)
   expect([bench.members(), bench.attempts, bench.consumer.blockedReason()]).toEqual([1, [1, 2, 3], undefined])
-  await bench.consumer.leave()
-  await running
 })
 
 test('a claim that fails after the partitions were assigned again says nothing of those that are read now', async () => {
   const bench = setting()
   bench.failing.add('claim')
-  const running = bench.consumer.run()
+  run(bench)
   await eventually(() => bench.claiming.length === 1)
   bench.failing.clear()
   await bench.assignAgain()
   bench.claiming[0]?.fail()
   await new Promise((resolve) => setImmediate(resolve))
   expect([bench.consumer.assigned().length, bench.consumer.blockedReason()]).toEqual([1, undefined])
-  await bench.consumer.leave()
-  await running
 })

@@ -1,16 +1,9 @@
-import {
-  convertRecord,
-  type DocumentWrite,
-  formWrites,
-  submissionWrites,
-  withNamesOnce,
-} from '../../../indexer/convertRecord.ts'
-import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
-import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
+import { type DocumentWrite, formWrites, submissionWrites, withNamesOnce } from '../../../indexer/convertRecord.ts'
+import type { TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
 import { readFormRecord } from '../../../src/core/model/record.ts'
 import { summaryDelimiter } from '../../../src/core/stores/documentFormat.ts'
-import { formEntity, submissionEntity } from '../../support/entities.ts'
+import { formEntity } from '../../support/entities.ts'
 import { formRecord, submissionRecord } from '../../support/replicaRecords.ts'
 
 const team = 'acme' as TeamId
@@ -19,22 +12,7 @@ const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
 const writesOfSubmission = (changes: object, changedAt = appendedAt): DocumentWrite[] =>
   submissionWrites(submissionRecord(team, 's1', 7, { ...changes }), changedAt)
 const form = formEntity({ id: 'f1' })
-const submission = submissionEntity({ id: 's1' })
 const sourceOf = (write: DocumentWrite | undefined) => JSON.parse(write?.source.toString() ?? 'null')
-
-test('a list document carries what lists are searched and sorted by, beside the summary as it is served', () => {
-  const { summary, digest, ...keys } = sourceOf(writesOfSubmission({})[0])
-  expect(digest).toMatch(/^[\w-]{16}$/)
-  expect(keys).toEqual({
-    teamId: 'acme',
-    position: '2026-04-01T12:00:00.000Z|s1',
-    createdAt: '2026-04-01T12:00:00.000Z',
-    changedAt: appendedAt,
-    formId: 'form-1',
-    status: 'completed',
-  })
-  expect(summary).toMatchObject({ id: 's1', result: submission['result'] })
-})
 
 test('whatever is sent, a document holds no line break, which would end it within a bulk request, and two marks at most', () => {
   const sent = { ...form, title: 'Line\none\r\ttwo', localization: { a: ['\t', { b: 1 }] } }
@@ -86,23 +64,4 @@ test('the digest of a list document tells apart what two records say, whenever t
     first,
   )
   expect(digestOf({ result: { status: 'completed', score: 0.25 } })).not.toBe(first)
-})
-
-const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's' }
-const recordOf = (topic: string, key: string, value: unknown): SourceRecord => ({
-  topic,
-  partition: 0,
-  offset: 0n as Offset,
-  appendedAtMs: 0,
-  key: Buffer.from(key),
-  value: value === null ? null : Buffer.from(JSON.stringify(value)),
-  headers: {},
-})
-
-test.each([
-  ['s', 'submission'],
-  ['k', 'key'],
-])('a record is judged by the topic it came from: %s', (topic, path) => {
-  const record = recordOf(topic, 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) })
-  expect(convertRecord(record, Date.parse(appendedAt), topics)).toMatchObject({ kind: 'rejected', problem: { path } })
 })

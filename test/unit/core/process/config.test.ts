@@ -37,21 +37,11 @@ const namesOf = (environment: Environment): string[] => {
 
 test('what is not set has its documented default, and so has what is set to nothing', () => {
   const expected = {
-    ADMIN_HOST: '127.0.0.1',
-    ADMIN_ALLOWED_HOSTS: [],
-    SIGN_IN_AUDIENCE: 'tidemark-settings',
-    LOG_LEVEL: 'info',
-    INDEX_PREFIX: 'tidemark',
-    INDEX_SHARDS: 1,
-    CONSUMER_GROUP: 'tidemark-indexer',
-    TOPIC_FORMS: 'forms',
-    TOPIC_SUBMISSIONS: 'submissions',
-    TOPIC_ACCOUNT_KEYS: 'account-keys',
-    TOPIC_DEAD_LETTERS: 'dead-letters',
-    TOPIC_KEY_AUDIT: 'account-key-audit',
-    MAX_IN_FLIGHT_BYTES: 64 * 1024 * 1024,
-    RATE_LIMIT_PER_MINUTE: 120,
-    DEEP_PAGE_FROM: 1_000,
+    ...{ ADMIN_HOST: '127.0.0.1', ADMIN_ALLOWED_HOSTS: [], SIGN_IN_AUDIENCE: 'tidemark-settings', LOG_LEVEL: 'info' },
+    ...{ INDEX_PREFIX: 'tidemark', INDEX_SHARDS: 1, CONSUMER_GROUP: 'tidemark-indexer' },
+    ...{ TOPIC_FORMS: 'forms', TOPIC_SUBMISSIONS: 'submissions', TOPIC_ACCOUNT_KEYS: 'account-keys' },
+    ...{ TOPIC_DEAD_LETTERS: 'dead-letters', TOPIC_KEY_AUDIT: 'account-key-audit' },
+    ...{ MAX_IN_FLIGHT_BYTES: 64 * 1024 * 1024, RATE_LIMIT_PER_MINUTE: 120, DEEP_PAGE_FROM: 1_000 },
   }
   expect(configOf({})).toMatchObject(expected)
   expect(configOf({ HOST: '', KAFKA_SSL: '' })).toEqual(configOf({}))
@@ -60,32 +50,15 @@ test('what is not set has its documented default, and so has what is set to noth
 
 test('everything that is wrong is told at once, by name', () => {
   const wrong = {
-    PORT: 'http',
-    BASE_URL: 'https://quiz.example/api/v2',
-    ADMIN_PORT: '70000',
-    HOST: 'all interfaces',
-    ADMIN_HOST: '127.0.0.1:9102',
-    ADMIN_ALLOWED_HOSTS: 'indexer:9102',
-    LOG_LEVEL: 'loud',
-    ELASTICSEARCH_URL: 'es:9200',
-    ELASTICSEARCH_PASSWORD: 'secret',
-    ELASTICSEARCH_CA_FILE: file('missing.pem'),
-    KAFKA_BROKERS: 'kafka',
-    KAFKA_SASL_MECHANISM: 'gssapi',
-    KAFKA_SASL_PASSWORD: 'secret',
-    KAFKA_OAUTH_TOKEN_URL: 'http://tokens.example',
-    ELASTICSEARCH_API_KEY_FILE: file('missing'),
-    REDIS_URL: 'http://redis',
-    REDIS_CA_FILE: file('missing.pem'),
-    INDEX_PREFIX: 'Upper',
-    INDEX_SHARDS: '0',
-    TOPIC_FORMS: 'no spaces',
-    TOPIC_SUBMISSIONS: '..',
-    RATE_LIMIT_PER_MINUTE: '0',
-    SETTINGS_URL: 'http://settings.example',
-    SIGN_IN_SECRET: 'hunter2',
-    SIGN_IN_JWKS_URL: 'http://quiz.example/keys',
-    SIGN_IN_PAGE: 'javascript:alert(1)',
+    ...{ PORT: 'http', BASE_URL: 'https://quiz.example/api/v2', HOST: 'all interfaces', LOG_LEVEL: 'loud' },
+    ...{ ADMIN_PORT: '70000', ADMIN_HOST: '127.0.0.1:9102', ADMIN_ALLOWED_HOSTS: 'indexer:9102' },
+    ...{ ELASTICSEARCH_URL: 'es:9200', ELASTICSEARCH_PASSWORD: 'secret', ELASTICSEARCH_CA_FILE: file('missing.pem') },
+    ...{ KAFKA_BROKERS: 'kafka', KAFKA_SASL_MECHANISM: 'gssapi', KAFKA_SASL_PASSWORD: 'secret' },
+    ...{ KAFKA_OAUTH_TOKEN_URL: 'http://tokens.example', ELASTICSEARCH_API_KEY_FILE: file('missing') },
+    ...{ REDIS_URL: 'http://redis', REDIS_CA_FILE: file('missing.pem'), INDEX_PREFIX: 'Upper', INDEX_SHARDS: '0' },
+    ...{ TOPIC_FORMS: 'no spaces', TOPIC_SUBMISSIONS: '..', RATE_LIMIT_PER_MINUTE: '0' },
+    ...{ SETTINGS_URL: 'http://settings.example', SIGN_IN_SECRET: 'hunter2' },
+    ...{ SIGN_IN_JWKS_URL: 'http://quiz.example/keys', SIGN_IN_PAGE: 'javascript:alert(1)' },
   }
   expect([...new Set(namesOf(wrong))]).toEqual(
     [...Object.keys(wrong).filter((name) => name !== 'ELASTICSEARCH_PASSWORD'), 'ELASTICSEARCH_USERNAME'].sort(),
@@ -95,38 +68,17 @@ test('everything that is wrong is told at once, by name', () => {
 /** Each value, and as what it is read where that is another. */
 const accepted: readonly (readonly [keyof Config, readonly (string | readonly [string, unknown])[]])[] = [
   ['ADMIN_HOST', ['127.0.0.1', '0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'api-1.internal', 'api_1']],
-  [
-    'BASE_URL',
-    [
-      ...['http://localhost:3000/api/v1', 'https://quiz.example/team/api/v1'],
-      // Headers hold ASCII alone.
-      ['https://bücher.example/api/v1', 'https://xn--bcher-kva.example/api/v1'],
-      ['https://quiz.example/prüfung/api/v1', 'https://quiz.example/pr%C3%BCfung/api/v1'],
-    ],
-  ],
-  [
-    'SETTINGS_URL',
-    [
-      ...['https://settings.example', 'http://localhost:3001', 'http://127.0.0.1:3001', 'http://[::1]:3001'],
-      ['https://settings.example:8443/', 'https://settings.example:8443'],
-    ],
-  ],
-  [
-    'REDIS_URL',
-    [
-      ...['redis://redis', 'redis://redis:6379/', 'redis://redis/2', 'rediss://u:p%20w@[::1]:6380/15?family=6'],
-      // Who may not choose a database has the first one.
-      ['redis://redis/0', 'redis://redis/'],
-    ],
-  ],
-  [
-    'ELASTICSEARCH_URL',
-    [
-      ['http://a:9200, https://b:9200', ['http://a:9200', 'https://b:9200']],
-      ['https://us%20er:p%40ss@es:9200', ['https://us%20er:p%40ss@es:9200']],
-      ['https://u:p@a,https://b,https://u:p@c', ['https://u:p@a', 'https://b', 'https://u:p@c']],
-    ],
-  ],
+  ['BASE_URL', ['http://localhost:3000/api/v1', 'https://quiz.example/team/api/v1']],
+  // Headers hold ASCII alone.
+  ['BASE_URL', [['https://bücher.example/api/v1', 'https://xn--bcher-kva.example/api/v1']]],
+  ['BASE_URL', [['https://quiz.example/prüfung/api/v1', 'https://quiz.example/pr%C3%BCfung/api/v1']]],
+  ['SETTINGS_URL', ['https://settings.example', ...['localhost', '127.0.0.1', '[::1]'].map((at) => `http://${at}:1`)]],
+  ['SETTINGS_URL', [['https://settings.example:8443/', 'https://settings.example:8443']]],
+  ['REDIS_URL', ['redis://redis', 'redis://redis:6379/', 'redis://redis/2', 'rediss://u:p%20w@[::1]:6380/15?family=6']],
+  // Who may not choose a database has the first one.
+  ['REDIS_URL', [['redis://redis/0', 'redis://redis/']]],
+  ['ELASTICSEARCH_URL', [['http://a:9200, https://us%20er:p%40ss@b', ['http://a:9200', 'https://us%20er:p%40ss@b']]]],
+  ['ELASTICSEARCH_URL', [['https://u:p@a,https://b,https://u:p@c', ['https://u:p@a', 'https://b', 'https://u:p@c']]]],
   ['KAFKA_BROKERS', [['a:9092,\n b:9092\n,', ['a:9092', 'b:9092']]]],
 ]
 const acceptedCases = accepted.flatMap(([name, values]) =>
@@ -187,20 +139,14 @@ test.each(Object.entries(refused).flatMap(([name, values]) => values.map((value)
   },
 )
 
-test.each(['sentinel:65536', 'sentinel:', '::1:26379', '[sentinel]:26379', 'http://sentinel:26379'])(
-  '%s is no Sentinel',
-  (sentinel) => {
-    const environment = { ...engines, REDIS_SENTINELS: `fine:26379,${sentinel}`, REDIS_SENTINEL_NAME: 'm' }
-    expect(namesOf(environment)).toEqual(['REDIS_SENTINELS'])
-  },
-)
-
-test('Sentinels may have IPv6 addresses', () => {
-  const sentinels = { REDIS_SENTINELS: '[::1]:26379,[fe80::1]:65535', REDIS_SENTINEL_NAME: 'm' }
-  expect(configOf(sentinels).REDIS_SENTINELS).toEqual([
+test('Sentinels are hosts with ports, which may be IPv6 addresses', () => {
+  const named = (REDIS_SENTINELS: string) => ({ REDIS_SENTINELS, REDIS_SENTINEL_NAME: 'm' })
+  expect(configOf(named('[::1]:26379,[fe80::1]:65535')).REDIS_SENTINELS).toEqual([
     { host: '::1', port: 26_379 },
     { host: 'fe80::1', port: 65_535 },
   ])
+  for (const wrong of ['sentinel:65536', 'sentinel:', '::1:26379', '[sentinel]:26379', 'http://sentinel:26379'])
+    expect(namesOf({ ...engines, ...named(`fine:26379,${wrong}`) })).toEqual(['REDIS_SENTINELS'])
 })
 
 test('who signs people in must say how their product does; nobody else need', () => {
@@ -233,12 +179,11 @@ test('an engine that is needed must be named; one that is not needed need not', 
   expect(readConfig({ REDIS_URL: engines.REDIS_URL }, ['REDIS_URL'])).toMatchObject({ ok: true })
 })
 
+const user = { ELASTICSEARCH_USERNAME: 'u', ELASTICSEARCH_PASSWORD: 'p' }
 const plain = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'u', KAFKA_SASL_PASSWORD: 'p' }
 const oauth = {
-  KAFKA_SASL_MECHANISM: 'oauthbearer',
-  KAFKA_OAUTH_TOKEN_URL: 'https://tokens.example/token',
-  KAFKA_OAUTH_CLIENT_ID: 'c',
-  KAFKA_OAUTH_CLIENT_SECRET: 's',
+  ...{ KAFKA_SASL_MECHANISM: 'oauthbearer', KAFKA_OAUTH_TOKEN_URL: 'https://tokens.example/token' },
+  ...{ KAFKA_OAUTH_CLIENT_ID: 'c', KAFKA_OAUTH_CLIENT_SECRET: 's' },
 }
 
 test.each([plain, oauth, { KAFKA_SASL_MECHANISM: 'aws-msk-iam', KAFKA_SSL: 'true', AWS_REGION: 'eu-west-1' }])(
@@ -259,12 +204,9 @@ test.each([
   [{ ...plain, AWS_REGION: 'eu-west-1', KAFKA_OAUTH_TOKEN_URL: 'https://t' }, 'KAFKA_OAUTH_TOKEN_URL'],
   [{ KAFKA_SASL_MECHANISM: 'aws-msk-iam', KAFKA_SSL: 'true' }, 'AWS_REGION'],
   [{ KAFKA_SASL_MECHANISM: 'aws-msk-iam', AWS_REGION: 'eu-west-1' }, 'KAFKA_SSL'],
-  [{ ELASTICSEARCH_USERNAME: 'u', ELASTICSEARCH_PASSWORD: 'p', ELASTICSEARCH_API_KEY: 'k' }, 'ELASTICSEARCH_API_KEY'],
+  [{ ...user, ELASTICSEARCH_API_KEY: 'k' }, 'ELASTICSEARCH_API_KEY'],
   [{ ELASTICSEARCH_URL: 'https://u:p@es', ELASTICSEARCH_API_KEY: 'k' }, 'ELASTICSEARCH_URL'],
-  [
-    { ELASTICSEARCH_URL: 'https://u:p@es', ELASTICSEARCH_USERNAME: 'u', ELASTICSEARCH_PASSWORD: 'p' },
-    'ELASTICSEARCH_URL',
-  ],
+  [{ ...user, ELASTICSEARCH_URL: 'https://u:p@es' }, 'ELASTICSEARCH_URL'],
   [{ TOPIC_FORMS: 'x', TOPIC_SUBMISSIONS: 'x' }, 'TOPIC_SUBMISSIONS'],
   [{ TOPIC_FORMS: 'submissions' }, 'TOPIC_FORMS'],
   [{ TOPIC_DEAD_LETTERS: 'forms' }, 'TOPIC_DEAD_LETTERS'],
@@ -319,7 +261,7 @@ const inFile = (name: string, text: string): Record<string, string> => ({ [`${na
 const signature = 'x'.repeat(32)
 /** Each variable that may be a file, within a whole configuration. */
 const wholes: readonly Environment[] = [
-  { ...engines, ELASTICSEARCH_USERNAME: 'u', ELASTICSEARCH_PASSWORD: 'p', ...plain, SIGN_IN_SECRET: signature },
+  { ...engines, ...user, ...plain, SIGN_IN_SECRET: signature },
   { ...engines, ...oauth, ELASTICSEARCH_API_KEY: 'k', REDIS_SENTINELS: 's:1', REDIS_SENTINEL_NAME: 'm' },
 ]
 const inFiles = [...fileVariables.values()].map((name) => [name, wholes.find((whole) => name in whole) ?? {}] as const)
@@ -345,11 +287,8 @@ describe('a secret in a file', () => {
     const rule = expect.stringContaining("'/missing/url'")
     expect(missing).toMatchObject({ ok: false, problems: [{ path: 'REDIS_URL_FILE', rule }, { path: 'LOG_LEVEL' }] })
     writeFileSync(join(folder, 'empty'), '\n')
-    const empty = read({ ...others, REDIS_URL_FILE: file('empty') })
-    expect(empty).toEqual({
-      ok: false,
-      problems: [{ path: 'REDIS_URL_FILE', rule: `names ${file('empty')}, which is empty` }],
-    })
+    const problem = { path: 'REDIS_URL_FILE', rule: `names ${file('empty')}, which is empty` }
+    expect(read({ ...others, REDIS_URL_FILE: file('empty') })).toEqual({ ok: false, problems: [problem] })
   })
 
   test('whose content is not valid is told without the content', () => {
@@ -360,8 +299,7 @@ describe('a secret in a file', () => {
   })
 
   test('that is replaced is read again; what cannot be used is told once, and changes nothing', async () => {
-    const user = { ELASTICSEARCH_USERNAME: 'u', ...inFile('ELASTICSEARCH_PASSWORD', 'first') }
-    const config = configOf(user)
+    const config = configOf({ ELASTICSEARCH_USERNAME: 'u', ...inFile('ELASTICSEARCH_PASSWORD', 'first') })
     const untilPassword = (password: string): Promise<void> =>
       eventually(async () => latest(config).ELASTICSEARCH_PASSWORD === password)
     const told: string[][] = []
