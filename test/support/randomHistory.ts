@@ -77,26 +77,17 @@ function stateOf(random: Random, topic: HistoryRecord['topic'], id: string, revi
 /** One of a few date-times, so that ties are common, in any format. */
 const moment = (random: Random): string =>
   random.pick([
-    '2026-03-01T10:00:00.000Z',
-    '2026-03-01T11:00:00+01:00',
-    '2026-03-01T10:00:00.0009Z',
-    '2026-03-01T09:59:59.999999Z',
+    ...['2026-03-01T10:00:00.000Z', '2026-03-01T11:00:00+01:00'],
+    ...['2026-03-01T10:00:00.0009Z', '2026-03-01T09:59:59.999999Z'],
     `2026-0${1 + random.below(9)}-1${random.below(10)}T0${random.below(10)}:30:00.${100 + random.below(900)}-05:30`,
   ])
 
 function form(random: Random, id: string): Json {
   const full = formEntity({
-    id,
-    title: random.pick(titles),
-    scene: random.pick(scenes),
-    localization: { '10': 'ten', '2': 'two' },
-    isActive: random.chance(0.5),
-    createdAt: moment(random),
-    updatedAt: moment(random),
-    description: null,
-    systemText: null,
+    ...{ id, title: random.pick(titles), scene: random.pick(scenes), localization: { '10': 'ten', '2': 'two' } },
+    ...{ isActive: random.chance(0.5), createdAt: moment(random), updatedAt: moment(random) },
+    ...{ description: null, systemText: null, secret: 'never served' },
     fields: [{ code: 'q1', options: [1, null, 'x'] }, { type: 'page_break' }],
-    secret: 'never served',
   })
   return thinned(random, full, ['id', 'title', 'scene', 'createdAt', 'updatedAt'])
 }
@@ -106,11 +97,8 @@ const examinee = { id: 'e1', examineeId: 'x1', email: 'a@b.example', name: 'Ann'
 function submission(random: Random, id: string): Json {
   const status = random.pick(statuses)
   const full = submissionEntity({
-    id,
-    formId: `f${random.below(12)}`,
-    serialNumber: random.below(1_000),
-    submittedAt: moment(random),
-    updatedAt: moment(random),
+    ...{ id, formId: `f${random.below(12)}`, serialNumber: random.below(1_000) },
+    ...{ submittedAt: moment(random), updatedAt: moment(random) },
     examinee: random.chance(0.3) ? null : { ...examinee, customData: random.pick([null, 1, { b: [] }]) },
     metadata: { utmSource: 'mail', utmMedium: null, referrer: 'r', ip: '192.0.2.1', userAgent: 'curl' },
     data: { q1: ['a', 'b'], '7': 'seven', '1': 'one' },

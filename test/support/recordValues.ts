@@ -9,16 +9,9 @@ export const validValues = {
   'account-key': {
     revision: 3,
     key: {
-      id: 'e1',
-      name: 'Dashboard',
-      digest: '0123456789abcdef'.repeat(4),
-      start: 'rqp_acct_AbCd',
-      state: 'revoked',
-      createdAt: '2026-03-01T10:00:00.000Z',
-      createdBy: 'owner',
-      expiresAt: '2027-03-01T10:00:00.000Z',
-      revokedAt: '2026-04-01T10:00:00.000Z',
-      revokedBy: 'owner',
+      ...{ id: 'e1', name: 'Dashboard', digest: '0123456789abcdef'.repeat(4), start: 'rqp_acct_AbCd' },
+      ...{ state: 'revoked', createdAt: '2026-03-01T10:00:00.000Z', createdBy: 'owner' },
+      ...{ expiresAt: '2027-03-01T10:00:00.000Z', revokedAt: '2026-04-01T10:00:00.000Z', revokedBy: 'owner' },
     },
   },
 } as const

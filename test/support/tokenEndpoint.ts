@@ -9,12 +9,8 @@ export async function startTokenEndpoint(tls: { readonly cert: string; readonly 
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   /** May be changed while it runs. */
   const rules = {
-    client: 'tidemark',
-    secret: 'first secret+',
-    lifetimeSeconds: 12,
-    audience: 'kafka',
-    status: 200,
-    error: 'invalid_client',
+    ...{ client: 'tidemark', secret: 'first secret+', lifetimeSeconds: 12 },
+    ...{ audience: 'kafka', status: 200, error: 'invalid_client' },
   }
   let issued = 0
   const tokenFor = (): Promise<string> =>

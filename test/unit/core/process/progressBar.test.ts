@@ -19,5 +19,5 @@ test('where there is no terminal, every ten seconds are a line, without control 
   bar.end()
   const lines = String(stream.read()).split('\n')
   const reached = lines.map((line) => /^Sending [█░]+ (\d) of 8(, \d+s left)?$/.exec(line)?.[1] ?? '-')
-  expect(reached.join('')).toBe('024688-')
+  expect(reached.join('')).toBe('024688--')
 })

@@ -10,27 +10,19 @@ const observed = (groupAtMs: number): Observed => ({
   group: {
     atMs: groupAtMs,
     value: {
-      partitions: [
-        { ...partition, partition: 0, behindRecords: 5 },
-        { ...partition, partition: 1, behindRecords: 2 },
-      ],
-      indexers: 1,
-      deadLetters: 3,
-      rebuild: undefined,
+      partitions: [5, 2].map((behindRecords, at) => ({ ...partition, partition: at, behindRecords })),
+      ...{ indexers: 1, deadLetters: 3, rebuild: undefined },
     },
   },
-  watermarkMs: nowMs - 2_500,
-  marks: new Map(),
-  redisMemory: undefined,
-  indices: undefined,
+  ...{ watermarkMs: nowMs - 2_500, marks: new Map(), redisMemory: undefined, indices: undefined },
 })
 
 test('the lag of every partition grows while Redis, or whoever should read it, is away', () => {
   const marks = new Map([['forms/0', nowMs - 20_000]])
   const lagsAt = (groupAtMs: number): unknown[] =>
-    currentLags({ ...observed(groupAtMs), marks }, groupAtMs + 2_000).map(({ behindRecords, behindSeconds }) => [
-      behindRecords,
-      behindSeconds,
+    currentLags({ ...observed(groupAtMs), marks }, groupAtMs + 2_000).map((lag) => [
+      lag.behindRecords,
+      lag.behindSeconds,
     ])
   expect(lagsAt(nowMs)).toEqual([
     [5, 20],
@@ -54,11 +46,8 @@ const ends = new Map([
   ['account-keys/0', { topic: 'account-keys', partition: 0, low: 0n, high: 999n }],
 ])
 const config = {
-  CONSUMER_GROUP: 'indexer',
-  TOPIC_FORMS: 'forms',
-  TOPIC_SUBMISSIONS: 'submissions',
-  TOPIC_ACCOUNT_KEYS: 'account-keys',
-  TOPIC_DEAD_LETTERS: 'dead-letters',
+  ...{ CONSUMER_GROUP: 'indexer', TOPIC_FORMS: 'forms', TOPIC_SUBMISSIONS: 'submissions' },
+  ...{ TOPIC_ACCOUNT_KEYS: 'account-keys', TOPIC_DEAD_LETTERS: 'dead-letters' },
 } as Config
 const [serving, next] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
 const commit = (topic: string, position: bigint, generation: GenerationTag) => {
