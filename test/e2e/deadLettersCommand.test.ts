@@ -22,10 +22,8 @@ const letter = (topic: string, at: number, more: Partial<Message> & { path?: str
 beforeEach(async () => {
   const names = (['FORMS', 'SUBMISSIONS', 'DEAD_LETTERS'] as const).map(nameOf)
   await withAdmin(pipeline.kafka, async (admin) => {
-    await createTopics(
-      admin,
-      names.map((topic) => ({ topic, numPartitions: 1 })),
-    )
+    const topics = names.map((topic) => ({ topic, numPartitions: 1 }))
+    await createTopics(admin, topics)
     // A broker that has just started finds no coordinator for a while.
     await admin.describeGroups(['any'])
   })

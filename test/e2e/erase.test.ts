@@ -2,34 +2,30 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import type { ITopicConfig } from 'kafkajs'
 import type { Receipt } from '../../indexer/erase/receipt.ts'
-import { createTopics } from '../../src/core/kafka/source.ts'
 import type { EngineName } from '../../tools/engines/engines.ts'
 import { fillerKey, hurryCleaner } from '../support/compaction.ts'
-import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
 import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
 import { type Run, runCommand } from '../support/programs.ts'
-import { withAdmin } from '../support/topics.ts'
+import { stateRecord } from '../support/randomHistory.ts'
+import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 let engines: OwnEngines
 let repository: string
 beforeAll(async () => {
   engines = await startOwnEngines(undefined, {
-    adapt: (definition) =>
-      definition.kind !== 'elasticsearch'
-        ? definition
-        : {
-            ...definition,
-            prepare: async (port, signal) => {
-              const command = await definition.prepare(port, signal)
-              repository = join(definition.dataFolder, 'repository')
-              return { ...command, args: [...command.args, `-Epath.repo=${repository}`] }
-            },
-          },
+    adapt: (definition) => {
+      if (definition.kind !== 'elasticsearch') return definition
+      repository = join(definition.dataFolder, 'repository')
+      const prepare: typeof definition.prepare = async (port, signal) => {
+        const command = await definition.prepare(port, signal)
+        return { ...command, args: [...command.args, `-Epath.repo=${repository}`] }
+      }
+      return { ...definition, prepare }
+    },
   })
 }, startDeadlineMs)
 const pipeline = usePipeline()
@@ -63,10 +59,8 @@ async function enginesWith(words: readonly string[]): Promise<EngineName[]> {
   return names.filter((_, at) => (found[at] ?? []).length > 0)
 }
 
-const record = (id: string, words: readonly string[] = []) => ({
-  key: `${team}/${id}`,
-  value: JSON.stringify({ revision: 1, submission: submissionEntity({ id, data: { words } }) }),
-})
+const record = (id: string, words: readonly string[] = []) =>
+  stateRecord('submissions', `${team}/${id}`, 1, { data: { words } })
 const erase = (id: string): Promise<Run> =>
   runCommand('erase', ['--team', team, '--submission', id, '--json'], pipeline.names)
 async function receiptOf(id: string, code: number): Promise<Receipt> {
@@ -84,16 +78,9 @@ const indices = (): string => `${pipeline.names['INDEX_PREFIX']}-submission*`
 const flush = () => pipeline.elasticsearch.indices.flush({ index: indices(), force: true, wait_if_ongoing: true })
 
 async function createSourceTopics(): Promise<void> {
-  const entries = { 'cleanup.policy': 'compact', 'message.timestamp.type': 'LogAppendTime' }
   const soon = { 'max.compaction.lag.ms': String(lagMs), 'file.delete.delay.ms': '500' }
-  const configEntries = Object.entries({ ...entries, ...soon }).map(([name, value]) => ({ name, value }))
-  const topics = ['FORMS', 'SUBMISSIONS'].map(
-    (topic): ITopicConfig => ({ topic: nameOf(topic), numPartitions: 2, configEntries }),
-  )
-  await withAdmin(pipeline.kafka, async (admin) => {
-    await createTopics(admin, topics)
-    await hurryCleaner(admin)
-  })
+  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 2, soon)
+  await withAdmin(pipeline.kafka, hurryCleaner)
 }
 
 test('of a deleted submission no file of any engine holds a word, once the receipt says that nothing is left', async () => {

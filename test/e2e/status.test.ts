@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, Page } from 'playwright-core'
 import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf } from '../support/browser.ts'
-import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { ownNames } from '../support/names.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
-import { randomHistory } from '../support/randomHistory.ts'
+import { randomHistory, stateRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const history = randomHistory(31, 600)
@@ -42,8 +41,7 @@ afterAll(() => browser?.close())
 /** A form that changes again and again. */
 async function flow(): Promise<void> {
   for (let revision = 1; !over.signal.aborted; revision++) {
-    const form = formEntity({ id: 'flowing' })
-    await pipeline.produce('forms', [{ key: 'acme/flowing', value: JSON.stringify({ revision, form }) }])
+    await pipeline.produce('forms', [stateRecord('forms', 'acme/flowing', revision)])
     await sleep(flowPauseMs, undefined, { signal: over.signal }).catch(() => undefined)
   }
 }

@@ -3,9 +3,9 @@ import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { attributeOf, type ReceivedSpan, startTraceReceiver, type TraceReceiver } from '../support/traceReceiver.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -60,18 +60,9 @@ async function childOf(parent: { traceId: string; spanId: string }, name: string
 }
 
 test('a record is followed from its producer to the bulk request', async () => {
-  const form = formEntity({ id: 'form-1' })
-  const submission = submissionEntity({ id: submissionId })
-  await pipeline.produce('forms', [
-    {
-      key: `${team}/form-1`,
-      value: JSON.stringify({ revision: 1, form }),
-      headers: { traceparent: traceparent(ofProducer) },
-    },
-  ])
-  await pipeline.produce('submissions', [
-    { key: `${team}/${submissionId}`, value: JSON.stringify({ revision: 1, submission }) },
-  ])
+  const headers = { traceparent: traceparent(ofProducer) }
+  await pipeline.produce('forms', [{ ...stateRecord('forms', `${team}/form-1`, 1), headers }])
+  await pipeline.produce('submissions', [stateRecord('submissions', `${team}/${submissionId}`, 1)])
   const record = await childOf(ofProducer, `process ${pipeline.names['TOPIC_FORMS']}`)
   expect(['messaging.destination.name', 'tidemark.outcome'].map((name) => attributeOf(record, name))).toEqual([
     pipeline.names['TOPIC_FORMS'],

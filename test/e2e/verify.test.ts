@@ -7,11 +7,10 @@ import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startSteadyWriter } from '../model/live.ts'
 import { createCompactedTopics, shortRetentionMs } from '../support/compaction.ts'
-import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
 import { type Run, runCommand, startProgram } from '../support/programs.ts'
-import { randomHistory } from '../support/randomHistory.ts'
+import { randomHistory, stateRecord } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { documentTopics } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -34,17 +33,11 @@ const verify = (...args: string[]): Promise<Run> => runCommand('verify', args, p
 const linesOf = ({ stdout }: Run): string[] => stdout.trim().split('\n').slice(0, -1)
 const expectEqual = async (...args: string[]): Promise<void> => {
   const { code, stdout, stderr } = await verify(...args)
-  expect([stdout, stderr, code]).toEqual([
-    expect.stringMatching(/^equal; compared \d+ documents and \d+ account keys/),
-    expect.any(String),
-    0,
-  ])
+  const equal = expect.stringMatching(/^equal; compared \d+ documents and \d+ account keys/)
+  expect([stdout, stderr, code]).toEqual([equal, expect.any(String), 0])
 }
 
-const submission = (id: string, changes: Record<string, unknown> = {}) => ({
-  key: `${team}/${id}`,
-  value: JSON.stringify({ revision, submission: submissionEntity({ id, ...changes }) }),
-})
+const submission = (id: string) => stateRecord('submissions', `${team}/${id}`, revision)
 const key = (id: string, changes: Record<string, unknown> = {}) => ({
   key: `${team}/${id}`,
   value: JSON.stringify({
@@ -82,18 +75,10 @@ test('what was planted is found, by name, and nothing else', async () => {
   await pipeline.createKeys(history.teams)
   await pipeline.produceHistory(history.records)
   const ids = Array.from({ length: 10 }, (_, at) => `s-${at}`)
-  const repeated = {
-    key: `${team}/repeated`,
-    value: submission('repeated').value.replace('"q1":"A"', '"q1":"B","q1":"A"'),
-  }
-  await pipeline.produce('submissions', [
-    ...ids.map((id) => submission(id)),
-    repeated,
-    { key: `${team}/gone`, value: null },
-  ])
-  await pipeline.produce('forms', [
-    { key: `${team}/f-1`, value: JSON.stringify({ revision, form: formEntity({ id: 'f-1' }) }) },
-  ])
+  const { key: repeatedKey, value } = submission('repeated')
+  const repeated = { key: repeatedKey, value: String(value).replace('"q1":"A"', '"q1":"B","q1":"A"') }
+  await pipeline.produce('submissions', [...ids.map(submission), repeated, { key: `${team}/gone`, value: null }])
+  await pipeline.produce('forms', [stateRecord('forms', `${team}/f-1`, revision)])
   const keys = ['k-lost', 'k-older', 'k-gone', 'k-revoked'].map((id) => key(id))
   const revoked = JSON.parse(key('k-revoked', { state: 'revoked' }).value) as { revision: number }
   await pipeline.produce('account-keys', [
@@ -190,10 +175,7 @@ test('what compaction removes meanwhile is no difference, nor is a record that w
   const writing = (async () => {
     for (let round = 1; !stop.signal.aborted; round++) {
       const ids = Array.from({ length: 30 }, (_, at) => `s-${at}`)
-      const messages = ids.map((id) => ({
-        key: `${team}/${id}`,
-        value: JSON.stringify({ revision: round, submission: submissionEntity({ id, serialNumber: round }) }),
-      }))
+      const messages = ids.map((id) => stateRecord('submissions', `${team}/${id}`, round, { serialNumber: round }))
       await pipeline.produce('submissions', [...messages, ...messages.slice(0, 5)])
       await sleep(200)
     }
@@ -217,35 +199,27 @@ test('what cannot be judged ends with 2 and says why', async () => {
   await untilCommitted(pipeline)
   await eventually(async () => (await indexer.metric('tidemark_records_total', 'account-keys')) === 1)
   await expectEqual()
-  expect(await verify('--team', 'nosuch')).toMatchObject({
-    code: 2,
-    stdout: '',
-    stderr: expect.stringContaining('neither the topics nor the replica hold anything of the team nosuch'),
-  })
+  const notJudged = (why: string) => ({ code: 2, stdout: '', stderr: expect.stringContaining(why) })
+  const unknown = 'neither the topics nor the replica hold anything of the team nosuch'
+  expect(await verify('--team', 'nosuch')).toMatchObject(notJudged(unknown))
   expect(await indexer.end('SIGTERM')).toBe(0)
 
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const complete = redisKeys(prefix).accountKeysComplete
   const runId = (await redis.get(complete)) ?? ''
   await redis.set(complete, 'another-run')
-  expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('not complete') })
+  expect(await verify()).toMatchObject(notJudged('not complete'))
   await redis.set(complete, runId)
 
   await pipeline.elasticsearch.indices.deleteAlias({ index: `${prefix}-forms-v*`, name: `${prefix}-forms` })
-  expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('no complete generation') })
-  expect(await verify('--team', 'a/b')).toMatchObject({
-    code: 2,
-    stdout: '',
-    stderr: expect.stringContaining('must be 1 to 128'),
-  })
+  expect(await verify()).toMatchObject(notJudged('no complete generation'))
+  expect(await verify('--team', 'a/b')).toMatchObject(notJudged('must be 1 to 128'))
 })
 
 test('an interrupted run ends with 2, and leaves no file behind', async () => {
   await pipeline.startIndexer()
-  await pipeline.produce(
-    'submissions',
-    Array.from({ length: 200 }, (_, at) => submission(`s-${at}`)),
-  )
+  const records = Array.from({ length: 200 }, (_, at) => submission(`s-${at}`))
+  await pipeline.produce('submissions', records)
   await untilCommitted(pipeline)
   const program = await startProgram('verify', { ...pipeline.names, TMPDIR: folder })
   await eventually(() => program.log().includes('is compared with the topics'))

@@ -6,10 +6,10 @@ import type { Cluster, Engine } from '../../tools/engines/engines.ts'
 import { sentinelName } from '../../tools/engines/redis.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
 import { isRedisWhole } from '../support/clusterHealth.ts'
-import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { startDeadlineMs, startOwnCluster } from '../support/ownEngines.ts'
 import { type Program, probe } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme'
@@ -111,8 +111,7 @@ const untilReady = (): Promise<void> =>
 async function change(): Promise<string[]> {
   revision++
   const title = `at ${revision}`
-  const form = formEntity({ id: 'a', title })
-  await pipeline.produce('forms', [{ key: `${team}/a`, value: JSON.stringify({ revision, form }) }])
+  await pipeline.produce('forms', [stateRecord('forms', `${team}/a`, revision, { title })])
   const served = (): Promise<Answer[]> => Promise.all(apis.map((api) => get(api, pipeline.keyOf(team))))
   await eventually(async () => (await served()).every(({ text }) => text.includes(`"${title}"`)))
   return (await served()).map(({ etag }) => etag)

@@ -7,11 +7,12 @@ import type { ReadableStream } from 'node:stream/web'
 import { maxWaitSeconds } from '../../src/api/waiting.ts'
 import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { formEntity, submissionEntity } from '../support/entities.ts'
+import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { holdingExports } from '../support/heldExports.ts'
 import { killPrograms, probe, refusalOf, runCommand } from '../support/programs.ts'
 import { queryData } from '../support/queryData.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { useApi } from '../support/useApi.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -170,12 +171,9 @@ describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API
     // More than nginx takes in one request.
     const ids = Array.from({ length: 40 }, (_, at) => `form-${at}`)
     const change = (revision: number): Promise<void> => {
-      const form = (id: string) => formEntity({ id, title: `v${revision}`, description: 'd'.repeat(100_000) })
-      const value = (id: string): string => JSON.stringify({ revision, form: form(id) })
-      return pipeline.produce(
-        'forms',
-        ids.map((id) => ({ key: `${team}/${id}`, value: value(id) })),
-      )
+      const members = { title: `v${revision}`, description: 'd'.repeat(100_000) }
+      const records = ids.map((id) => stateRecord('forms', `${team}/${id}`, revision, members))
+      return pipeline.produce('forms', records)
     }
     let asked = 0
     const titles = async (): Promise<string | number> => {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type PrometheusTarget, readDashboard, withGrafanaVariables } from '../support/dashboards.ts'
-import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 import { describePrometheus, type Prometheus, type Series, startPrometheus } from './support/prometheus.ts'
@@ -47,15 +47,9 @@ describePrometheus('a Prometheus that scrapes one of each process', () => {
   /** Causes every kind of event that the dashboard shows, repeatedly. */
   async function work(api: Program, settings: Program): Promise<void> {
     for (let revision = 1; !over.signal.aborted; revision++) {
-      const form = formEntity({ id: 'form-1' })
-      const submission = submissionEntity({ id: `s-${revision}` })
-      await pipeline.produce('forms', [
-        { key: `${team}/form-1`, value: JSON.stringify({ revision, form }) },
-        { key: `${team}/broken`, value: `{"revision": ${revision}` },
-      ])
-      await pipeline.produce('submissions', [
-        { key: `${team}/${submission.id}`, value: JSON.stringify({ revision, submission }) },
-      ])
+      const broken = { key: `${team}/broken`, value: `{"revision": ${revision}` }
+      await pipeline.produce('forms', [stateRecord('forms', `${team}/form-1`, revision), broken])
+      await pipeline.produce('submissions', [stateRecord('submissions', `${team}/s-${revision}`, revision)])
       // 304 needs a list whose newest change is published.
       await sleep(publishedWithinMs, undefined, { signal: over.signal }).catch(() => undefined)
       const headers = { authorization: `Bearer ${pipeline.keyOf(team)}` }

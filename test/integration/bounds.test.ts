@@ -1,18 +1,19 @@
 import { readFile } from 'node:fs/promises'
-import { createTopics } from '../../src/core/kafka/source.ts'
-import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
+import { createTopicsWith } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const mebibyte = 1024 * 1024
 
 const pipeline = usePipeline({ forEachTest: true })
 
-const formRecord = (id: string, bytes = 0) => ({
-  key: `acme/${id}`,
-  value: JSON.stringify({ revision: 1, form: formEntity({ id, description: 'x'.repeat(bytes) }) }),
-})
+/** Records of forms whose ids are numbered. */
+const formRecords = (count: number, from: number, bytes = 0) =>
+  Array.from({ length: count }, (_, at) =>
+    stateRecord('forms', `acme/f${from + at}`, 1, { description: 'x'.repeat(bytes) }),
+  )
 const processedRecords = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total')
 const writeDeadLetter = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
 
@@ -28,10 +29,7 @@ test('a release that refuses nearly everything does not move a topic into the de
   expect(await indexer.metric('tidemark_partition_paused')).toBe(formsPartitions)
   const letters = await writeDeadLetter(indexer)
   expect(letters).toBeLessThan(1_100)
-  await pipeline.produce(
-    'forms',
-    Array.from({ length: 200 }, (_, at) => formRecord(`g${at}`)),
-  )
+  await pipeline.produce('forms', formRecords(200, bad.length))
   await eventually(async () => (await processedRecords(indexer)) === bad.length + 200)
   expect(await writeDeadLetter(indexer)).toBe(bad.length)
   await eventually(async () => JSON.parse(await says()).status === 'ready')
@@ -43,26 +41,10 @@ test.each([
   { size: '5 MB', bytes: 5 * mebibyte, count: 24, perRequest: 1 },
 ])('records of $size are held within the configured bytes', async ({ bytes, count, perRequest }) => {
   const maxInFlightBytes = 32 * mebibyte
-  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
-  const admin = pipeline.kafka.admin()
-  await admin.connect()
-  await createTopics(admin, [
-    {
-      topic,
-      numPartitions: 4,
-      configEntries: [
-        { name: 'max.message.bytes', value: String(8 * mebibyte) },
-        { name: 'message.timestamp.type', value: 'LogAppendTime' },
-        { name: 'cleanup.policy', value: 'compact' },
-      ],
-    },
-  ])
-  await admin.disconnect()
-  for (let at = 0; at < count; at += perRequest)
-    await pipeline.produce(
-      'forms',
-      Array.from({ length: perRequest }, (_, each) => formRecord(`f${at + each}`, bytes)),
-    )
+  await createTopicsWith(pipeline.kafka, [pipeline.names['TOPIC_FORMS']], 4, {
+    'max.message.bytes': String(8 * mebibyte),
+  })
+  for (let at = 0; at < count; at += perRequest) await pipeline.produce('forms', formRecords(perRequest, at, bytes))
   const indexer = await pipeline.startIndexer({ MAX_IN_FLIGHT_BYTES: String(maxInFlightBytes) })
   let [peakInFlight, peakResident] = [0, 0]
   await eventually(async () => {

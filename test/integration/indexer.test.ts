@@ -1,10 +1,9 @@
-import { createTopics } from '../../src/core/kafka/source.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
 import { indexName } from '../support/names.ts'
 import type { Program } from '../support/programs.ts'
-import { recordsOf, withAdmin } from '../support/topics.ts'
+import { createTopicsWith, recordsOf } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
@@ -154,9 +153,8 @@ describe('without append times of the broker', () => {
   const other = usePipeline()
 
   test('no watermark is published, it is said, and records are indexed all the same', async () => {
-    const topic = other.names['TOPIC_FORMS'] ?? ''
-    const configEntries = [{ name: 'cleanup.policy', value: 'compact' }]
-    await withAdmin(other.kafka, (admin) => createTopics(admin, [{ topic, numPartitions: 1, configEntries }]))
+    const ofProducers = { 'message.timestamp.type': 'CreateTime' }
+    await createTopicsWith(other.kafka, [other.names['TOPIC_FORMS']], 1, ofProducers)
     const without = await other.startIndexer()
     expect(without.log()).toContain('lacks message.timestamp.type=LogAppendTime')
     await other.createKeys(['acme'])

@@ -1,9 +1,9 @@
 import kafkajs from 'kafkajs'
 import { documentKinds } from '../../src/core/stores/indices.ts'
-import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { indexName } from '../support/names.ts'
 import { type Program, startProgram } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -64,15 +64,12 @@ describe('with templates of the cluster that match our indices', () => {
   }
   const append = async (): Promise<void> => {
     await templated.createKeys(['acme'])
-    const form = formEntity({ id: 'a', title: 'A form' })
-    await templated.produce('forms', [{ key: 'acme/a', value: JSON.stringify({ revision: 1, form }) }])
+    await templated.produce('forms', [stateRecord('forms', 'acme/a', 1, { title: 'A form' })])
   }
-  afterEach(() =>
-    pipeline.elasticsearch.indices.deleteIndexTemplate(
-      { name: templated.names['INDEX_PREFIX'] ?? '' },
-      { ignore: [404] },
-    ),
-  )
+  afterEach(async () => {
+    const name = templated.names['INDEX_PREFIX'] ?? ''
+    await pipeline.elasticsearch.indices.deleteIndexTemplate({ name }, { ignore: [404] })
+  })
 
   test('documents are stored as they are sent, through no pipeline', async () => {
     await addTemplate({

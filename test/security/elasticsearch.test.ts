@@ -25,9 +25,9 @@ import { kindsOf } from '../../src/core/stores/indices.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
-import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { killPrograms, type Run, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { type Account, type SecuredElasticsearch, startSecuredElasticsearch } from '../support/securedElasticsearch.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -349,12 +349,7 @@ describe('over TLS, each as its own user', () => {
     const api = await startProgram('api', settingsAs('tidemark_api'))
     await untilReady(api)
     const change = (revision: number): Promise<void> =>
-      pipeline.produce('forms', [
-        {
-          key: 'acme/form-1',
-          value: JSON.stringify({ revision, form: formEntity({ id: 'form-1', title: `v${revision}` }) }),
-        },
-      ])
+      pipeline.produce('forms', [stateRecord('forms', 'acme/form-1', revision, { title: `v${revision}` })])
     let asked = 0
     const titles = async (): Promise<string[] | number> => {
       // Another question each time: an answer that was kept needs no Elasticsearch.

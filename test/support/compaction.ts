@@ -1,20 +1,15 @@
 import kafkajs, { type Admin } from 'kafkajs'
-import { createTopics } from '../../src/core/kafka/source.ts'
 import { eventually } from './eventually.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { HistoryRecord } from './randomHistory.ts'
-import { withAdmin } from './topics.ts'
+import { createTopicsWith, withAdmin } from './topics.ts'
 
 /** The key of an entity that never existed, whose deletions make Kafka begin new segments without other effect. */
 export const fillerKey = Buffer.from('acme/filler')
 
 /** Topic settings for compaction within seconds: short segments, because Kafka never compacts the active one. */
 const settings = {
-  'cleanup.policy': 'compact',
-  'message.timestamp.type': 'LogAppendTime',
-  'segment.ms': '100',
-  'segment.bytes': '1048576',
-  'min.cleanable.dirty.ratio': '0',
+  ...{ 'segment.ms': '100', 'segment.bytes': '1048576', 'min.cleanable.dirty.ratio': '0' },
 }
 
 /** Deletion retention for topics that no indexer reads: with one this short, indexers withhold the watermark. */
@@ -26,14 +21,9 @@ export async function createCompactedTopics(
   numPartitions: number,
   deleteRetentionMs = 0,
 ): Promise<void> {
-  const configEntries = Object.entries({ ...settings, 'delete.retention.ms': String(deleteRetentionMs) }).map(
-    ([name, value]) => ({ name, value }),
-  )
-  await withAdmin(kafka, async (admin) => {
-    const compacted = topics.map((topic) => ({ topic, numPartitions, configEntries }))
-    await createTopics(admin, compacted)
-    await hurryCleaner(admin)
-  })
+  const all = { ...settings, 'delete.retention.ms': String(deleteRetentionMs) }
+  await createTopicsWith(kafka, topics, numPartitions, all)
+  await withAdmin(kafka, hurryCleaner)
 }
 
 /** Shortens the backoff of Kafka's log cleaner, by default 15 s. */

@@ -2,6 +2,7 @@ import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 // For its patch of KafkaJS, which reads every codec.
 import '../../src/core/kafka/client.ts'
 import { readTopic } from '../../src/core/kafka/readTopic.ts'
+import { createTopics } from '../../src/core/kafka/source.ts'
 import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { eventually } from './eventually.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -16,6 +17,20 @@ export async function withAdmin<T>(kafka: Kafka, ask: (admin: Admin) => Promise<
   } finally {
     await admin.disconnect()
   }
+}
+
+const appended = { 'cleanup.policy': 'compact', 'message.timestamp.type': 'LogAppendTime' }
+
+/** Creates topics as an indexer would, but with so many partitions, and with these settings besides or instead. */
+export async function createTopicsWith(
+  kafka: Kafka,
+  names: readonly (string | undefined)[],
+  numPartitions: number,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const configEntries = Object.entries({ ...appended, ...settings }).map(([name, value]) => ({ name, value }))
+  const topics = names.map((topic = '') => ({ topic, numPartitions, configEntries }))
+  await withAdmin(kafka, (admin) => createTopics(admin, topics))
 }
 
 export const documentTopics = ({ names }: Pipeline): string[] => [
