@@ -104,17 +104,15 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
   })
 })
 
-test.each(['forms?', 'records?', 'record-counts?by=day&'])(
-  'a window of change, %s, without a watermark is 503',
-  async (list) => {
-    await api.replica.publishWatermark(null)
+test('a window of change without a watermark is 503', async () => {
+  await api.replica.publishWatermark(null)
+  for (const list of ['forms?', 'records?', 'record-counts?by=day&'])
     for (const name of ['changedSince', 'changedUntil']) {
       const { status, headers, json } = await api.get(`/api/v1/${list}${name}=2026-11-20`)
       expect([status, headers['retry-after']]).toEqual([503, expect.stringMatching(/^\d+$/)])
       expect(json).toEqual({ error: { code: 'service_unavailable', message: expect.any(String) } })
     }
-  },
-)
+})
 
 test('answers that are not 2xx or 304 have no watermark', async () => {
   for (const target of ['/api/v1/forms/unknown', '/api/v1/forms?limit=0', '/unknown'])

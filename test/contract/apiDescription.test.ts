@@ -10,6 +10,12 @@ import { useApi } from '../support/useApi.ts'
 const team = 'team-1'
 const at = '2026-01-01T00:00:00Z'
 const minute = 1_000
+const changed = { submittedAt: at, updatedAt: at }
+const hollow = {
+  ...{ examinee: { customData: [1] }, metadata: {} },
+  reportResult: { overallAnalysis: {}, dimensionAnalysis: { radar: null }, outcome: { ranking: 1 } },
+}
+const unusual = submissionEntity({ id: 'unusual', reportResult: { status: null } })
 
 const api = useApi({
   forms: [
@@ -23,29 +29,9 @@ const api = useApi({
   ],
   submissions: [
     { team, id: 'full', entity: submissionEntity({ id: 'full' }) },
-    {
-      team,
-      id: 'bare',
-      entity: { id: 'bare', formId: 'f', submittedAt: at, updatedAt: at, result: { status: 'pending' } },
-    },
-    {
-      team,
-      id: 'hollow',
-      entity: submissionEntity({
-        id: 'hollow',
-        examinee: { customData: [1] },
-        metadata: {},
-        reportResult: { overallAnalysis: {}, dimensionAnalysis: { radar: null }, outcome: { ranking: 1 } },
-      }),
-    },
-    {
-      team,
-      id: 'unusual',
-      entity: JSON.stringify(submissionEntity({ id: 'unusual', reportResult: { status: null } })).replace(
-        '"serialNumber":17',
-        '"serialNumber":1.7e1',
-      ),
-    },
+    { team, id: 'bare', entity: { id: 'bare', formId: 'f', ...changed, result: { status: 'pending' } } },
+    { team, id: 'hollow', entity: submissionEntity({ id: 'hollow', ...hollow }) },
+    { team, id: 'unusual', entity: JSON.stringify(unusual).replace('"serialNumber":17', '"serialNumber":1.7e1') },
   ],
   watermark: '2026-04-01T00:00:00.000Z' as Instant,
   settings: { RATE_LIMIT_PER_MINUTE: String(minute) },

@@ -35,9 +35,7 @@ test('of requests at the same time exactly 120 pass in a minute; the next is 429
   const { status, headers, json } = await send(key)
   expect(status).toBe(429)
   expect(json).toEqual({ error: { code: 'rate_limited', message: expect.any(String) } })
-  expect(headers['retry-after']).toMatch(/^\d+$/)
-  expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1)
-  expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60)
+  expect(headers['retry-after']).toMatch(/^([1-9]|[1-5]\d|60)$/)
   expect(headers).toMatchObject({
     ratelimit: `"key";r=0;t=${headers['retry-after']}`,
     'ratelimit-policy': '"key";q=120;w=60',
@@ -49,12 +47,8 @@ test('of requests at the same time exactly 120 pass in a minute; the next is 429
 test('the limit is judged after the key, and before route, method and parameters', async () => {
   const { id, key } = await freshKey()
   await sendMany(key, 121)
-  for (const [target, method] of [
-    ['/unknown', 'GET'],
-    ['/api/v1/forms', 'POST'],
-    ['/api/v1/forms?limit=0', 'GET'],
-  ] as const)
-    expect((await send(key, target, method)).status).toBe(429)
+  for (const target of ['/unknown', '/api/v1/forms?limit=0']) expect((await send(key, target)).status).toBe(429)
+  expect((await send(key, '/api/v1/forms', 'POST')).status).toBe(429)
   await api.replica.storeKey(team, { id, plaintext: key, state: 'revoked', revision: 2 })
   expect((await send(key)).status).toBe(401)
 })

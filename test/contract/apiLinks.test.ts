@@ -25,28 +25,15 @@ async function linksOf(target: string): Promise<Record<string, string>> {
 }
 
 test.each([
-  ['forms', { first: 'forms?page=1', last: 'forms?page=1' }],
-  ['forms?limit=3', { first: 'forms?limit=3&page=1', next: 'forms?limit=3&page=2', last: 'forms?limit=3&page=3' }],
-  [
-    'forms/?page=2&limit=3',
-    {
-      first: 'forms?page=1&limit=3',
-      prev: 'forms?page=1&limit=3',
-      next: 'forms?page=3&limit=3',
-      last: 'forms?page=3&limit=3',
-    },
-  ],
-  [
-    'forms?limit=3&page=3',
-    { first: 'forms?limit=3&page=1', prev: 'forms?limit=3&page=2', last: 'forms?limit=3&page=3' },
-  ],
-  [
-    'forms?limit=3&page=9',
-    { first: 'forms?limit=3&page=1', prev: 'forms?limit=3&page=3', last: 'forms?limit=3&page=3' },
-  ],
-  ['records?status=failed', { first: 'records?status=failed&page=1', last: 'records?status=failed&page=1' }],
-])('%s links to its other pages with its own query', async (target, links) => {
-  expect(await linksOf(target)).toEqual(links)
+  ['forms', 'forms?page=$', { first: 1, last: 1 }],
+  ['forms?limit=3', 'forms?limit=3&page=$', { first: 1, next: 2, last: 3 }],
+  ['forms/?page=2&limit=3', 'forms?page=$&limit=3', { first: 1, prev: 1, next: 3, last: 3 }],
+  ['forms?limit=3&page=3', 'forms?limit=3&page=$', { first: 1, prev: 2, last: 3 }],
+  ['forms?limit=3&page=9', 'forms?limit=3&page=$', { first: 1, prev: 3, last: 3 }],
+  ['records?status=failed', 'records?status=failed&page=$', { first: 1, last: 1 }],
+])('%s links to its other pages with its own query, %s', async (target, page, numbers) => {
+  const links = Object.entries(numbers).map(([relation, number]) => [relation, page.replace('$', String(number))])
+  expect(await linksOf(target)).toEqual(Object.fromEntries(links))
 })
 
 test('who follows next sees every item once, with the filters that were sent', async () => {

@@ -53,9 +53,9 @@ test('over HTTPS the cookie is secure and bound to its host', async () => {
   ])
 })
 
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 const idOf = (visitor: Visitor): string => visitor.jar.get('tidemark-session') ?? ''
-const keyOf = (visitor: Visitor): string =>
-  area.redisKeys.session(createHash('sha256').update(idOf(visitor)).digest('hex'))
+const keyOf = (visitor: Visitor): string => area.redisKeys.session(digestOf(idOf(visitor)))
 
 test('Redis knows a session by the digest of its id alone, for fifteen minutes', async () => {
   const visitor = await area.signIn({ team: 'stored' })
@@ -137,8 +137,7 @@ test('a link works once, also when it is followed by many at once', async () => 
 test('a use is remembered for as long as the token could be used again', async () => {
   const jti = randomUUID()
   await area.signIn({ jti, exp: inSeconds(200) })
-  const key = area.redisKeys.usedSignIn(createHash('sha256').update(jti).digest('hex'))
-  const leftMs = await area.redis.client.pttl(key)
+  const leftMs = await area.redis.client.pttl(area.redisKeys.usedSignIn(digestOf(jti)))
   expect(leftMs).toBeGreaterThan(200_000)
   expect(leftMs).toBeLessThanOrEqual(206_000)
 })
@@ -206,13 +205,8 @@ describe('with public keys', () => {
       ],
     })
     keyServer = await startLocalServer((_request, response) => {
-      answerKeys().then(
-        (keys) => response.end(JSON.stringify(keys)),
-        () => {
-          response.statusCode = 500
-          response.end()
-        },
-      )
+      const fail = () => response.writeHead(500).end()
+      answerKeys().then((keys) => response.end(JSON.stringify(keys)), fail)
     })
     byKeys = await startTestSettings({ ...names, ...jwksSettings() })
   })
@@ -220,10 +214,7 @@ describe('with public keys', () => {
     await byKeys?.close()
     await keyServer?.close()
   })
-  const jwksSettings = (): Record<string, string> => ({
-    SIGN_IN_SECRET: '',
-    SIGN_IN_JWKS_URL: `${keyServer.url}/keys`,
-  })
+  const jwksSettings = () => ({ SIGN_IN_SECRET: '', SIGN_IN_JWKS_URL: `${keyServer.url}/keys` })
 
   test('a token of any of them signs in', async () => {
     const claims = (): Claims => signInClaims(Date.now())
@@ -250,12 +241,8 @@ describe('with public keys', () => {
     const forger = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const token = await signToken(signInClaims(Date.now()), forger.privateKey, { alg: 'RS256', kid: 'rsa' })
     const jwk = await exportJWK(forger.publicKey)
-    const bringing = await signToken(signInClaims(Date.now()), forger.privateKey, {
-      alg: 'RS256',
-      kid: 'new',
-      jwk,
-      jku: 'https://evil.example/keys',
-    } as never)
+    const brought = { alg: 'RS256', kid: 'new', jwk, jku: 'https://evil.example/keys' } as never
+    const bringing = await signToken(signInClaims(Date.now()), forger.privateKey, brought)
     for (const each of [token, bringing]) expectRefused(await follow(each, byKeys), notValid)
   })
 

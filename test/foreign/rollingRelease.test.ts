@@ -48,29 +48,14 @@ async function startFleet(start: Pipeline['startApi'], firstRoot: string) {
 function resolveReady(programs: readonly Program[], intervalMs: number) {
   let ready = [...addresses]
   const look = async (): Promise<void> => {
-    const isReady = await Promise.all(
-      programs.map((program) =>
-        probe(program, 'readyz').then(
-          ({ code }) => code === 200,
-          () => false,
-        ),
-      ),
-    )
-    ready = addresses.filter((_, at) => isReady[at])
+    const found = await Promise.all(programs.map((program) => probe(program, 'readyz').catch(() => undefined)))
+    ready = addresses.filter((_, at) => found[at]?.code === 200)
   }
   const timer = setInterval(() => {
     look().catch(() => undefined)
   }, intervalMs)
-  const agent = new Agent({
-    connections: 10,
-    connect: {
-      lookup: (_name, _options, done) =>
-        done(
-          null,
-          ready.map((address) => ({ address, family: 4 })),
-        ),
-    },
-  })
+  const found = () => ready.map((address) => ({ address, family: 4 }))
+  const agent = new Agent({ connections: 10, connect: { lookup: (_name, _options, done) => done(null, found()) } })
   return { agent, stop: () => clearInterval(timer) }
 }
 

@@ -59,10 +59,7 @@ describe.each([
 
   const create = (number: number): Promise<Generation> => generations.create(number)
   const write = (documents: readonly DocumentWrite[], type?: VersionType, to = first) =>
-    sendBulk(clients.elasticsearch, encodeBulk(to.indices, documents, type), documents, {
-      requestTimeout: 30_000,
-      signal,
-    })
+    sendBulk(clients.elasticsearch, encodeBulk(to.indices, documents, type), documents, options)
   const kinds = async (documents: readonly DocumentWrite[], type?: VersionType): Promise<readonly string[]> =>
     (await write(documents, type)).map(({ kind }) => kind)
   const refresh = (of = first): Promise<void> =>
@@ -71,12 +68,7 @@ describe.each([
     submissionWrites(submissionRecord(team, id, revision), changedAt)
   const list = () => ({ ...reader, type: 'submissions', teamId: team, version: null }) as const
   const states = async (): Promise<readonly unknown[]> =>
-    (await generations.find()).map(({ number, complete }) => [
-      number,
-      complete?.isServing,
-      complete?.isWritable,
-      complete?.hasServed,
-    ])
+    (await generations.find()).map(({ number, complete: is }) => [number, is?.isServing, is?.isWritable, is?.hasServed])
   const collect = async <T>(parts: AsyncIterable<readonly T[]>): Promise<T[]> => {
     const all: T[] = []
     for await (const part of parts) all.push(...part)
@@ -103,6 +95,8 @@ describe.each([
   test('each document of a bulk request is refused for what is wrong with it', async () => {
     const [list, detail] = submission('a') as [DocumentWrite, DocumentWrite]
     const other = { ...list, id: `${team}/b` as DocumentId }
+    const notParsed = { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') }
+    const strict = { kind: 'suspect', reason: expect.stringContaining('strict_dynamic_mapping_exception') }
     const withSource = (text: string) => ({ ...other, source: Buffer.from(text) })
     expect(
       await write([
@@ -113,14 +107,7 @@ describe.each([
         { ...detail, id: `${team}/c` as DocumentId, source: Buffer.from('{"a":{"b":1,"b":2}}') },
         { ...detail, id: `${team}/d` as DocumentId, source: Buffer.from('{"a":{"b":1,"c":2}}') },
       ]),
-    ).toMatchObject([
-      { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
-      { kind: 'suspect', reason: expect.stringContaining('strict_dynamic_mapping_exception') },
-      { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
-      { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
-      { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
-      { kind: 'written' },
-    ])
+    ).toMatchObject([notParsed, strict, notParsed, notParsed, notParsed, { kind: 'written' }])
     await clients.elasticsearch.indices.addBlock({ index: first.indices.submissions, block: 'write' })
     expect(await write(submission('e'))).toMatchObject([
       { kind: 'pause', reason: expect.stringContaining('cluster_block_exception') },
@@ -221,9 +208,8 @@ describe.each([
     await reconciliation.pass()
     await reconciliation.pass()
     await refresh(second)
-    const found = await getDocuments({ raw, signal }, 'submissions', second.indices.submissions, [
-      `${team}/late` as DocumentId,
-    ])
+    const late = [`${team}/late` as DocumentId]
+    const found = await getDocuments({ raw, signal }, 'submissions', second.indices.submissions, late)
     expect(found.map(({ version }) => version)).toEqual([1])
   })
 
@@ -241,9 +227,8 @@ describe.each([
       [`${team}/a`, 1],
       [`${team}/b`, 1],
     ])
-    expect(
-      await collect(scanDocuments({ raw: clients.bytes, team: undefined, signal }, 'submissions', index)),
-    ).toHaveLength(before + 2)
+    const all = scanDocuments({ raw: clients.bytes, team: undefined, signal }, 'submissions', index)
+    expect(await collect(all)).toHaveLength(before + 2)
   })
   const documentsIn = async (kind: DocumentKind): Promise<number> => {
     const survey = await surveyIndices(clients.elasticsearch, prefix, signal)

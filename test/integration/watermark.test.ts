@@ -67,10 +67,8 @@ describe('The watermark', () => {
 
   test('stands still while it is held, and goes on once the holder, and nobody else, lets it go', async () => {
     await publish({ 'forms/0': 1_000, 'submissions/0': 1_000 })
-    expect([await acquireWatermarkHold(redis, 'a', 60_000), await acquireWatermarkHold(redis, 'b', 60_000)]).toEqual([
-      true,
-      false,
-    ])
+    expect(await acquireWatermarkHold(redis, 'a', 60_000)).toBe(true)
+    expect(await acquireWatermarkHold(redis, 'b', 60_000)).toBe(false)
     const later = { 'forms/0': 2_000, 'submissions/0': 2_000 }
     expect(await publish(later)).toEqual({ kind: 'held' })
     expect(await releaseWatermarkHold(redis, 'b')).toBe(false)
@@ -131,15 +129,10 @@ describe('The watermark', () => {
   })
 
   test('only the owner of the newest claim of a partition publishes its watermark', async () => {
-    expect(await claimPartitions(redis, 'a', both, undefined)).toMatchObject({
-      watermarkMs: undefined,
-      changedAtRaisedByMs: 0,
-    })
+    const told = (watermarkMs: number | undefined) => ({ watermarkMs, changedAtRaisedByMs: 0 })
+    expect(await claimPartitions(redis, 'a', both, undefined)).toMatchObject(told(undefined))
     expect(await publish({ 'forms/0': 50, 'submissions/0': 60 })).toEqual(published(50))
-    expect(await claimPartitions(redis, 'b', ['forms/0'], 40)).toMatchObject({
-      watermarkMs: 50,
-      changedAtRaisedByMs: 0,
-    })
+    expect(await claimPartitions(redis, 'b', ['forms/0'], 40)).toMatchObject(told(50))
     expect(await publish({ 'forms/0': 70, 'submissions/0': 70 })).toEqual({ kind: 'displaced' })
     expect(await publish({ 'submissions/0': 70 })).toEqual({ kind: 'incomplete' })
     expect(await publish({ 'forms/0': 65 }, both, first, 'b')).toEqual(published(65))
@@ -151,10 +144,8 @@ describe('The watermark', () => {
     await noteRaised(redis, 7)
     await setWatermarkGeneration(redis, second, 1_000)
     expect(await watermark()).toBeNull()
-    expect(await claimPartitions(redis, 'b', both, undefined)).toMatchObject({
-      watermarkMs: 50,
-      changedAtRaisedByMs: 13,
-    })
+    const told = { watermarkMs: 50, changedAtRaisedByMs: 13 }
+    expect(await claimPartitions(redis, 'b', both, undefined)).toMatchObject(told)
   })
 
   test('a partition watermark of a former owner, while another partition is behind, is not published later', async () => {

@@ -17,16 +17,9 @@ export async function startSecuredRedis(prefix: string, { asks = false, more = [
       const command = await definition.prepare(port, signal)
       const authorities = join(definition.dataFolder, 'ca.pem')
       await writeFile(authorities, ca)
-      const tls = [
-        '--tls-port',
-        String(tlsPort),
-        '--tls-auth-clients',
-        asks ? 'yes' : 'no',
-        '--tls-ca-cert-file',
-        authorities,
-      ]
-      const own = ['--tls-cert-file', certificate, '--tls-key-file', key]
-      return { ...command, args: [...command.args, ...tls, ...own, ...more] }
+      const tls = ['--tls-port', String(tlsPort), '--tls-auth-clients', asks ? 'yes' : 'no']
+      const files = ['--tls-ca-cert-file', authorities, '--tls-cert-file', certificate, '--tls-key-file', key]
+      return { ...command, args: [...command.args, ...tls, ...files, ...more] }
     },
   }))
   /** The superuser's connection. */

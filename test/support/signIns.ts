@@ -13,11 +13,7 @@ export type SigningKey = Parameters<SignJWT['sign']>[0]
 /** The claims of a valid sign-in at `nowMs`; `changes` replace claims, undefined removes one. */
 export function signInClaims(nowMs: number, changes: Claims = {}): Claims {
   const claims = {
-    iss: signInIssuer,
-    aud: 'tidemark-settings',
-    sub: 'owner-1',
-    team: 'acme',
-    role: 'owner',
+    ...{ iss: signInIssuer, aud: 'tidemark-settings', sub: 'owner-1', team: 'acme', role: 'owner' },
     exp: Math.floor(nowMs / 1_000) + 120,
     jti: randomUUID(),
     ...changes,

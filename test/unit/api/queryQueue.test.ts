@@ -2,28 +2,19 @@ import { EventEmitter } from 'node:events'
 import { jest } from '@jest/globals'
 import type { RouteContext } from '../../../src/api/context.ts'
 import { queueQueries } from '../../../src/api/queryQueue.ts'
-import { ElasticsearchUnavailable, type RunQuery } from '../../../src/api/search/searchClient.ts'
+import { ElasticsearchUnavailable } from '../../../src/api/search/searchClient.ts'
 import { HttpError } from '../../../src/core/process/httpError.ts'
 
 const middleware = queueQueries()
 
 /** A request of a team, and its client. */
-async function requestOf(
-  teamId: string,
-  isClosed = false,
-  queue = middleware,
-): Promise<{
-  runQuery: RunQuery
-  runPart: RunQuery
-  hold: (bytes: number) => Promise<void>
-  leave(): void
-  listeners(): number
-}> {
+async function requestOf(teamId: string, isClosed = false, queue = middleware) {
   const res = Object.assign(new EventEmitter(), { closed: isClosed })
   const ctx = { state: { holder: { teamId } }, res } as unknown as RouteContext
   await queue(ctx, async () => undefined)
   const { runQuery, runPart, holdAnswer: hold } = ctx.state
-  return { runQuery, runPart, hold, leave: () => res.emit('close'), listeners: () => res.listenerCount('close') }
+  const [leave, listeners] = [() => res.emit('close'), () => res.listenerCount('close')]
+  return { runQuery, runPart, hold, leave, listeners }
 }
 const mebibyte = 1024 * 1024
 const overloaded = () => Promise.reject(new ElasticsearchUnavailable('overloaded', '429 circuit_breaking_exception'))

@@ -117,14 +117,11 @@ function openRoom() {
   const { nowMs, isTicking, tickAt } = handClock()
   let answer = async (lists: readonly TeamList[]): Promise<(ListVersion | null)[]> =>
     lists.map((list) => versions.get(list) ?? first)
-  const room = new WaitingRoom(
-    (lists) => {
-      reads.push([...lists])
-      return answer(lists)
-    },
-    nowMs,
-    new Registry(),
-  )
+  const ask = (lists: readonly TeamList[]): Promise<(ListVersion | null)[]> => {
+    reads.push([...lists])
+    return answer(lists)
+  }
+  const room = new WaitingRoom(ask, nowMs, new Registry())
   const woken: string[] = []
   return {
     room,

@@ -1,12 +1,7 @@
 import fc from 'fast-check'
 import { notCovered } from '../../../indexer/deletionCoverage.ts'
-import {
-  type CommittedOffset,
-  commitMetadata,
-  fetchCommittedOffsets,
-  fetchStartOffsets,
-  type StartOffset,
-} from '../../../indexer/startOffsets.ts'
+import type { CommittedOffset, StartOffset } from '../../../indexer/startOffsets.ts'
+import { commitMetadata, fetchCommittedOffsets, fetchStartOffsets } from '../../../indexer/startOffsets.ts'
 import type { KafkaSource, OffsetRange } from '../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
@@ -54,10 +49,7 @@ async function startOffset(
     committedOffsets: async (group: string) => commitsOf(group === 'own' ? own : rebuilt),
   } as unknown as KafkaSource
   const from = {
-    topics: ['forms'],
-    groupId: 'own',
-    rebuildGroupId: 'rebuild',
-    clock: () => nowMs,
+    ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: 'rebuild', clock: () => nowMs },
     generationOf: () => generation && { tag: generation, createdAtMs },
   }
   const start = (await fetchStartOffsets(source, [partition], from)).get('forms/0')
@@ -72,21 +64,13 @@ test('what a commit says reads back as it was said', async () => {
   expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs, promisedMs))).toEqual(commit(12, first, 12))
 })
 
-test.each(['', 'by hand', '1-0123456789abcdef nine'])(
-  'a commit with the metadata %j names no indices',
-  async (metadata) => {
-    expect(await readCommit(at(7), metadata)).toEqual(commit(7, undefined))
-  },
-)
+test.each(['', 'by hand', '1-0123456789abcdef nine'])('a commit that says %j names no indices', async (metadata) => {
+  expect(await readCommit(at(7), metadata)).toEqual(commit(7, undefined))
+})
 
 test('reading goes on where it was when the commit speaks of the indices that are written', async () => {
-  expect(await startOffset(ends, commit(40, first), undefined, first)).toEqual({
-    position: 40n,
-
-    deadLetteredBelow: 40n,
-    coveredAtMs: committedAtMs,
-    promisedMs,
-  })
+  const start = { position: 40n, deadLetteredBelow: 40n, coveredAtMs: committedAtMs, promisedMs }
+  expect(await startOffset(ends, commit(40, first), undefined, first)).toEqual(start)
 })
 
 test('for a topic whose records go into no index, every commit counts', async () => {
@@ -94,12 +78,8 @@ test('for a topic whose records go into no index, every commit counts', async ()
 })
 
 test('for other indices everything is read again, but no record becomes a dead letter twice and promised watermarks stand', async () => {
-  expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual({
-    position: 0n,
-    deadLetteredBelow: 40n,
-    coveredAtMs: createdAtMs,
-    promisedMs,
-  })
+  const start = { position: 0n, deadLetteredBelow: 40n, coveredAtMs: createdAtMs, promisedMs }
+  expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual(start)
 })
 
 test.each([
@@ -134,11 +114,8 @@ describe('The time up to which a generation is known to hold everything', () => 
 
   test.each([
     ['now where nothing was ever appended', 0n, nowMs],
-    [
-      'when others were committed last, where something was: it may have been written and never committed',
-      100n,
-      committedAtMs,
-    ],
+    // It may have been written and never committed.
+    ['when others were committed last, where something was', 100n, committedAtMs],
   ])('of a partition without a commit beside others that have one is %s', async (_, high, expected) => {
     const ranges = [ends, { low: 0n, high }].map(
       (range, each) => [`forms/${each}`, { topic: 'forms', partition: each, ...range }] as const,

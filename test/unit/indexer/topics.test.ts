@@ -2,9 +2,7 @@ import { readTopicRules } from '../../../indexer/topics.ts'
 import { readConfig } from '../../../src/core/process/config.ts'
 
 const settings = {
-  'cleanup.policy': 'compact',
-  'message.timestamp.type': 'LogAppendTime',
-  'delete.retention.ms': '86400000',
+  ...{ 'cleanup.policy': 'compact', 'message.timestamp.type': 'LogAppendTime', 'delete.retention.ms': '86400000' },
 }
 
 const read = readConfig({}, [])

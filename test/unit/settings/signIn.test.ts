@@ -17,15 +17,8 @@ test('a good token says who comes, for which team, and until when it could be us
   })
 })
 
-test.each([
-  [300, true],
-  [305, true],
-  [306, false],
-  [0, true],
-  [-4, true],
-  [-6, false],
-])('a token that expires %i seconds from now is good: %s', async (seconds, ok) => {
-  await expect(isGood({ exp: nowSeconds + seconds })).resolves.toBe(ok)
+test.each([306, 305, 0, -4, -6])('a token that expires %i seconds from now', async (seconds) => {
+  expect(await isGood({ exp: nowSeconds + seconds })).toBe(seconds >= -4 && seconds <= 305)
 })
 
 test.each<[string, Claims, string]>([

@@ -21,10 +21,8 @@ function answering(...answers: readonly ([total: number | undefined, aggregation
     if (answer instanceof Error) throw answer
     if (answer === undefined || answer === 'missing') return { isFound: false, text: '{}' }
     const [value, aggregations] = answer
-    return searchAnswer(
-      { ...(value !== undefined && { total: { value, relation: 'eq' } }), hits: [] },
-      { aggregations },
-    )
+    const total = value !== undefined && { total: { value, relation: 'eq' } }
+    return searchAnswer({ ...total, hits: [] }, { aggregations })
   }, 'submissions')
   return { selection: { list, filter: [], signal }, asked }
 }
@@ -53,28 +51,17 @@ describe('counts by time', () => {
     const { selection, asked } = answering(times(3, 1, 0, 2))
     const items = [1, 0, 2].map((count, at) => ({ key: `k${at}`, count }))
     expect(await countByTime(selection, days)).toEqual({ ok: true, value: { totalDocs: 3, items } })
-    expect(asked).toMatchObject([
-      {
-        path: '/tidemark-submissions/_search',
-        querystring: { routing: 'team-1', allow_partial_search_results: false },
-      },
-    ])
+    const querystring = { routing: 'team-1', allow_partial_search_results: false }
+    expect(asked).toMatchObject([{ path: '/tidemark-submissions/_search', querystring }])
   })
 
   test('are refused by their span alone, before Elasticsearch makes them', async () => {
     const { selection, asked } = answering(outside(1), span(0, 20_000 * dayMs))
-    expect(await countByTime(selection, days)).toEqual({
-      ok: false,
-      problem: { path: 'by=day', rule: 'makes about 20001 items of at most 10000: narrow since and until' },
-    })
+    const rule = 'makes about 20001 items of at most 10000: narrow since and until'
+    expect(await countByTime(selection, days)).toEqual({ ok: false, problem: { path: 'by=day', rule } })
     expect(asked).toHaveLength(2)
     const { min, max } = JSON.parse(JSON.stringify(asked[0]?.body)).aggs.items.date_histogram.hard_bounds
     expect((max - min) / dayMs).toBeLessThanOrEqual(maxCounts + 1)
-  })
-
-  test('are answered where all are far away, but together', async () => {
-    const { selection } = answering(outside(2), span(0, dayMs), times(2, 1, 1))
-    expect(await countByTime(selection, days)).toMatchObject({ ok: true, value: { totalDocs: 2 } })
   })
 
   test('are refused by their number when the span is a little too long', async () => {

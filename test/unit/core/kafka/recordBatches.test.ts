@@ -49,11 +49,10 @@ const answer = (...parts: Buffer[]): KafkaJsDecoder => {
   return new Decoder(Buffer.concat([size, bytes]))
 }
 const told = (records: readonly FetchedRecord[]) =>
-  records.map((record) =>
-    undecodableOf(record) === undefined
-      ? `${record.offset}${record.isControlRecord ? ' control' : ` ${record.value}`}`
-      : undecodableOf(record)?.message,
-  )
+  records.map((record) => {
+    const read = `${record.offset} ${record.isControlRecord ? 'control' : record.value}`
+    return undecodableOf(record)?.message ?? read
+  })
 
 const [a, b] = [encodeBatch({ first: 5, values: ['a0', 'a1'] }), encodeBatch({ first: 7, values: ['b0'], codec: 4 })]
 
@@ -93,9 +92,8 @@ test('what cannot be decoded is named with its offsets, and its neighbour before
     '6 a1',
     'the record batch at offsets 7 to 8 cannot be decoded: compression codec 6 is unknown',
   ])
-  expect(told(await decodePartition(answer(future)))).toEqual([
-    'the record batch at offset 9 cannot be decoded: its format, version 3, is unknown',
-  ])
+  const why = 'the record batch at offset 9 cannot be decoded: its format, version 3, is unknown'
+  expect(told(await decodePartition(answer(future)))).toEqual([why])
 })
 
 test('a fetch that holds no whole batch names a length that is wrong', async () => {
@@ -106,9 +104,8 @@ test('a fetch that holds no whole batch names a length that is wrong', async () 
   for (const damaged of [long, short, a.subarray(0, 10), a.subarray(0, 40)]) {
     const [marker, ...rest] = await decodePartition(answer(damaged))
     expect(rest).toEqual([])
-    expect(marker && undecodableOf(marker)?.message).toMatch(
-      /^the record batch .* cannot be decoded: it(s checksum| is cut off)/,
-    )
+    const why = /^the record batch .* cannot be decoded: it(s checksum| is cut off)/
+    expect(marker && undecodableOf(marker)?.message).toMatch(why)
   }
 })
 
@@ -123,25 +120,18 @@ test('after four mebibytes of one partition the rest is left for the next fetch'
 })
 
 describe('Aborted transactions', () => {
-  const record = (offset: number, producerId: string, more: Partial<FetchedRecord> = {}): FetchedRecord =>
-    ({
-      offset: String(offset),
-      isControlRecord: false,
-      batchContext: { producerId, inTransaction: true },
-      ...more,
-    }) as FetchedRecord
+  const record = (offset: number, producerId: string, more: Partial<FetchedRecord> = {}): FetchedRecord => {
+    const batchContext = { producerId, inTransaction: true }
+    return { offset: String(offset), isControlRecord: false, batchContext, ...more } as FetchedRecord
+  }
   const end = (offset: number, producerId: string, type: 'abort' | 'commit'): FetchedRecord =>
     record(offset, producerId, { isControlRecord: true, key: Buffer.from([0, 0, 0, type === 'abort' ? 0 : 1]) })
   const handedOut = (records: readonly FetchedRecord[]): string[] =>
     records.filter(({ isControlRecord }) => !isControlRecord).map(({ offset }) => offset)
 
   test('a fetch that begins inside several of them hands out none of their records', () => {
-    const records = [
-      record(100, 'second'),
-      record(101, 'first'),
-      end(102, 'second', 'abort'),
-      end(103, 'first', 'abort'),
-    ]
+    const ends = [end(102, 'second', 'abort'), end(103, 'first', 'abort')]
+    const records = [record(100, 'second'), record(101, 'first'), ...ends]
     const aborted = [
       { producerId: 'first', firstOffset: '50' },
       { producerId: 'second', firstOffset: '60' },
@@ -159,9 +149,10 @@ describe('Aborted transactions', () => {
   })
 
   test('the next transaction of the same producer counts, and a record whose key looks like a marker ends nothing', () => {
+    const marked = record(2, 'p', { key: Buffer.from([0, 0, 0, 0]) })
     const records = [
       record(1, 'p'),
-      record(2, 'p', { key: Buffer.from([0, 0, 0, 0]) }),
+      marked,
       record(3, 'p'),
       end(4, 'p', 'abort'),
       record(5, 'p'),

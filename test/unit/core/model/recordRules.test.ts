@@ -1,22 +1,14 @@
 import { readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
+import { validValues } from '../../../support/recordValues.ts'
 
 const readForm = (form: string) => readFormRecord(Buffer.from('acme/f1'), Buffer.from(`{"revision":1,"form":${form}}`))
 const readSubmission = (submission: string) =>
   readSubmissionRecord(Buffer.from('acme/s1'), Buffer.from(`{"revision":1,"submission":${submission}}`))
 const readKey = (changes: Record<string, unknown>) => {
-  const key = {
-    id: 'k1',
-    name: 'n',
-    digest: 'ab'.repeat(32),
-    state: 'active',
-    createdAt: '2026-03-01T10:00:00Z',
-    createdBy: 'o',
-  }
-  return readAccountKeyRecord(
-    Buffer.from('acme/k1'),
-    Buffer.from(JSON.stringify({ revision: 1, key: { ...key, ...changes } })),
-  )
+  const { key } = validValues['account-key']
+  const value = JSON.stringify({ revision: 1, key: { ...key, ...changes } })
+  return readAccountKeyRecord(Buffer.from('acme/e1'), Buffer.from(value))
 }
 const form = (changes: Record<string, unknown>): string => JSON.stringify(formEntity({ id: 'f1', ...changes }))
 const submission = (changes: Record<string, unknown>): string =>
@@ -65,14 +57,13 @@ describe('What Elasticsearch would refuse for one of the two documents only', ()
 describe('An account key', () => {
   test('holds no half of a surrogate pair, which the scripts of Redis cannot read', () => {
     const read = readKey({ name: 'n\ud800', createdBy: '\udc00', start: '\ud800', revokedBy: '\ud800' })
-    expect(read).toMatchObject({
-      value: { key: { name: 'n\ufffd', createdBy: '\ufffd', start: '\ufffd', revokedBy: '\ufffd' } },
-    })
+    const key = { name: 'n\ufffd', createdBy: '\ufffd', start: '\ufffd', revokedBy: '\ufffd' }
+    expect(read).toMatchObject({ value: { key } })
   })
 
   test('has its moments in UTC with milliseconds', () => {
-    expect(readKey({ expiresAt: '2026-03-01T11:00:00.12345+01:00' })).toMatchObject({
-      value: { key: { createdAt: '2026-03-01T10:00:00.000Z', expiresAt: '2026-03-01T10:00:00.123Z' } },
-    })
+    const key = { createdAt: '2026-03-01T10:00:00.000Z', expiresAt: '2026-03-01T10:00:00.123Z' }
+    const read = readKey({ createdAt: '2026-03-01T10:00:00Z', expiresAt: '2026-03-01T11:00:00.12345+01:00' })
+    expect(read).toMatchObject({ value: { key } })
   })
 })

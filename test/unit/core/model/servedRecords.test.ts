@@ -16,15 +16,11 @@ const members = Object.entries(entity).map(([name, value]) => [name, JSON.string
 
 const kinds = {
   submission: {
-    read: readSubmissionRecord,
-    schema: submissionSchema,
-    instants: ['submittedAt', 'updatedAt'],
+    ...({ read: readSubmissionRecord, schema: submissionSchema, instants: ['submittedAt', 'updatedAt'] } as const),
     served: [servedSubmissionSummary, servedSubmission],
   },
   form: {
-    read: readFormRecord,
-    schema: formSchema,
-    instants: ['createdAt', 'updatedAt'],
+    ...({ read: readFormRecord, schema: formSchema, instants: ['createdAt', 'updatedAt'] } as const),
     served: [servedFormSummary, servedForm],
   },
 } as const
@@ -34,13 +30,11 @@ type Tree = { readonly [name: string]: unknown }
 const isObject = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** What JSON.parse reads, with every number as its own text. */
-const treeOf = (json: string): Tree =>
-  (
-    JSON.parse as (
-      text: string,
-      reviver: (name: string, value: unknown, context: { source: string }) => unknown,
-    ) => Tree
-  )(json, (_, value, { source }) => (typeof value === 'number' ? `number ${source}` : value))
+const treeOf = (json: string): Tree => {
+  type Reviver = (name: string, value: unknown, context: { source: string }) => unknown
+  const parse = JSON.parse as (text: string, reviver: Reviver) => Tree
+  return parse(json, (_, value, { source }) => (typeof value === 'number' ? `number ${source}` : value))
+}
 
 const memberOf = (tree: Tree, name: string): unknown => (Object.hasOwn(tree, name) ? tree[name] : null)
 
@@ -89,9 +83,8 @@ function rendered(kind: Kind, value: Buffer): { readonly summary: string; readon
 /** The same members in the same order, each with its value, numbers digit by digit, on one line. */
 function expectAsParsed(value: Buffer, kind: Kind = 'submission'): void {
   const served = rendered(kind, value)
-  expect(served && [served.summary, served.detail].map((text) => JSON.stringify(treeOf(text)))).toEqual(
-    expected(kind, value),
-  )
+  const texts = served && [served.summary, served.detail].map((text) => JSON.stringify(treeOf(text)))
+  expect(texts).toEqual(expected(kind, value))
   expect(served === undefined || /[\n\r\t]/.test(served.summary + served.detail)).toBe(served === undefined)
 }
 

@@ -28,11 +28,8 @@ test.concurrent.each([
   [200, 0],
   [503, 1],
 ])('what answers %i is judged at once: exit code %i', async (status, code) => {
-  const { port, asked } = await listen(
-    () =>
-      ({ url }, response) =>
-        response.writeHead(url === '/readyz' ? status : 404).end(),
-  )
+  const judged: RequestListener = ({ url }, response) => response.writeHead(url === '/readyz' ? status : 404).end()
+  const { port, asked } = await listen(() => judged)
   expect(await check(port)).toBe(code)
   expect(asked()).toBe(1)
 })
@@ -43,11 +40,8 @@ test.concurrent('without a port, the default ones are named', async () => {
 })
 
 test.concurrent('what fails is printed', async () => {
-  const checks = {
-    redis: { ok: true },
-    kafka: { ok: false, problem: 'does not answer' },
-    writer: { ok: false, problem: 'no progress' },
-  }
+  const failing = { kafka: { ok: false, problem: 'does not answer' }, writer: { ok: false, problem: 'no progress' } }
+  const checks = { redis: { ok: true }, ...failing }
   const { port } = await listen(() => (_, response) => response.writeHead(503).end(JSON.stringify({ checks })))
   const { code, stdout } = await runCommand('health', ['/readyz'], { ADMIN_PORT: port })
   expect([code, stdout]).toEqual([1, 'kafka: does not answer\nwriter: no progress\n'])

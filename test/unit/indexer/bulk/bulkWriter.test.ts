@@ -230,32 +230,28 @@ describe('a document that Elasticsearch always fails at', () => {
   })
 
   test.each([
-    ['wait behind it', 0],
-    ['come while it fails', 10_000],
-  ])(
-    'is given up a minute after it failed first, also when newer states that fail as well %s',
-    async (_what, everyMs) => {
-      const { submit, clock } = writing(failingAt(({ id }) => id === 't/bad'))
-      const states = 12
-      const outcomes = Array.from({ length: everyMs === 0 ? states : 1 }, (_, at) => submit('bad', at + 1))
-      await submit('good', 1)
-      while (clock.nowMs < 60_000) {
-        clock.nowMs += 10_000
-        if (everyMs > 0) outcomes.push(submit('bad', outcomes.length + 1))
-        await submit('good', clock.nowMs)
-      }
-      let isOver = false
-      const rejected = Promise.all(outcomes).finally(() => {
-        isOver = true
-      })
-      for (let revision = clock.nowMs; !isOver && revision < 70_000; revision++) {
-        await submit('good', revision)
-        await turn()
-      }
-      expect(isOver).toBe(true)
-      expect(new Set((await rejected).map(({ kind }) => kind))).toEqual(new Set(['rejected']))
-    },
-  )
+    ['wait behind it', 12, 0],
+    ['come while it fails', 1, 1],
+  ])('is given up a minute after it failed first, also when newer ones that fail %s', async (_what, first, more) => {
+    const { submit, clock } = writing(failingAt(({ id }) => id === 't/bad'))
+    const outcomes = Array.from({ length: first }, (_, at) => submit('bad', at + 1))
+    await submit('good', 1)
+    while (clock.nowMs < 60_000) {
+      clock.nowMs += 10_000
+      if (more > 0) outcomes.push(submit('bad', outcomes.length + 1))
+      await submit('good', clock.nowMs)
+    }
+    let isOver = false
+    const rejected = Promise.all(outcomes).finally(() => {
+      isOver = true
+    })
+    for (let revision = clock.nowMs; !isOver && revision < 70_000; revision++) {
+      await submit('good', revision)
+      await turn()
+    }
+    expect(isOver).toBe(true)
+    expect(new Set((await rejected).map(({ kind }) => kind))).toEqual(new Set(['rejected']))
+  })
 
   test('is rejected for each assignment of its partition that has read it', async () => {
     const { submit, clock, requests } = writing(failingAt(({ id }) => id === 't/bad'))
@@ -318,33 +314,28 @@ test('no record waits through the backoff of others, even of as many as there ma
 
 test('a record waits longer after each of its failures, whatever succeeds meanwhile', async () => {
   let attempts = 0
-  const { submit } = writing(
-    async (documents) =>
-      documents.map(({ id, kind }) => {
-        if (id !== 't/a') return written
-        if (kind === 'forms') attempts++
-        return { kind: 'retry', reason: 'away' }
-      }),
-    { random: 1 },
-  )
+  const failing: Send = async (documents) =>
+    documents.map(({ id, kind }) => {
+      if (id !== 't/a') return written
+      if (kind === 'forms') attempts++
+      return { kind: 'retry', reason: 'away' }
+    })
+  const { submit } = writing(failing, { random: 1 })
   const startedMs = Date.now()
-  const failing = submit('a', 1)
+  const record = submit('a', 1)
   for (let revision = 1; attempts < 4; revision++) {
     await submit('b', revision)
     await sleep(1)
   }
   // 100, 200 and 400 ms; a timer may end a millisecond early.
   expect(Date.now() - startedMs).toBeGreaterThan(690)
-  expect(await Promise.race([failing, turn()])).toBeUndefined()
+  expect(await Promise.race([record, turn()])).toBeUndefined()
 })
 
 describe('an engine that has too much to do', () => {
   const busy: ItemOutcome = { kind: 'busy', reason: '429 es_rejected_execution_exception' }
-  test.each([
-    [
-      'one document is refused',
-      async (documents: readonly DocumentWrite[]) => documents.map((_, at) => (at === 0 ? busy : written)),
-    ],
+  test.each<[string, Send]>([
+    ['one document is refused', async (documents) => documents.map((_, at) => (at === 0 ? busy : written))],
     ['a request is refused', () => Promise.reject(responseError(429))],
     ['a request is not answered in time', () => Promise.reject(new errors.TimeoutError('slow'))],
   ])('gets smaller requests, one at a time, when %s, and larger ones again as they succeed', async (_what, refuse) => {

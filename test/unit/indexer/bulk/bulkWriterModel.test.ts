@@ -106,16 +106,15 @@ async function outcomesOf(
   const fatal: Error[] = []
   const writer = new BulkWriter({
     send: (documents) => engine.send(documents),
-    maxBulkBytes: 1_000,
-    maxBulkDocuments: maxDocuments,
+    ...{
+      maxBulkBytes: 1_000,
+      maxBulkDocuments: maxDocuments,
+      maxConcurrentRequests: 2,
+      maxRecordsPerSecond: undefined,
+    },
     readStored: (asked) => engine.readStored(asked),
     takesWrites: (documents) => engine.takesWrites(documents),
-    maxConcurrentRequests: 2,
-    maxRecordsPerSecond: undefined,
-    elapsedMs: () => 0,
-    random: () => 0,
-    signal: new AbortController().signal,
-    onBlocked: () => undefined,
+    ...{ elapsedMs: () => 0, random: () => 0, signal: new AbortController().signal, onBlocked: () => undefined },
     onFatal: (error) => fatal.push(error),
   })
   const submit = (record: Submitted, at: number): void =>

@@ -78,10 +78,7 @@ async function index(records: readonly SourceRecord[], route?: string): Promise<
     if (projection.kind !== 'documents') throw new Error('the record is a dead letter')
     return projection.documents.map((each) => (route === undefined ? each : { ...each, teamId: route as TeamId }))
   })
-  await sendBulk(clients.elasticsearch, encodeBulk(serving.indices, documents), documents, {
-    requestTimeout: 30_000,
-    signal,
-  })
+  await sendBulk(clients.elasticsearch, encodeBulk(serving.indices, documents), documents, request)
   await refreshEveryCopy(clients.elasticsearch, Object.values(serving.indices), request)
 }
 
@@ -164,20 +161,16 @@ test('a record among the dead letters need not be indexed; another of its entity
     const headers = deadLetterHeaders(record, { path: 'revision', rule: 'is wrong' }, new Date(nowMs))
     append(deadLetters, String(record.key), String(record.value), headers)
   }
-  expect((await verified()).found).toEqual([
-    'missing acme s2 (submissions)',
-    'missing-detail acme s2 (submission-details)',
-  ])
+  const missing = ['missing acme s2 (submissions)', 'missing-detail acme s2 (submission-details)']
+  expect((await verified()).found).toEqual(missing)
 })
 
 test('a document in the shard of another team is unexpected', async () => {
   await index([submission('s1', 1)], 'umbrella')
   topics.get(submissions)?.pop()
   commit()
-  expect((await verified()).found).toEqual([
-    'unexpected acme s1 (submissions)',
-    'unexpected-detail acme s1 (submission-details)',
-  ])
+  const unexpected = ['unexpected acme s1 (submissions)', 'unexpected-detail acme s1 (submission-details)']
+  expect((await verified()).found).toEqual(unexpected)
 })
 
 test('nothing is said when another generation serves in the end, also when the one before is gone', async () => {
@@ -231,24 +224,21 @@ describe('while documents are compared', () => {
   })
 })
 
-test.each<[string, (readonly [id: string, seconds: number] | undefined)[], string[]]>([
-  [
-    'it is the append time as long as no record is missing',
-    [
-      ['a', 0],
-      ['b', 10],
-    ],
-    ['b'],
-  ],
-  ['what is missing was not appended before the record in front of it', [['a', 1], undefined, ['b', 10]], ['a', 'b']],
-  ['… nor what is missing later', [['a', 0], undefined, ['b', 10], undefined, ['c', 20]], []],
-  ['… but nothing is known of the beginning', [undefined, ['a', 10]], []],
+/** Which submission was appended at which second; one is missing in each gap. */
+test.each([
+  ['it is the append time as long as no record is missing', 'a@0 b@10', ['b']],
+  ['what is missing was not appended before the record in front of it', 'a@1 gap b@10', ['a', 'b']],
+  ['… nor what is missing later', 'a@0 gap b@10 gap c@20', []],
+  ['… but nothing is known of the beginning', 'gap a@10', []],
 ])('a document may not have changed before its record was appended: %s', async (_what, appended, found) => {
-  const records = appended.map((each) => Object.assign(submission(each?.[0] ?? 'gap', 1), { seconds: each?.[1] }))
+  const records = appended.split(' ').map((each) => {
+    const [id = '', seconds] = each.split('@')
+    return Object.assign(submission(id, 1), { seconds })
+  })
   await index(records.filter(({ seconds }) => seconds !== undefined))
   commit()
   const left = records.flatMap(({ seconds, ...record }) =>
-    seconds === undefined ? [] : [{ ...record, appendedAtMs: nowMs + 1_000 * seconds }],
+    seconds === undefined ? [] : [{ ...record, appendedAtMs: nowMs + 1_000 * Number(seconds) }],
   )
   topics.set(submissions, left)
   committed.set(submissions, BigInt(records.length))
