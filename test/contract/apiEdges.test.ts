@@ -74,14 +74,11 @@ test.each([
   expectRefused(await sendRaw(api.port, bytes), 400, 'bad_request')
 })
 
-test.each(['websocket', 'h2c', 'TLS/1.0'])(
-  'a request to change to %s is answered here, and is the last',
-  async (to) => {
-    const head = `GET ${path} HTTP/1.1\r\n${host}${authorization}`
-    const read = await ask(`${head}Connection: Upgrade\r\nUpgrade: ${to}\r\n\r\n${head}`)
-    expect(statusesIn(read)).toEqual([200])
-  },
-)
+test.each(['websocket', 'h2c', 'TLS/1.0'])('a request to change to %s is answered here, and the last', async (to) => {
+  const head = `GET ${path} HTTP/1.1\r\n${host}${authorization}`
+  const read = await ask(`${head}Connection: Upgrade\r\nUpgrade: ${to}\r\n\r\n${head}`)
+  expect(statusesIn(read)).toEqual([200])
+})
 
 test('Expect: 100-continue is told to go on', async () => {
   const read = await ask(`GET ${path} HTTP/1.1\r\n${host}${authorization}${close}Expect: 100-continue\r\n`)

@@ -35,7 +35,7 @@ const idsIn = (lines: readonly string[]): string[] => lines.map((line) => (JSON.
 const full = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}view=full`
 
 test.each(['/api/v1/records', '/api/v1/forms'])(
-  'every line of %s is what the endpoint of the single item answers, byte for byte',
+  'every line of %s is the answer about its item, byte for byte',
   async (path) => {
     const lines = linesOf(await ask(full(path)))
     expect(idsIn(lines)).toEqual(idsIn(linesOf(await ask(path))))

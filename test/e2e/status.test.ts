@@ -81,7 +81,7 @@ test('one of two indexers shows what both have done, and which partitions it rea
 })
 
 test.each([true, false])(
-  'it shows news by itself (JavaScript: %s), and stops when it is asked to',
+  'it shows news by itself (JavaScript: %s), and stops when asked to',
   async (javaScriptEnabled) => {
     const { page, complaints, close } = await openVisit(browser, { javaScriptEnabled })
     await page.goto(`${second.adminUrl}/`)

@@ -34,10 +34,7 @@ function kafka() {
     if (state.isAway) throw new Error('no broker')
     const taken = records.slice(0, state.breaksAfter)
     for (const { topic, key, value } of taken)
-      state[topic as 'sent' | 'audit'].push({
-        key: String(key),
-        value: value === null ? null : String(value),
-      })
+      state[topic as 'sent' | 'audit'].push({ key: String(key), value: value === null ? null : String(value) })
     const isBroken = state.breaksAfter !== undefined
     state.breaksAfter = undefined
     if (isBroken) throw new Error('the connection broke')
@@ -65,20 +62,13 @@ const holderOf = async (plaintext: string) => {
 test('a created key works at once, and Kafka has its record, without the plaintext', async () => {
   const { keys, kafka } = keysOver()
   const { plaintext, key } = await keys.create({ team, name: 'Dashboard', by, expires: '2027-01-01T01:00:00+01:00' })
-  expect(await holderOf(plaintext)).toEqual({
-    teamId: team,
-    keyId: key.id,
-    state: 'active',
-    expiresAtMs: Date.parse('2027-01-01T00:00:00Z'),
-  })
+  const expiresAtMs = Date.parse('2027-01-01T00:00:00Z')
+  expect(await holderOf(plaintext)).toEqual({ teamId: team, keyId: key.id, state: 'active', expiresAtMs })
   expect(kafka.sent.map((sent) => sent.key)).toEqual([`${team}/${key.id}`])
   expect(JSON.stringify(kafka.sent)).not.toContain(plaintext)
   const [record] = kafka.sent
   const read = readAccountKeyRecord(Buffer.from(record?.key ?? ''), Buffer.from(record?.value ?? ''))
-  expect(read).toMatchObject({
-    ok: true,
-    value: { revision: 1, key: { name: 'Dashboard', createdBy: by } },
-  })
+  expect(read).toMatchObject({ ok: true, value: { revision: 1, key: { name: 'Dashboard', createdBy: by } } })
 })
 
 test('a name that Redis could not read back takes no slots hostage', async () => {
@@ -153,11 +143,9 @@ describe('When Kafka fails', () => {
     })
     writing.kafka.isAway = true
     await expect(writing.keys.create({ team, name: 'n', by })).rejects.toThrow('no broker')
-    const late = {
-      revision: 1,
-      key: { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by },
-    }
-    expect(await keyStore.apply(team as TeamId, id as EntityId, late as never)).toMatchObject({ kind: 'stale' })
+    const key = { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by }
+    const late = { revision: 1, key } as never
+    expect(await keyStore.apply(team as TeamId, id as EntityId, late)).toMatchObject({ kind: 'stale' })
   })
 
   test('no change of a key is in Kafka without its audit, wherever the connection breaks', async () => {
@@ -227,9 +215,8 @@ test('a slot outlives the longest that Kafka may take', async () => {
 
 test('a key that Kafka has but Redis does not is told as such, and shows no plaintext', async () => {
   const { keys } = keysOver({ apply: async () => Promise.reject(new Error('Redis is away')) })
-  await expect(keys.create({ team, name: 'n', by })).rejects.toThrow(
-    /is recorded, but Redis does not have it.*delete it/,
-  )
+  const why = /is recorded, but Redis does not have it.*delete it/
+  await expect(keys.create({ team, name: 'n', by })).rejects.toThrow(why)
 })
 
 test.each([
@@ -245,7 +232,7 @@ test.each([
 })
 
 test.each(['revoke', 'delete'] as const)(
-  'a %s counts although Redis was lost and filled again meanwhile',
+  'a %s counts though Redis was lost and filled again meanwhile',
   async (change) => {
     const { kafka, keys } = keysOver()
     const { key, plaintext } = await keys.create({ team, name: 'lost', by })

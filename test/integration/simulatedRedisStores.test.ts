@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
-import { type EntityId, entityTypes, type TeamId, type TeamList, teamList } from '../../src/core/model/ids.ts'
+import { type EntityId, entityTypes, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import {
   AccountKeyStore,
   AccountKeysIncomplete,
@@ -15,20 +15,7 @@ import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import {
-  acquireWatermarkHold,
-  claimPartitions,
-  extendWatermarkHold,
-  isWatermarkHeld,
-  noteRaised,
-  publishWatermark,
-  readHighestWatermark,
-  readWatermark,
-  readWatermarkGeneration,
-  releaseWatermarkHold,
-  setWatermarkGeneration,
-  withdrawWatermark,
-} from '../../src/core/stores/watermark.ts'
+import * as watermark from '../../src/core/stores/watermark.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
@@ -63,18 +50,11 @@ const step = <T>(
 const oneOf = <const T>(...values: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...values)
 const teams = oneOf('acme', 'b.team').map((text) => text as TeamId)
 const ids = oneOf('k1', 'k2', 'k3').map((text) => text as EntityId)
-const reserved = fc.oneof(
-  ids,
-  fc.nat(12).map((n) => `new-${n}` as EntityId),
-)
+const newIds = fc.nat(12).map((n) => `new-${n}` as EntityId)
+const reserved = fc.oneof(ids, newIds)
 const lists = fc.tuple(oneOf(...entityTypes), teams).map(([type, team]) => teamList(type, team))
 const digests = oneOf('one', 'two').map(digestOf)
-const places = fc
-  .record({
-    partition: fc.nat(2),
-    offset: fc.nat(99).map(BigInt),
-  })
-  .map(appendPositionOf)
+const places = fc.record({ partition: fc.nat(2), offset: fc.nat(99).map(BigInt) }).map(appendPositionOf)
 const storedKeys = fc
   .record({
     id: ids,
@@ -104,6 +84,11 @@ const rebuilds = oneOf('rebuild 1', 'rebuild 2')
 const instants = fc.integer({ min: 0, max: 40 }).map((n) => nowMs + n - 20)
 const marks = fc.array(fc.record({ list: lists, partition: oneOf(...partitions), owner: owners }), { maxLength: 4 })
 
+const none = fc.constant(null)
+const beginReplay = async (side: Side, token: string): Promise<void> => {
+  side.replay = await side.store.beginReplay(token)
+}
+
 const watermarkSteps = [
   step(
     'publishWatermark',
@@ -117,27 +102,30 @@ const watermarkSteps = [
       highestMs: fc.option(instants, { nil: undefined, freq: 1 }),
       isWithheld: fc.constantFrom(false, false, false, true),
     }),
-    ({ link }, round) => publishWatermark(link, round),
+    ({ link }, round) => watermark.publishWatermark(link, round),
     12,
   ),
   step('setWatermarkGeneration', fc.tuple(generations, fc.option(instants)), ({ link }, [generation, floorMs]) =>
-    setWatermarkGeneration(link, generation, floorMs ?? undefined),
+    watermark.setWatermarkGeneration(link, generation, floorMs ?? undefined),
   ),
   step(
     'claimPartitions',
     fc.tuple(owners, fc.subarray(partitions), fc.option(instants, { nil: undefined })),
-    ({ link }, [owner, some, highestMs]) => claimPartitions(link, owner, some, highestMs),
+    ({ link }, [owner, some, highestMs]) => watermark.claimPartitions(link, owner, some, highestMs),
   ),
-  step('noteRaised', fc.double({ min: 0, max: 3e9, noNaN: true }), ({ link }, ms) => noteRaised(link, ms)),
-  step('withdrawWatermark', fc.constant(null), ({ link }) => withdrawWatermark(link), 1),
-  step('acquireWatermarkHold', rebuilds, ({ link }, holder) => acquireWatermarkHold(link, holder, minuteMs), 1),
-  step('extendWatermarkHold', rebuilds, ({ link }, holder) => extendWatermarkHold(link, holder, minuteMs), 1),
-  step('releaseWatermarkHold', rebuilds, ({ link }, holder) => releaseWatermarkHold(link, holder)),
-  step('read the watermark', fc.constant(null), async ({ link }) => [
-    await readWatermark(link),
-    await readHighestWatermark(link),
-    await readWatermarkGeneration(link),
-    await isWatermarkHeld(link),
+  step('noteRaised', fc.double({ min: 0, max: 3e9, noNaN: true }), ({ link }, ms) => watermark.noteRaised(link, ms)),
+  step('withdrawWatermark', none, ({ link }) => watermark.withdrawWatermark(link), 1),
+  step(
+    'acquireWatermarkHold',
+    rebuilds,
+    ({ link }, holder) => watermark.acquireWatermarkHold(link, holder, minuteMs),
+    1,
+  ),
+  step('extendWatermarkHold', rebuilds, ({ link }, holder) => watermark.extendWatermarkHold(link, holder, minuteMs), 1),
+  step('releaseWatermarkHold', rebuilds, ({ link }, holder) => watermark.releaseWatermarkHold(link, holder)),
+  step('read the watermark', none, async ({ link }) => [
+    ...[await watermark.readWatermark(link), await watermark.readHighestWatermark(link)],
+    ...[await watermark.readWatermarkGeneration(link), await watermark.isWatermarkHeld(link)],
   ]),
 ]
 
@@ -148,10 +136,8 @@ const listSteps = [
   step('readVersionsOf', fc.array(lists, { minLength: 1, maxLength: 4 }), ({ link }, some) =>
     readVersionsOf(link, some),
   ),
-  step(
-    'replaceChangeTokens',
-    fc.array(lists, { maxLength: 4 }) as fc.Arbitrary<TeamList[]>,
-    ({ link, newToken }, some) => replaceChangeTokens(link, some, newToken),
+  step('replaceChangeTokens', fc.array(lists, { maxLength: 4 }), ({ link, newToken }, some) =>
+    replaceChangeTokens(link, some, newToken),
   ),
 ]
 
@@ -163,7 +149,7 @@ const keySteps = [
     ({ store }, [{ teamId, keyId, state }, place]) => store.apply(teamId, keyId, state, place, 'when complete'),
     8,
   ),
-  step('contested', fc.constant(null), ({ store }) => store.contested(9)),
+  step('contested', none, ({ store }) => store.contested(9)),
   step('reserve', fc.tuple(teams, reserved, fc.nat(9)), (side, [team, id, lifeMs]) =>
     side.store.reserve(team, id, ++side.reservedAtMs, side.reservedAtMs + lifeMs),
   ),
@@ -177,22 +163,10 @@ const keySteps = [
     return { ...lookup, window: [requests, requests === 0 ? leftMs : 0 < leftMs && leftMs <= minuteMs] }
   }),
   step('find', fc.tuple(teams, ids), ({ store }, [team, id]) => store.find(team, id)),
-  step(
-    'beginReplay',
-    oneOf('first', 'second'),
-    async (side, token) => {
-      side.replay = await side.store.beginReplay(token)
-    },
-    1,
-  ),
-  step(
-    'lose that the store is complete',
-    fc.constant(null),
-    ({ link }) => link.client.del(link.keys.accountKeysComplete),
-    1,
-  ),
-  step('end the replay', fc.constant(null), async ({ replay }) => await replay.complete(), 3),
-  step('survey', fc.constant(null), async ({ link }) => {
+  step('beginReplay', oneOf('first', 'second'), beginReplay, 1),
+  step('lose that the store is complete', none, ({ link }) => link.client.del(link.keys.accountKeysComplete), 1),
+  step('end the replay', none, async ({ replay }) => await replay.complete(), 3),
+  step('survey', none, async ({ link }) => {
     const survey = await surveyAccountKeys(link)
     return [byText(survey.keys), byText([...survey.claims].map(([digest, holders]) => [digest, byText(holders)]))]
   }),
@@ -205,8 +179,8 @@ const otherSteps = [
     side.sessionId = session.id
     return session
   }),
-  step('find a session', fc.constant(null), (side) => sessionsOf(side).find(side.sessionId)),
-  step('end a session', fc.constant(null), (side) => sessionsOf(side).end(side.sessionId)),
+  step('find a session', none, (side) => sessionsOf(side).find(side.sessionId)),
+  step('end a session', none, (side) => sessionsOf(side).end(side.sessionId)),
   step('use a token', oneOf('t1', 't2'), ({ link }, token) => usedTokens(link, () => nowMs)(token, nowMs + minuteMs)),
 ]
 
@@ -224,16 +198,10 @@ async function sideOf(connection: RedisConnection, prefix: string): Promise<Side
   const link = { ...connection, keys: redisKeys(prefix) }
   const store = new AccountKeyStore(link)
   let tokens = 0
-  await setWatermarkGeneration(link, firstGeneration, undefined)
+  await watermark.setWatermarkGeneration(link, firstGeneration, undefined)
   await (await store.beginReplay('none')).complete()
-  return {
-    link,
-    store,
-    newToken: () => `token ${++tokens}`,
-    replay: await store.beginReplay('first'),
-    sessionId: '',
-    reservedAtMs: 0,
-  }
+  const replay = await store.beginReplay('first')
+  return { link, store, newToken: () => `token ${++tokens}`, replay, sessionId: '', reservedAtMs: 0 }
 }
 
 /** The outcome of a step, where the run of the server has the same name on both sides. */
@@ -261,13 +229,10 @@ async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
   const isLasting = ([, text]: [string, string]): boolean =>
     !(Number(/"reservedUntilMs":(\d+)/.exec(text)?.[1]) < side.reservedAtMs)
   for (const name of await namesOf(side.link.client, prefix)) {
+    const fields = async () => Object.entries(await client.hgetall(name))
     const readers = [
       () => client.get(name),
-      async () =>
-        Object.entries(await client.hgetall(name))
-          .filter(isLasting)
-          .map(withoutTime)
-          .sort(),
+      async () => (await fields()).filter(isLasting).map(withoutTime).sort(),
       async () => (await client.smembers(name)).sort(),
     ]
     let held: unknown

@@ -26,7 +26,7 @@ import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
-import { killPrograms, type Run, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
+import { killPrograms, type Run, refusalOf, runCommand, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { type Account, type SecuredElasticsearch, startSecuredElasticsearch } from '../support/securedElasticsearch.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
@@ -42,26 +42,19 @@ async function lessenedOf(of: (typeof roleNames)[number]): Promise<{ right: stri
   const { cluster = [], indices } = await roleOf(of)
   return [...cluster, ...(indices[0]?.privileges ?? [])].map((right) => {
     const left = (all: string[]): string[] => all.filter((each) => each !== right)
-    const role = {
-      cluster: left(cluster),
-      // Elasticsearch takes no empty list of privileges.
-      indices: indices.flatMap(({ names, privileges }) =>
-        left(privileges).length === 0 ? [] : [{ names, privileges: left(privileges) }],
-      ),
-    }
+    const kept = indices.map(({ names, privileges }) => ({ names, privileges: left(privileges) }))
+    // Elasticsearch takes no empty list of privileges.
+    const role = { cluster: left(cluster), indices: kept.filter(({ privileges }) => privileges.length > 0) }
     return { right, name: `${of}_without_${right.replaceAll(/\W/g, '_')}`, role }
   })
 }
 
-const [lessenedApi, lessenedIndexer] = [await lessenedOf('tidemark_api'), await lessenedOf('tidemark_indexer')]
-const lessenedVerify = await lessenedOf('tidemark_verify')
-const lessenedErase = await lessenedOf('tidemark_erase')
-const lessened = [...lessenedApi, ...lessenedIndexer, ...lessenedVerify, ...lessenedErase]
-const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].map((name) => ({
-  name,
-  password: `password-of-${name}`,
-  roles: [name],
-}))
+const everyLessened = await Promise.all(roleNames.map(lessenedOf))
+const [lessenedApi = [], lessenedIndexer = [], lessenedVerify = [], lessenedErase = []] = everyLessened
+const lessened = everyLessened.flat()
+const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].map((name) => {
+  return { name, password: `password-of-${name}`, roles: [name] }
+})
 
 const pipeline = usePipeline()
 const folder = useFolder()
@@ -98,14 +91,12 @@ const clientAs = (name: string, connect = connectElasticsearch): Client => {
   return client
 }
 const keeperClient = (): Client => clientAs(elasticsearch.keeper.name)
-const statusOf = (answer: Promise<unknown>): Promise<number | undefined> =>
-  answer.then(
-    () => 200,
-    (error: unknown) => {
-      if (!(error instanceof errors.ResponseError)) throw error
-      return error.statusCode
-    },
-  )
+const statusOf = async (answer: Promise<unknown>): Promise<number | undefined> => {
+  const [result] = await Promise.allSettled([answer])
+  if (result.status === 'fulfilled') return 200
+  if (!(result.reason instanceof errors.ResponseError)) throw result.reason
+  return result.reason.statusCode
+}
 
 /** Elasticsearch refuses every one of these requests. */
 async function expectForbidden(refused: readonly Promise<unknown>[]): Promise<void> {
@@ -122,10 +113,7 @@ const form: DocumentWrite = {
 }
 
 const timeoutMs = 60_000
-const options = (): RequestOptions => ({
-  signal: AbortSignal.timeout(timeoutMs),
-  requestTimeout: timeoutMs,
-})
+const options = (): RequestOptions => ({ signal: AbortSignal.timeout(timeoutMs), requestTimeout: timeoutMs })
 
 const generationsOf = (client: Client): Generations =>
   new Generations(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, options())
@@ -187,9 +175,8 @@ async function search(name: string): Promise<void> {
   const path = `/${prefix}-forms/_pit`
   const opened = await replica.send({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
   const body = { id: (JSON.parse(opened.bytes.toString()) as { id: string }).id }
-  expect(await replica.send({ method: 'DELETE', path: '/_pit', querystring: {}, body }, signal)).toMatchObject({
-    isFound: true,
-  })
+  const closed = await replica.send({ method: 'DELETE', path: '/_pit', querystring: {}, body }, signal)
+  expect(closed).toMatchObject({ isFound: true })
 }
 
 /** Everything that a verification asks of Elasticsearch. */
@@ -245,13 +232,11 @@ describe('the roles of Elasticsearch', () => {
     const [client, keeper] = [clientAs('tidemark_indexer'), keeperClient()]
     for (const index of ['other', `${prefix}-staging-forms-v1-1`]) {
       await keeper.index({ index, id: '1', document: {}, refresh: true })
-      const asked = [
-        client.search({ index }),
-        client.index({ index, document: {} }),
-        client.indices.delete({ index }),
-        client.indices.updateAliases({ actions: [{ add: { index, alias: `${prefix}-forms` } }] }),
-      ]
-      await expectForbidden(asked)
+      const actions = [{ add: { index, alias: `${prefix}-forms` } }]
+      await expectForbidden([
+        ...[client.search({ index }), client.index({ index, document: {} }), client.indices.delete({ index })],
+        client.indices.updateAliases({ actions }),
+      ])
       await keeper.indices.delete({ index })
     }
     expect(await statusOf(client.nodes.info())).toBe(403)
@@ -331,23 +316,19 @@ describe('the role of an erasure', () => {
 })
 
 describe('over TLS, each as its own user', () => {
+  const ofIndexer = [['indexer', 'tidemark_indexer'] as const, ['rebuild', 'tidemark_indexer'] as const]
   const processes = [
-    ['indexer', 'tidemark_indexer'],
-    ['api', 'tidemark_api'],
-    ['rebuild', 'tidemark_indexer'],
-    ['verify', 'tidemark_verify'],
-    ['erase', 'tidemark_erase'],
-  ] as const
+    ...ofIndexer,
+    ...(['api', 'verify', 'erase'] as const).map((name) => [name, `tidemark_${name}`] as const),
+  ]
 
   test('passwords that are changed while the processes run cost nothing but time, and no restart where they are in files', async () => {
     const file = join(folder, 'password')
     await writeFile(file, 'password-of-tidemark_indexer\n')
     const { ELASTICSEARCH_PASSWORD: _, ...others } = settingsAs('tidemark_indexer')
-    const indexer = await startProgram('indexer', { ...others, ELASTICSEARCH_PASSWORD_FILE: file })
-    await untilReady(indexer)
+    const indexer = await pipeline.startIndexer({ ...others, ELASTICSEARCH_PASSWORD_FILE: file })
     await pipeline.createKeys(['acme'])
-    const api = await startProgram('api', settingsAs('tidemark_api'))
-    await untilReady(api)
+    const api = await pipeline.startApi(settingsAs('tidemark_api'))
     const change = (revision: number): Promise<void> =>
       pipeline.produce('forms', [stateRecord('forms', 'acme/form-1', revision, { title: `v${revision}` })])
     let asked = 0
@@ -375,19 +356,16 @@ describe('over TLS, each as its own user', () => {
     for (const program of [indexer, api]) expect(await program.end('SIGTERM')).toBe(0)
   })
 
-  test.each(processes)(
-    '%s ends with 78 and one line when its password or the certificate is refused',
-    async (script, name) => {
-      const args = script === 'erase' ? ['--team', team, '--submission', 's1'] : []
-      const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
-      expect(await refusalOf(script, wrong, args)).toBe(
-        'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
-      )
-      const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
-      const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
-      expect(await refusalOf(script, foreign, args)).toMatch(line)
-    },
-  )
+  test.each(processes)('%s ends with 78 and one line when password or certificate is refused', async (script, name) => {
+    const args = script === 'erase' ? ['--team', team, '--submission', 's1'] : []
+    const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
+    expect(await refusalOf(script, wrong, args)).toBe(
+      'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
+    )
+    const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
+    const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+    expect(await refusalOf(script, foreign, args)).toMatch(line)
+  })
 
   test('processes work where one of two nodes cannot be reached, and say which', async () => {
     const [port = 0] = await chooseDistinctPorts(1)
@@ -395,10 +373,8 @@ describe('over TLS, each as its own user', () => {
       const settings = settingsAs(name)
       return { ...settings, ELASTICSEARCH_URL: `https://127.0.0.1:${port},${settings['ELASTICSEARCH_URL']}` }
     }
-    const indexer = await startProgram('indexer', two('tidemark_indexer'))
-    await untilReady(indexer)
-    const api = await startProgram('api', two('tidemark_api'))
-    await untilReady(api)
+    const indexer = await pipeline.startIndexer(two('tidemark_indexer'))
+    const api = await pipeline.startApi(two('tidemark_api'))
     for (const program of [indexer, api]) {
       await eventually(() => new RegExp(`127.0.0.1:${port}.*does not answer well`).test(program.log()))
       expect(await program.end('SIGTERM')).toBe(0)

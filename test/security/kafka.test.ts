@@ -40,13 +40,8 @@ afterEach(killPrograms)
 afterAll(() => kafka?.stop())
 
 const settingsAs = (user: string, mechanism = 'scram-sha-512'): Record<string, string> => ({
-  ...own,
-  ...signInSettings,
-  KAFKA_BROKERS: kafka.brokers,
-  KAFKA_SSL_CA_FILE: kafka.caFile,
-  KAFKA_SASL_MECHANISM: mechanism,
-  KAFKA_SASL_USERNAME: user,
-  KAFKA_SASL_PASSWORD: users[user] ?? '',
+  ...{ ...own, ...signInSettings, KAFKA_BROKERS: kafka.brokers, KAFKA_SSL_CA_FILE: kafka.caFile },
+  ...{ KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: user, KAFKA_SASL_PASSWORD: users[user] ?? '' },
 })
 const silent = pino({ level: 'silent' })
 
@@ -102,11 +97,10 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
     fetchStarts(source, config, documentTopics(config)),
     ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map(read),
   ],
-  [erase]: ({ config, source, read }) =>
-    [config.TOPIC_SUBMISSIONS, config.TOPIC_DEAD_LETTERS].flatMap((topic) => [
-      read(topic),
-      readKeeping({ source }, topic),
-    ]),
+  [erase]: ({ config, source, read }) => {
+    const topics = [config.TOPIC_SUBMISSIONS, config.TOPIC_DEAD_LETTERS]
+    return topics.flatMap((topic) => [read(topic), readKeeping({ source }, topic)])
+  },
 }
 
 /** Does the work of a user; rejects with the first refusal. */
@@ -173,11 +167,8 @@ describe('over TLS, each as its own user', () => {
 
   test('the processes work by scram-sha-512, one of them by plain, and the API without Kafka', async () => {
     await layOut()
-    const names = ownNames()
-    const as = (user: string, mechanism?: string) => ({
-      ...settingsAs(user, mechanism),
-      INDEX_PREFIX: names['INDEX_PREFIX'] ?? '',
-    })
+    const INDEX_PREFIX = ownNames()['INDEX_PREFIX'] ?? ''
+    const as = (user: string, mechanism?: string) => ({ ...settingsAs(user, mechanism), INDEX_PREFIX })
     const noKafka = await startRelay()
     const indexing = await startProgram('indexer', as(indexer))
     const area = await startProgram('settings', as(settings))
@@ -198,9 +189,9 @@ describe('over TLS, each as its own user', () => {
 
   test.each(processes)('%s ends with 78 and one line when its password is refused', async (script, user, args) => {
     const mechanism = script === 'indexer' ? 'plain' : 'scram-sha-512'
-    expect(await refusalOf(script, { ...settingsAs(user, mechanism), KAFKA_SASL_PASSWORD: 'hunter2' }, args)).toBe(
-      'KAFKA_SASL_PASSWORD is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM\n',
-    )
+    const why = 'is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM'
+    const wrong = { ...settingsAs(user, mechanism), KAFKA_SASL_PASSWORD: 'hunter2' }
+    expect(await refusalOf(script, wrong, args)).toBe(`KAFKA_SASL_PASSWORD ${why}\n`)
   })
 
   test.each(processes)('%s ends with 78 and one line when nobody vouches for Kafka', async (script, user, args) => {

@@ -7,7 +7,7 @@ import { ownNames } from '../support/names.ts'
 import { killPrograms, type Program, probe, refusalOf, startProgram, untilReady } from '../support/programs.ts'
 import { type SecuredKafka, startSecuredKafka } from '../support/securedKafka.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { startTokenEndpoint, type TokenEndpoint } from '../support/tokenEndpoint.ts'
+import { initialRules, startTokenEndpoint, type TokenEndpoint } from '../support/tokenEndpoint.ts'
 
 const folder = useFolder()
 const inFile = async (name: string, text: string): Promise<string> => {
@@ -52,27 +52,15 @@ afterAll(async () => {
   await kafka?.stop()
 })
 beforeEach(() => {
-  Object.assign(endpoint.rules, {
-    secret: 'first secret+',
-    lifetimeSeconds: 12,
-    audience: 'kafka',
-    status: 200,
-    error: 'invalid_client',
-  })
+  Object.assign(endpoint.rules, initialRules)
 })
 
-const secured = (): Record<string, string> => ({
-  ...ownNames(),
-  KAFKA_BROKERS: kafka.brokers,
-  KAFKA_SSL_CA_FILE: kafka.caFile,
-})
+const secured = (): Record<string, string> => {
+  return { ...ownNames(), KAFKA_BROKERS: kafka.brokers, KAFKA_SSL_CA_FILE: kafka.caFile }
+}
 const byToken = (): Record<string, string> => ({
-  ...secured(),
-  ...trusted,
-  KAFKA_SASL_MECHANISM: 'oauthbearer',
-  KAFKA_OAUTH_TOKEN_URL: endpoint.url,
-  KAFKA_OAUTH_CLIENT_ID: 'tidemark',
-  KAFKA_OAUTH_CLIENT_SECRET: 'first secret+',
+  ...{ ...secured(), ...trusted, KAFKA_SASL_MECHANISM: 'oauthbearer', KAFKA_OAUTH_TOKEN_URL: endpoint.url },
+  ...{ KAFKA_OAUTH_CLIENT_ID: 'tidemark', KAFKA_OAUTH_CLIENT_SECRET: initialRules.secret },
 })
 const refusal = (settings: Record<string, string>): Promise<string> => refusalOf('dead-letters', settings, ['list'])
 const problemOf = async (program: Program): Promise<string> => JSON.stringify((await probe(program, 'readyz')).said)
@@ -106,16 +94,14 @@ describe('with tokens of an endpoint', () => {
   })
 
   test('a client secret that the endpoint refuses ends a process with 78 and one line', async () => {
-    expect(await refusal({ ...byToken(), KAFKA_OAUTH_CLIENT_SECRET: 'hunter2' })).toBe(
-      'KAFKA_OAUTH_CLIENT_SECRET is refused by KAFKA_OAUTH_TOKEN_URL (401 invalid_client)\n',
-    )
+    const line = 'KAFKA_OAUTH_CLIENT_SECRET is refused by KAFKA_OAUTH_TOKEN_URL (401 invalid_client)\n'
+    expect(await refusal({ ...byToken(), KAFKA_OAUTH_CLIENT_SECRET: 'hunter2' })).toBe(line)
   })
 
   test('and so does a scope that the endpoint does not know', async () => {
     Object.assign(endpoint.rules, { status: 400, error: 'invalid_scope' })
-    expect(await refusal({ ...byToken(), KAFKA_OAUTH_SCOPE: 'everything' })).toBe(
-      'KAFKA_OAUTH_SCOPE is refused by KAFKA_OAUTH_TOKEN_URL (400 invalid_scope)\n',
-    )
+    const line = 'KAFKA_OAUTH_SCOPE is refused by KAFKA_OAUTH_TOKEN_URL (400 invalid_scope)\n'
+    expect(await refusal({ ...byToken(), KAFKA_OAUTH_SCOPE: 'everything' })).toBe(line)
   })
 
   test.each([
@@ -127,32 +113,24 @@ describe('with tokens of an endpoint', () => {
   })
 
   test('and so does an endpoint whose certificate nobody vouches for', async () => {
-    expect(await refusal({ ...byToken(), NODE_EXTRA_CA_CERTS: '' })).toMatch(
-      /^KAFKA_OAUTH_TOKEN_URL gives no token \([A-Z_]*(CERT|SIGNATURE)[A-Z_]*\)\n$/,
-    )
+    const line = /^KAFKA_OAUTH_TOKEN_URL gives no token \([A-Z_]*(CERT|SIGNATURE)[A-Z_]*\)\n$/
+    expect(await refusal({ ...byToken(), NODE_EXTRA_CA_CERTS: '' })).toMatch(line)
   })
 })
 
 describe('with tokens of AWS', () => {
-  const aws = (): Record<string, string> => ({
-    ...secured(),
-    KAFKA_SASL_MECHANISM: 'aws-msk-iam',
-    AWS_REGION: 'eu-west-1',
-    AWS_EC2_METADATA_DISABLED: 'true',
-    HOME: folder,
-  })
+  const region = { AWS_REGION: 'eu-west-1', AWS_EC2_METADATA_DISABLED: 'true' }
+  const aws = () => ({ ...secured(), ...region, KAFKA_SASL_MECHANISM: 'aws-msk-iam', HOME: folder })
 
   test('a process without credentials of AWS ends with 78 and one line', async () => {
-    expect(await refusal(aws())).toBe(
-      'KAFKA_SASL_MECHANISM is aws-msk-iam, but no credentials of AWS can be had (CredentialsProviderError)\n',
-    )
+    const why = 'but no credentials of AWS can be had (CredentialsProviderError)'
+    expect(await refusal(aws())).toBe(`KAFKA_SASL_MECHANISM is aws-msk-iam, ${why}\n`)
   })
 
   test('and one whose credentials the broker refuses', async () => {
     const credentials = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'hunter2' }
-    expect(await refusal({ ...aws(), ...credentials })).toBe(
-      'KAFKA_SASL_MECHANISM is aws-msk-iam, but Kafka refuses the credentials of AWS\n',
-    )
+    const why = 'but Kafka refuses the credentials of AWS'
+    expect(await refusal({ ...aws(), ...credentials })).toBe(`KAFKA_SASL_MECHANISM is aws-msk-iam, ${why}\n`)
   })
 })
 
@@ -171,10 +149,8 @@ describe('with a password in a file', () => {
   })
 
   test('a mechanism that Kafka does not offer is named', async () => {
-    const user = { KAFKA_SASL_USERNAME: 'tidemark', KAFKA_SASL_PASSWORD: password }
-    expect(await refusal({ ...secured(), ...user, KAFKA_SASL_MECHANISM: 'plain' })).toBe(
-      'KAFKA_SASL_MECHANISM is none that Kafka offers\n',
-    )
+    const user = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'tidemark', KAFKA_SASL_PASSWORD: password }
+    expect(await refusal({ ...secured(), ...user })).toBe('KAFKA_SASL_MECHANISM is none that Kafka offers\n')
   })
 })
 
@@ -194,11 +170,9 @@ describe('with a client certificate', () => {
       KAFKA_SSL_CERT_FILE: await inFile('foreign.pem', other.certificate),
       KAFKA_SSL_KEY_FILE: await inFile('foreign.key', other.key),
     }
-    expect(await refusal({ ...mutual(), ...foreign })).toMatch(
-      /^KAFKA_SSL_CERT_FILE is refused: .*, by KAFKA_BROKERS\n$/,
-    )
-    expect(await refusal(mutual())).toBe(
-      'KAFKA_SSL_CERT_FILE must be set: a client certificate is asked for, by KAFKA_BROKERS\n',
-    )
+    const line = /^KAFKA_SSL_CERT_FILE is refused: .*, by KAFKA_BROKERS\n$/
+    expect(await refusal({ ...mutual(), ...foreign })).toMatch(line)
+    const missing = 'KAFKA_SSL_CERT_FILE must be set: a client certificate is asked for, by KAFKA_BROKERS\n'
+    expect(await refusal(mutual())).toBe(missing)
   })
 })

@@ -2,10 +2,10 @@ import { Redis } from 'ioredis'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import { refusesDocuments } from '../support/bulkFaults.ts'
 import { answersWith, jsonAnswer } from '../support/elasticsearchFaults.ts'
-import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { type Program, runCommand, startProgram, untilReady } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { plaintextIn } from '../support/settings.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -62,24 +62,16 @@ const settings = (): Record<string, string> => {
   }
 }
 const text = JSON.stringify
+const ofPerson = {
+  data: { q1: yellow('answer'), [yellow('name-of-answer')]: 1 },
+  examinee: { name: yellow('person'), email: yellow('mail'), customData: { [yellow('custom')]: yellow('data') } },
+}
 /** Of the form, in its newest record. */
 let revision = 2
-const form = (revision: number, changes: Record<string, unknown> = {}) => ({
-  key: 'acme/form-1',
-  value: text({ revision, form: formEntity({ id: 'form-1', title: yellow('title'), ...changes }) }),
-})
-const submission = (changes: Record<string, unknown> = {}) => ({
-  key: 'acme/record-1',
-  value: text({
-    revision: 1,
-    submission: submissionEntity({
-      id: 'record-1',
-      data: { q1: yellow('answer'), [yellow('name-of-answer')]: 1 },
-      examinee: { name: yellow('person'), email: yellow('mail'), customData: { [yellow('custom')]: yellow('data') } },
-      ...changes,
-    }),
-  }),
-})
+const form = (revision: number, changes: Record<string, unknown> = {}) =>
+  stateRecord('forms', 'acme/form-1', revision, { title: yellow('title'), ...changes })
+const submission = (changes: Record<string, unknown> = {}) =>
+  stateRecord('submissions', 'acme/record-1', 1, { ...ofPerson, ...changes })
 
 async function visit(area: Program): Promise<void> {
   const token = await signToken(signInClaims(Date.now(), { jti: yellow(String(Math.random())) }))
@@ -87,20 +79,10 @@ async function visit(area: Program): Promise<void> {
   const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
   const page = await (await fetch(`${area.url}/keys`, { headers: { cookie } })).text()
   const hidden = (name: string): string => new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? ''
-  const body = new URLSearchParams({
-    csrf: hidden('csrf'),
-    once: hidden('once'),
-    name: yellow('key-name'),
-    expires: '',
-  })
+  const [csrf, once] = [hidden('csrf'), hidden('once')]
+  const body = new URLSearchParams({ csrf, once, name: yellow('key-name'), expires: '' })
   const created = await fetch(`${area.url}/keys`, { method: 'POST', headers: { cookie, origin: area.url }, body })
-  const made = [
-    token,
-    cookie.split('=')[1] ?? '',
-    hidden('csrf'),
-    hidden('once'),
-    plaintextIn({ text: await created.text() }),
-  ]
+  const made = [token, cookie.split('=')[1] ?? '', csrf, once, plaintextIn({ text: await created.text() })]
   secrets.push(...made.filter((secret) => secret !== ''))
   // Who changes a key is logged; who only signs in is not.
   for (const other of [await signToken(signInClaims(Date.now(), { sub: yellow('owner') })), yellow('token')])
@@ -161,18 +143,12 @@ afterEach(() => {
 
 describe('No key, no password, and nothing that people wrote is in any log or told by any probe', () => {
   test('while all is well, and records and requests are wrong', async () => {
-    await pipeline.produce('forms', [
-      form(1),
-      form(2, { createdAt: yellow('date') }),
-      { key: 'acme/form-2', value: yellow('json') },
-    ])
-    await pipeline.produce('submissions', [
-      submission(),
-      submission({ status: yellow('status'), [yellow('field')]: 1 }),
-    ])
-    await pipeline.produce('account-keys', [
-      { key: 'acme/k2', value: text({ revision: 1, key: { name: yellow('name') } }) },
-    ])
+    const broken = { key: 'acme/form-2', value: yellow('json') }
+    await pipeline.produce('forms', [form(1), form(2, { createdAt: yellow('date') }), broken])
+    const odd = submission({ status: yellow('status'), [yellow('field')]: 1 })
+    await pipeline.produce('submissions', [submission(), odd])
+    const key = text({ revision: 1, key: { name: yellow('name') } })
+    await pipeline.produce('account-keys', [{ key: 'acme/k2', value: key }])
     await eventually(async () => (await writeDeadLetter()) >= 3)
     await pipeline.untilApplied(api, 'acme')
     expect(await ask(api)).toEqual(new Set([200, 400, 401, 404]))
@@ -185,21 +161,13 @@ describe('No key, no password, and nothing that people wrote is in any log or to
     await adminPages()
   })
 
+  const error = { type: 'mapper_parsing_exception', reason: yellow('reason') }
+  const noJson = { ...jsonAnswer(200, {}), body: Buffer.from(yellow('broken')) }
   test.each([
-    [
-      'answers 500',
-      '500 mapper_parsing_exception',
-      answersWith(jsonAnswer(500, { error: { type: 'mapper_parsing_exception', reason: yellow('reason') } })),
-      [503],
-    ],
-    [
-      'answers what is no JSON',
-      'DeserializationError',
-      answersWith({ ...jsonAnswer(200, {}), body: Buffer.from(yellow('broken')) }),
-      [],
-    ],
-  ])('while Elasticsearch %s', async (_, wanted, fault, answered) => {
-    elasticsearch.inject('/', fault)
+    ['answers 500', '500 mapper_parsing_exception', jsonAnswer(500, { error }), [503]],
+    ['answers what is no JSON', 'DeserializationError', noJson, []],
+  ])('while Elasticsearch %s', async (_, wanted, answer, answered) => {
+    elasticsearch.inject('/', answersWith(answer))
     await pipeline.produce('forms', [form(++revision)])
     await untilTold(wanted)
     const statuses = await ask(api)
@@ -210,20 +178,16 @@ describe('No key, no password, and nothing that people wrote is in any log or to
     [503, 'unavailable_shards_exception'],
     [404, 'index_not_found_exception'],
   ])('while Elasticsearch refuses documents with %d, quoting them', async (status, type) => {
-    elasticsearch.inject(
-      '/_bulk',
-      refusesDocuments(() => status),
-    )
+    const refused = refusesDocuments(() => status)
+    elasticsearch.inject('/_bulk', refused)
     await pipeline.produce('forms', [form(++revision)])
     await untilTold(`${status} ${type}`)
   })
 
   test('when a document that Elasticsearch refuses for good becomes a dead letter', async () => {
     const before = await writeDeadLetter()
-    elasticsearch.inject(
-      '/_bulk',
-      refusesDocuments(() => 400),
-    )
+    const refused = refusesDocuments(() => 400)
+    elasticsearch.inject('/_bulk', refused)
     await pipeline.produce('forms', [form(++revision)])
     await eventually(async () => (await writeDeadLetter()) > before)
     const letters = await runCommand('dead-letters', ['list'], settings())

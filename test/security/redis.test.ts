@@ -27,6 +27,7 @@ const names = ownNames()
 const folder = useFolder()
 const prefix = names['INDEX_PREFIX'] ?? ''
 const users = await readUsers(prefix)
+const rulesOf = (user: string): string[] => users.find(([name]) => name === user)?.slice(1) ?? []
 const keys = redisKeys(prefix)
 const timeoutMs = 5_000
 const [team, keyId] = ['acme' as TeamId, 'key-1' as EntityId]
@@ -37,10 +38,8 @@ const links = new Map<string, RedisConnection>()
 beforeAll(async () => {
   redis = await startSecuredRedis(prefix)
   for (const [user = ''] of users) {
-    const link = connectRedis(
-      { REDIS_URL: redis.urlOf(user), REDIS_CA_FILE: redis.ca, INDEX_PREFIX: prefix },
-      () => undefined,
-    )
+    const settings = { REDIS_URL: redis.urlOf(user), REDIS_CA_FILE: redis.ca, INDEX_PREFIX: prefix }
+    const link = connectRedis(settings, () => undefined)
     await eventually(() => link.runId() !== undefined)
     links.set(user, link)
   }
@@ -76,18 +75,13 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.isComplete()
     await watermark.setWatermarkGeneration(link, generation, 1)
     await watermark.readWatermarkGeneration(link)
-    const partitionWatermarks = new Map([['forms/0', 2]])
     await watermark.claimPartitions(link, 'indexer', ['forms/0'], undefined)
     await watermark.redisTimeMs(link)
     await watermark.noteRaised(link, 1)
     await watermark.readHighestWatermark(link)
     await watermark.publishWatermark(link, {
-      generation,
-      owner: 'indexer',
-      everyPartition: ['forms/0'],
-      partitionWatermarks,
-      highestMs: undefined,
-      isWithheld: true,
+      ...{ generation, owner: 'indexer', everyPartition: ['forms/0'], partitionWatermarks: new Map([['forms/0', 2]]) },
+      ...{ highestMs: undefined, isWithheld: true },
     })
     await watermark.readWatermark(link)
     await watermark.withdrawWatermark(link)
@@ -138,10 +132,8 @@ async function layOut(): Promise<void> {
   await redis.keeper.hset(keys.accountKey(digestOf('plaintext')), `${team}/${keyId}`, holder)
   const [other, digest] = ['other' as TeamId, digestOf('of-another-team')]
   await redis.keeper.hset(keys.teamKeys(other), 'key-9', '{"revision":0,"reservedUntilMs":1}')
-  await redis.keeper.set(
-    keys.accountKey(digest),
-    '{"teamId":"other","keyId":"key-9","state":"revoked","expiresAtMs":null}',
-  )
+  const revoked = '{"teamId":"other","keyId":"key-9","state":"revoked","expiresAtMs":null}'
+  await redis.keeper.set(keys.accountKey(digest), revoked)
 }
 
 /** Does the work of a user, as far as it may; what Redis refused. */
@@ -151,9 +143,8 @@ const refusedOf = async (user: string): Promise<unknown[]> => {
   await layOut()
   await redis.keeper.call('ACL', 'LOG', 'RESET')
   // The first refusal ends the work; the log of Redis names it.
-  await Promise.all([link.client.info('server'), redisAnswers(link)(AbortSignal.timeout(timeoutMs)), work(link)]).catch(
-    () => undefined,
-  )
+  const asked = [link.client.info('server'), redisAnswers(link)(AbortSignal.timeout(timeoutMs)), work(link)]
+  await Promise.all(asked).catch(() => undefined)
   return (await redis.keeper.call('ACL', 'LOG')) as unknown[]
 }
 
@@ -163,20 +154,13 @@ describe('the users of Redis', () => {
   })
 
   test('nobody reaches what is no business of theirs', async () => {
-    const refused = async (user: string, ...command: [string, ...string[]]): Promise<boolean> =>
-      (
-        await links
-          .get(user)
-          ?.client.call(...command)
-          .catch((error: Error) => error.message)
-      )
-        ?.toString()
-        .startsWith('NOPERM') ?? false
+    const refused = async (user: string, ...command: [string, ...string[]]): Promise<boolean> => {
+      const answer = links.get(user)?.client.call(...command)
+      return String(await answer?.catch((error: Error) => error.message)).startsWith('NOPERM')
+    }
     for (const [user = ''] of users) {
-      expect(await refused(user, 'KEYS', '*')).toBe(true)
-      expect(await refused(user, 'FLUSHALL')).toBe(true)
-      expect(await refused(user, 'CONFIG', 'GET', '*')).toBe(true)
-      expect(await refused(user, 'GET', 'of-somebody-else')).toBe(true)
+      for (const command of ['KEYS *', 'FLUSHALL', 'CONFIG GET *', 'GET of-somebody-else'])
+        expect([user, command, await refused(user, ...(command.split(' ') as [string]))]).toEqual([user, command, true])
     }
     for (const user of ['tidemark-api', 'tidemark-indexer', 'tidemark-verify'])
       expect(await refused(user, 'GET', keys.session('digest'))).toBe(true)
@@ -186,15 +170,13 @@ describe('the users of Redis', () => {
     expect(await refused('tidemark-verify', 'SET', keys.accountKey(digestOf('mine')), '{}')).toBe(true)
   })
 
-  const rights = users.flatMap(([user = '', ...rules]) =>
-    rules.filter((rule) => /^\+|~/.test(rule)).map((rule) => [user, rule] as const),
-  )
+  const rights = users.flatMap(([user = '', ...rules]) => {
+    return rules.filter((rule) => /^\+|~/.test(rule)).map((rule) => [user, rule] as const)
+  })
   test.each(rights)('%s could not do it without %s', async (user, right) => {
-    const rules = users.find(([name]) => name === user)?.slice(1) ?? []
-    await redis.setRules(
-      user,
-      rules.filter((rule) => rule !== right),
-    )
+    const rules = rulesOf(user)
+    const left = rules.filter((rule) => rule !== right)
+    await redis.setRules(user, left)
     try {
       expect(await refusedOf(user)).not.toEqual([])
     } finally {
@@ -204,12 +186,9 @@ describe('the users of Redis', () => {
 })
 
 describe('over TLS, each as its own user', () => {
-  const as = (user: string): Record<string, string> => ({
-    ...names,
-    ...signInSettings,
-    REDIS_URL: redis.urlOf(user),
-    REDIS_CA_FILE: redis.caFile,
-  })
+  const as = (user: string): Record<string, string> => {
+    return { ...names, ...signInSettings, REDIS_URL: redis.urlOf(user), REDIS_CA_FILE: redis.caFile }
+  }
   const processes = [
     ['indexer', 'tidemark-indexer', []],
     ['api', 'tidemark-api', []],
@@ -236,7 +215,7 @@ describe('over TLS, each as its own user', () => {
     const { code } = await runCommand('verify', [], as('tidemark-verify'))
     expect(code).toBe(0)
 
-    const rules = users.find(([name]) => name === 'tidemark-api')?.slice(1) ?? []
+    const rules = rulesOf('tidemark-api')
     await redis.setRules('tidemark-api', rules, 'another')
     await redis.keeper.call('CLIENT', 'KILL', 'USER', 'tidemark-api')
     expect(await status()).toBe(503)
@@ -251,7 +230,7 @@ describe('over TLS, each as its own user', () => {
     const { REDIS_URL: _, ...others } = as('tidemark-api')
     const api = await startProgram('api', { ...others, REDIS_URL: '', REDIS_URL_FILE: file })
     await untilReady(api)
-    const rules = users.find(([name]) => name === 'tidemark-api')?.slice(1) ?? []
+    const rules = rulesOf('tidemark-api')
     await redis.setRules('tidemark-api', rules, 'the next/one')
     await redis.keeper.call('CLIENT', 'KILL', 'USER', 'tidemark-api')
     await eventually(() => api.log().includes('WRONGPASS'))
@@ -263,7 +242,7 @@ describe('over TLS, each as its own user', () => {
   })
 
   test.each(processes)(
-    '%s ends with 78 and one line when its password or the certificate is refused',
+    '%s ends with 78 and one line when password or certificate is refused',
     async (script, user, args) => {
       const wrong = { ...as(user), REDIS_URL: redis.urlOf(user, 'hunter2') }
       expect(await refusalOf(script, wrong, args)).toBe('REDIS_URL names a user or a password that Redis refuses\n')
@@ -275,9 +254,8 @@ describe('over TLS, each as its own user', () => {
 
   test('a name that the certificate does not have is no name of Redis', async () => {
     const elsewhere = redis.urlOf('tidemark-api').replace('127.0.0.1', 'localhost')
-    expect(await refusalOf('api', { ...as('tidemark-api'), REDIS_URL: elsewhere })).toMatch(
-      /^REDIS_URL names localhost:\d+, whose certificate is another host's\n$/,
-    )
+    const line = /^REDIS_URL names localhost:\d+, whose certificate is another host's\n$/
+    expect(await refusalOf('api', { ...as('tidemark-api'), REDIS_URL: elsewhere })).toMatch(line)
   })
 
   test('a Redis that is away is waited for; one that comes and refuses is not', async () => {

@@ -16,11 +16,9 @@ afterEach(async () => {
   await redis?.stop()
   redis = undefined
 })
-const indexerOf = ({ urlOf, caFile }: SecuredRedis): Record<string, string> => ({
-  ...names,
-  REDIS_URL: urlOf('tidemark-indexer'),
-  REDIS_CA_FILE: caFile,
-})
+const indexerOf = ({ urlOf, caFile }: SecuredRedis): Record<string, string> => {
+  return { ...names, REDIS_URL: urlOf('tidemark-indexer'), REDIS_CA_FILE: caFile }
+}
 
 test('a Redis that asks for client certificates gets that of the process; without the right one it ends with 78', async () => {
   redis = await startSecuredRedis(prefix, { asks: true })
@@ -30,16 +28,14 @@ test('a Redis that asks for client certificates gets that of the process; withou
   await untilReady(indexer)
   expect(await indexer.end('SIGTERM')).toBe(0)
 
-  expect(await refusalOf('indexer', settings)).toBe(
-    'REDIS_CERT_FILE must be set: a client certificate is asked for, by REDIS_URL\n',
-  )
+  const missing = 'REDIS_CERT_FILE must be set: a client certificate is asked for, by REDIS_URL\n'
+  expect(await refusalOf('indexer', settings)).toBe(missing)
   const other = await makeCertificates()
   const foreign = { REDIS_CERT_FILE: join(folder, 'foreign.pem'), REDIS_KEY_FILE: join(folder, 'foreign.key') }
   await writeFile(foreign.REDIS_CERT_FILE, other.certificate)
   await writeFile(foreign.REDIS_KEY_FILE, other.key)
-  expect(await refusalOf('indexer', { ...settings, ...foreign })).toMatch(
-    /^REDIS_CERT_FILE is refused: .*, by REDIS_URL\n$/,
-  )
+  const line = /^REDIS_CERT_FILE is refused: .*, by REDIS_URL\n$/
+  expect(await refusalOf('indexer', { ...settings, ...foreign })).toMatch(line)
 })
 
 test('authority, certificate and key are taken up from their files when those of Redis change, without a restart', async () => {

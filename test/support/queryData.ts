@@ -59,10 +59,10 @@ export function queryData(seed: number): QueryData {
     deleted: [...newest.values()].filter(({ entity }) => entity === null),
     storeIn: async (replica) => {
       for (const piece of pieces) {
-        const records = (list: Held['list']): TestRecord[] =>
-          piece
-            .filter((change) => change.list === list)
-            .map((change) => ({ ...change, appendedAt: new Date(change.changedMs).toISOString() }))
+        const records = (wanted: Held['list']): TestRecord[] =>
+          piece.flatMap(({ list, changedMs, ...change }) =>
+            list === wanted ? [{ ...change, appendedAt: new Date(changedMs).toISOString() }] : [],
+          )
         await replica.storeForms(...records('forms'))
         await replica.storeSubmissions(...records('records'))
       }
@@ -116,14 +116,10 @@ function randomForm(random: Random, id: string): Json {
   return thinned(
     random,
     formEntity({
-      id,
-      title: randomTitle(random),
-      scene: random.pick(scenes),
+      ...{ id, title: randomTitle(random), scene: random.pick(scenes) },
       localization: random.pick([null, { '10': random.pick(names), '2': [1.5, { ü: null }] }]),
-      description: random.pick(names),
-      isActive: random.chance(0.5),
-      createdAt: someMoment(random),
-      updatedAt: someMoment(random),
+      ...{ description: random.pick(names), isActive: random.chance(0.5) },
+      ...{ createdAt: someMoment(random), updatedAt: someMoment(random) },
     }),
     ['id', 'title', 'scene', 'createdAt', 'updatedAt'],
   )
@@ -136,8 +132,7 @@ function randomSubmission(random: Random, team: string, id: string): Json {
       id,
       serialNumber: random.below(1_000_000),
       formId: random.pick(['f0', 'f1', ownForm(team)]),
-      submittedAt: someMoment(random),
-      updatedAt: someMoment(random),
+      ...{ submittedAt: someMoment(random), updatedAt: someMoment(random) },
       examinee: random.pick([
         null,
         { id: 'm', name: random.pick(names), customData: random.pick([null, 1, { b: [] }]) },

@@ -79,14 +79,9 @@ export async function createTestReplica() {
 
   /** Publishes a later watermark, as an indexer does, without withdrawing the former one. */
   const advanceWatermark = async (instant: Instant): Promise<void> => {
-    await publishWatermark(link, {
-      generation,
-      owner: 'replica',
-      everyPartition: ['forms/0'],
-      partitionWatermarks: new Map([['forms/0', Date.parse(instant)]]),
-      highestMs: undefined,
-      isWithheld: false,
-    })
+    const partitionWatermarks = new Map([['forms/0', Date.parse(instant)]])
+    const round = { generation, owner: 'replica', everyPartition: ['forms/0'], partitionWatermarks }
+    await publishWatermark(link, { ...round, highestMs: undefined, isWithheld: false })
   }
 
   const misleading = (kind: string): string => `${prefix}-misleading-${kind}`
@@ -94,12 +89,10 @@ export async function createTestReplica() {
   const store = async (writes: DocumentWrite[]): Promise<void> => {
     const bulks = inBulks(writes)
     for (const some of bulks) {
-      const operations = some.flatMap(({ kind, id, teamId, version, source }) => [
-        JSON.stringify({
-          index: { _index: aliasOf(prefix, kind), _id: id, routing: teamId, version, version_type: 'external' },
-        }),
-        source.toString(),
-      ])
+      const operations = some.flatMap(({ kind, id, teamId, version, source }) => {
+        const at = { _index: aliasOf(prefix, kind), _id: id, routing: teamId, version, version_type: 'external' }
+        return [JSON.stringify({ index: at }), source.toString()]
+      })
       const answer = await elasticsearch.bulk({ operations, refresh: bulks.length === 1 })
       const failed = answer.items.find(({ index }) => index?.error !== undefined)
       if (failed !== undefined) throw new Error(JSON.stringify(failed.index?.error))
@@ -119,18 +112,12 @@ export async function createTestReplica() {
       { id = 'key-1', plaintext, state = 'active', expiresAt, revision = 1 }: TestKey = {},
     ): Promise<string> => {
       const key = plaintext ?? `${accountKeyPrefix}${randomUUID()}`
-      await keys.apply(team as TeamId, id as EntityId, {
-        revision: revision as Revision,
-        key: {
-          id,
-          name: 'a key',
-          digest: digestOf(key),
-          state,
-          createdAt: '2026-01-01T00:00:00.000Z' as Instant,
-          createdBy: 'owner-1',
-          ...(expiresAt !== undefined && { expiresAt: expiresAt as Instant }),
-        },
-      })
+      const stored = {
+        ...{ id, name: 'a key', digest: digestOf(key), state, createdBy: 'owner-1' },
+        createdAt: '2026-01-01T00:00:00.000Z' as Instant,
+        ...(expiresAt !== undefined && { expiresAt: expiresAt as Instant }),
+      }
+      await keys.apply(team as TeamId, id as EntityId, { revision: revision as Revision, key: stored })
       return key
     },
     deleteKey: async (team: string, id: string): Promise<void> => {

@@ -55,13 +55,11 @@ const isPunctuated = (sought: readonly SoughtWord[], piece: string): boolean =>
 function resembles(title: string, typed: string, mostMistakes: number): boolean {
   const read = readTitle(title, mostMistakes)
   const required = requiredWords(soughtWords(typed))
-  return (
-    required.length > 0 &&
-    required.every(
-      (word, at) =>
-        hasWord(read, word, isFree(required, at), at === 0) || (isFree(required, at) && hasSimilar(read, word)),
-    )
-  )
+  const isMet = (word: SoughtWord, at: number): boolean => {
+    const isFreeHere = isFree(required, at)
+    return hasWord(read, word, isFreeHere, at === 0) || (isFreeHere && hasSimilar(read, word))
+  }
+  return required.length > 0 && required.every(isMet)
 }
 
 type Read = ReturnType<typeof readTitle>
@@ -69,11 +67,7 @@ type Read = ReturnType<typeof readTitle>
 function readTitle(title: string, mostMistakes = 0) {
   const { words, joined, starts } = titleTerms(title)
   return {
-    mostMistakes,
-    folded: ` ${foldTitle(title)}`,
-    words,
-    joined,
-    starts,
+    ...{ mostMistakes, folded: ` ${foldTitle(title)}`, words, joined, starts },
     isWithin: (text: string): boolean => words.some((word) => word.includes(text)),
     isBegun: (text: string): boolean => words.some((word) => word.startsWith(text)),
   }
@@ -120,14 +114,10 @@ function hasSimilar(read: Read, word: SoughtWord): boolean {
 function hasSimilarKana(read: Read, word: SoughtWord): boolean {
   const parts = partsOf(word)
   const canBeMisspelt = parts.some((part) => part.every(isKana) && isForgiven({ kind: 'cjk', text: textOf(part) }))
-  return (
-    canBeMisspelt &&
-    parts.every(
-      (part) =>
-        (isSingle(part) && isSpelt(part[0]) ? hasPlain(read, part[0]) : isCovered(read, part)) ||
-        (part.every(isKana) && isSimilar(read, textOf(part))),
-    )
-  )
+  const isMet = (part: SoughtWord): boolean =>
+    (isSingle(part) && isSpelt(part[0]) ? hasPlain(read, part[0]) : isCovered(read, part)) ||
+    (part.every(isKana) && isSimilar(read, textOf(part)))
+  return canBeMisspelt && parts.every(isMet)
 }
 
 const partsOf = (word: SoughtWord): SoughtWord[] =>

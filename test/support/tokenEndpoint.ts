@@ -4,14 +4,16 @@ import { listenLocally } from './localServer.ts'
 
 export type TokenEndpoint = Awaited<ReturnType<typeof startTokenEndpoint>>
 
+export const initialRules = {
+  ...{ client: 'tidemark', secret: 'first secret+', lifetimeSeconds: 12 },
+  ...{ audience: 'kafka', status: 200, error: 'invalid_client' },
+}
+
 /** A token endpoint of OAuth 2.0 over TLS, for one client, whose tokens are JWT. */
 export async function startTokenEndpoint(tls: { readonly cert: string; readonly key: string }) {
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   /** May be changed while it runs. */
-  const rules = {
-    ...{ client: 'tidemark', secret: 'first secret+', lifetimeSeconds: 12 },
-    ...{ audience: 'kafka', status: 200, error: 'invalid_client' },
-  }
+  const rules = { ...initialRules }
   let issued = 0
   const tokenFor = (): Promise<string> =>
     new SignJWT({ scope: 'replica' })

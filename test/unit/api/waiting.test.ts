@@ -19,20 +19,13 @@ function openHouse() {
   let news: News = 'none'
   const room = new WaitingRoom(async (lists) => lists.map(() => version), nowMs, new Registry())
   const freshness = () => ({ watermark: null, versions: { forms: version, submissions: version } })
-  const waitForChange = createWaiting({
-    room,
-    checkAgain: async (ctx) => {
-      Object.assign(ctx.state, { freshness: freshness() })
-    },
-    watchKey: () => {
-      watched++
-      return () => {
-        watched--
-      }
-    },
-    elapsedMs: nowMs,
-  })
   let watched = 0
+  const watchKey = () => {
+    watched++
+    return () => void watched--
+  }
+  const checkAgain = async (ctx: RouteContext) => void Object.assign(ctx.state, { freshness: freshness() })
+  const waitForChange = createWaiting({ room, checkAgain, watchKey, elapsedMs: nowMs })
   const timeoutsMs: number[] = []
   const passTo = async (untilMs: number): Promise<void> => {
     while (nowMs() < untilMs) await tickAt(nowMs() + 25)
@@ -124,31 +117,25 @@ function openRoom() {
   const room = new WaitingRoom(ask, nowMs, new Registry())
   const woken: string[] = []
   return {
-    room,
-    versions,
-    reads,
-    woken,
-    isTicking,
-    tickAt,
+    ...{ room, versions, reads, woken, isTicking, tickAt },
     redisAnswers: (with_: typeof answer) => {
       answer = with_
     },
     /** Begins a wait; what ends it is noted under `name`. */
     wait: (name: string, of: number, wait: Partial<Wait> = {}) => {
-      const leave = room.enter(team(of))
-      if (leave === undefined) return undefined
+      const leaveRoom = room.enter(team(of))
+      if (leaveRoom === undefined) return undefined
       const gone = new AbortController()
       const whole = { list: listOf(of), version: first, notBeforeMs: 0, deadlineMs: 60_000, ...wait }
       room.untilChanged(whole, gone.signal).then(
         () => woken.push(name),
         () => undefined,
       )
-      return {
-        leave: () => {
-          gone.abort()
-          leave()
-        },
+      const leave = (): void => {
+        gone.abort()
+        leaveRoom()
       }
+      return { leave }
     },
   }
 }

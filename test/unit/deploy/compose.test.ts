@@ -91,7 +91,7 @@ test.each(engines)('%s comes back whenever it ends, and tells whether it can wor
 })
 
 test.each(processes.filter((name) => name !== 'sample'))(
-  '%s is restarted when it fails or hangs, and not for ever when it cannot start',
+  '%s is restarted when it fails or hangs, though not for ever',
   (name) => {
     const { restart, init, healthcheck } = service(name)
     expect({ restart, init }).toEqual({ restart: 'on-failure:5', init: true })

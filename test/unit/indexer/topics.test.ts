@@ -27,14 +27,11 @@ test('a purely compacted topic keeps deletions for as long as it says', async ()
   })
 })
 
-test.each(['delete', 'compact,delete', 'delete,compact'])(
-  'a topic of policy %s keeps none for certain',
-  async (policy) => {
-    const { forgetful, keptMs } = await rulesWith({ 'cleanup.policy': policy })
-    expect(forgetful).toEqual({ submissions: policy })
-    expect(keptMs['submissions']).toBeLessThan(0)
-  },
-)
+test.each(['delete', 'compact,delete', 'delete,compact'])('a topic of policy %s keeps none surely', async (policy) => {
+  const { forgetful, keptMs } = await rulesWith({ 'cleanup.policy': policy })
+  expect(forgetful).toEqual({ submissions: policy })
+  expect(keptMs['submissions']).toBeLessThan(0)
+})
 
 test('what Kafka does not tell is not judged', async () => {
   await expect(rulesWith({ 'delete.retention.ms': undefined })).rejects.toThrow('does not tell delete.retention.ms')

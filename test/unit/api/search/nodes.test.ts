@@ -57,33 +57,30 @@ test('a node that does not answer costs one search; the next ones avoid it', asy
 test.each([
   ['bytes', connectElasticsearchBytes],
   ['parsed responses', connectElasticsearch],
-])(
-  'a client of %s that aborts while a response arrives blames no node, and asks no other one',
-  async (_what, connect) => {
-    let asked = 0
-    const other: RequestListener = (...exchange) => {
-      asked++
-      healthy(...exchange)
-    }
-    const arrives = Promise.withResolvers<void>()
-    const slow = await node((_, response) => {
-      asked++
-      response.writeHead(200, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
-      response.write('{"took":', () => arrives.resolve())
-    })
-    const urls = [slow, await node(other)]
-    const client = connect(testConfig({ ELASTICSEARCH_URL: urls.join(','), REDIS_URL: 'redis://127.0.0.1' }))
-    const gone = new AbortController()
-    const aborted = client.transport.request({ method: 'GET', path: '/x' }, { signal: gone.signal })
-    await arrives.promise
-    // What came before the response to another request has come.
-    await (await fetch(await node(healthy))).text()
-    gone.abort()
-    await expect(aborted).rejects.toMatchObject({ name: 'RequestAbortedError' })
-    expect([asked, client.connectionPool.connections.map(({ status }) => status)]).toEqual([1, ['alive', 'alive']])
-    await client.close()
-  },
-)
+])('a client of %s that aborts while a response arrives blames no node, and asks no other', async (_what, connect) => {
+  let asked = 0
+  const other: RequestListener = (...exchange) => {
+    asked++
+    healthy(...exchange)
+  }
+  const arrives = Promise.withResolvers<void>()
+  const slow = await node((_, response) => {
+    asked++
+    response.writeHead(200, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
+    response.write('{"took":', () => arrives.resolve())
+  })
+  const urls = [slow, await node(other)]
+  const client = connect(testConfig({ ELASTICSEARCH_URL: urls.join(','), REDIS_URL: 'redis://127.0.0.1' }))
+  const gone = new AbortController()
+  const aborted = client.transport.request({ method: 'GET', path: '/x' }, { signal: gone.signal })
+  await arrives.promise
+  // What came before the response to another request has come.
+  await (await fetch(await node(healthy))).text()
+  gone.abort()
+  await expect(aborted).rejects.toMatchObject({ name: 'RequestAbortedError' })
+  expect([asked, client.connectionPool.connections.map(({ status }) => status)]).toEqual([1, ['alive', 'alive']])
+  await client.close()
+})
 
 test('a search fails when no node can answer it', async () => {
   expect(new Set(await searches([await gone(), await gone()]))).toEqual(new Set(['unreachable']))
