@@ -141,17 +141,13 @@ describe('Kafka', () => {
 
   test('topics as the indexer creates them have three copies in sync, of which two must acknowledge', async () => {
     const source = kafkaSource(kafka)
-    expect(await ensureTopics(source, testConfig({}), pino({ level: 'silent' }))).toMatchObject({
-      hasAppendTimes: true,
-      forgetful: {},
-    })
+    const rules = await ensureTopics(source, testConfig({}), pino({ level: 'silent' }))
+    expect(rules).toMatchObject({ hasAppendTimes: true, forgetful: {} })
     await source.close()
     await until(() => inSync(3))
     expect((await partitions()).every(({ replicas }) => replicas.length === 3)).toBe(true)
-    const { resources } = await admin.describeConfigs({
-      includeSynonyms: false,
-      resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configNames: ['min.insync.replicas'] }],
-    })
+    const asked = { type: ConfigResourceTypes.TOPIC, name: topic, configNames: ['min.insync.replicas'] }
+    const { resources } = await admin.describeConfigs({ includeSynonyms: false, resources: [asked] })
     expect(resources[0]?.configEntries[0]?.configValue).toBe('2')
   })
 
@@ -191,9 +187,8 @@ describe('Kafka', () => {
     const keys = changes.flat().sort()
     const keysIn = async (of: string): Promise<string[]> =>
       (await recordsOf(kafka, of, keys)).map(({ key }) => String(key)).sort()
-    const transactions = changes.map((some) =>
-      topics.flatMap((of) => some.map((key) => ({ topic: of, key, value: { revision: 1 } }))),
-    )
+    const written = (key: string) => topics.map((of) => ({ topic: of, key, value: { revision: 1 } }))
+    const transactions = changes.map((some) => some.flatMap(written))
     const said = runProducerExample(cluster.urls.KAFKA_BROKERS, 'x', exampleInput(transactions))
     said.catch(() => undefined)
     await until(async () => (await keysIn('submissions')).length > 30)

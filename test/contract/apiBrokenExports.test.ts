@@ -23,11 +23,7 @@ const close = closing()
 const hold = holdingExports(api.elasticsearch)
 
 /** An export over HTTP/1.0, whose answer is as long as its connection: what came, and how the connection ended. */
-function exportInOldHttp(
-  port: number,
-  encoding: string,
-  accept = ndjson,
-): { begun: Promise<unknown>; done: Promise<{ received: string; end: string }> } {
+function exportInOldHttp(port: number, encoding: string, accept = ndjson) {
   const socket = connect(port, '127.0.0.1')
   let received = ''
   socket.setEncoding('latin1').on('data', (text: string) => {

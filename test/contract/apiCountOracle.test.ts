@@ -68,12 +68,9 @@ describe.each([
   }))
   const api = useApi({
     teams: [team],
-    submissions: held.map(({ entity, changedMs }) => ({
-      team,
-      id: entity.id,
-      entity,
-      appendedAt: new Date(changedMs).toISOString(),
-    })),
+    submissions: held.map(({ entity, changedMs }) => {
+      return { team, id: entity.id, entity, appendedAt: new Date(changedMs).toISOString() }
+    }),
     watermark,
   })
   /** Keeps no answers. */
@@ -88,10 +85,8 @@ describe.each([
     return json as Counts
   }
 
-  const anyTime = fc.record({
-    moment: fc.constantFrom(...moments),
-    aroundMs: fc.integer({ min: -3 * dayMs, max: 3 * dayMs }),
-  })
+  const aroundMs = fc.integer({ min: -3 * dayMs, max: 3 * dayMs })
+  const anyTime = fc.record({ moment: fc.constantFrom(...moments), aroundMs })
   const anyFilter = fc.record(
     {
       formId: fc.constantFrom('f0', 'F:3', 'none'),

@@ -15,6 +15,7 @@ const quiz = 'quiz'
 const fields = [{ code: 'q2' }, { type: 'page_break' }, { fields: [{ code: 'q1' }] }, { code: 'other' }, { code: 'q2' }]
 /** What is sent as it came, and what a spreadsheet would run. */
 const answers = String.raw`{"10":-5,"q1":"=HYPERLINK(\"http:\/\/evil\"),\r\nyes; -1","q2":${opaque},"other":12345678901234567890.10}`
+const answered = submissionEntity({ id: 'answered', formId: quiz, data: {} })
 
 const api = useApi({
   teams: [team, other],
@@ -23,14 +24,7 @@ const api = useApi({
     { team: other, id: 'of-others', entity: formEntity({ id: 'of-others', fields }) },
   ],
   submissions: [
-    {
-      team,
-      id: 'answered',
-      entity: JSON.stringify(submissionEntity({ id: 'answered', formId: quiz, data: {} })).replace(
-        '"data":{}',
-        `"data":${answers}`,
-      ),
-    },
+    { team, id: 'answered', entity: JSON.stringify(answered).replace('"data":{}', `"data":${answers}`) },
     { team, id: 'empty', entity: submissionEntity({ id: 'empty', formId: quiz, data: null, examinee: null }) },
   ],
   fill: (replica) => queryData(61).storeIn(replica),
@@ -54,11 +48,8 @@ test.each([
   '/api/v1/records?status=completed&changedSince=2026-11-20T12:00:00.001Z',
 ])('%s as CSV holds what it holds as NDJSON, cell by cell', async (path) => {
   const answer = await ask(path)
-  expect([answer.status, answer.headers['content-type'], answer.headers['replica-watermark']]).toEqual([
-    200,
-    'text/csv; charset=utf-8; header=present',
-    watermark,
-  ])
+  expect([answer.status, answer.headers['replica-watermark']]).toEqual([200, watermark])
+  expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8; header=present')
   const [records, lines] = [csvRecords(answer.text), await linesOf(path)]
   expect(lines).not.toHaveLength(0)
   expect(records).toHaveLength(lines.length)
@@ -90,13 +81,9 @@ describe('with formId', () => {
     const store = (revision: number, code: string): Promise<void> =>
       api.replica.storeForms({ team, id, revision, entity: formEntity({ id, fields: [{ code }] }) })
     await store(1, 'before')
-    await api.replica.storeSubmissions(
-      ...Array.from({ length: 150 }, (_, at) => `of-changing-${at}`).map((record) => ({
-        team,
-        id: record,
-        entity: submissionEntity({ id: record, formId: id, data: { before: 1, after: 2 } }),
-      })),
-    )
+    const ids = Array.from({ length: 150 }, (_, at) => `of-changing-${at}`)
+    const of = (record: string) => submissionEntity({ id: record, formId: id, data: { before: 1, after: 2 } })
+    await api.replica.storeSubmissions(...ids.map((record) => ({ team, id: record, entity: of(record) })))
     const held = hold()
     const exporting = ask(`/api/v1/records?formId=${id}`)
     await held.untilReached()

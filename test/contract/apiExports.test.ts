@@ -60,10 +60,7 @@ test.each([
 })
 
 const decompressors = {
-  gzip: createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-  zstd: createZstdDecompress,
+  ...{ gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress, zstd: createZstdDecompress },
 } as const
 
 describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an export in %s', (encoding) => {

@@ -34,17 +34,15 @@ const ask = (path: string): Promise<TestAnswer> => api.get(path, { headers: { ac
 const idsIn = (lines: readonly string[]): string[] => lines.map((line) => (JSON.parse(line) as { id: string }).id)
 const full = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}view=full`
 
-test.each(['/api/v1/records', '/api/v1/forms'])(
-  'every line of %s is the answer about its item, byte for byte',
-  async (path) => {
-    const lines = linesOf(await ask(full(path)))
-    expect(idsIn(lines)).toEqual(idsIn(linesOf(await ask(path))))
-    for (const [at, id] of idsIn(lines).entries()) {
-      const single = await api.get(`${path}/${encodeURIComponent(id)}`)
-      expect(lines[at]).toBe(single.text)
-    }
-  },
-)
+test.each(['records', 'forms'])('every line of %s is what the endpoint of its item answers', async (list) => {
+  const path = `/api/v1/${list}`
+  const lines = linesOf(await ask(full(path)))
+  expect(idsIn(lines)).toEqual(idsIn(linesOf(await ask(path))))
+  for (const [at, id] of idsIn(lines).entries()) {
+    const single = await api.get(`${path}/${encodeURIComponent(id)}`)
+    expect(lines[at]).toBe(single.text)
+  }
+})
 
 test.each([
   '/api/v1/records?formId=f1',
@@ -67,8 +65,6 @@ test('deletions follow whole entities as they follow summaries', async () => {
 })
 
 describe('while details change', () => {
-  const firstMget = { times: 1 }
-
   test('an entity is at least as new as its row, and one that was deleted meanwhile is left out', async () => {
     const ids = ['changed', 'deleted']
     const of = (id: string, serialNumber: number, revision: number) => ({
@@ -76,34 +72,27 @@ describe('while details change', () => {
       entity: submissionEntity({ id, serialNumber, formId: 'of-change' }),
     })
     await api.replica.storeSubmissions(...ids.map((id) => of(id, 1, 1)))
-    api.elasticsearch.inject(
-      '/_mget',
-      async (exchange) => {
-        await api.replica.storeSubmissions(of('changed', 2, 2), { team, id: 'deleted', entity: null })
-        exchange.reply(await exchange.ask())
-      },
-      firstMget,
-    )
+    const change = async (exchange: Exchange): Promise<void> => {
+      await api.replica.storeSubmissions(of('changed', 2, 2), { team, id: 'deleted', entity: null })
+      exchange.reply(await exchange.ask())
+    }
+    api.elasticsearch.inject('/_mget', change, { times: 1 })
     const lines = linesOf(await ask('/api/v1/records?formId=of-change&view=full'))
-    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
-      expect.objectContaining({ id: 'changed', serialNumber: 2 }),
-    ])
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([{ id: 'changed', serialNumber: 2 }])
   })
 
   const withoutFirst = async (exchange: Exchange): Promise<void> => {
     const answer = await exchange.ask()
-    const { docs } = JSON.parse(answer.body.toString()) as { docs: { _index: string; _id: string }[] }
-    const hidden = docs.map((document, at) =>
-      at === 0 ? { _index: document._index, _id: document._id, found: false } : document,
-    )
+    const { docs } = JSON.parse(answer.body.toString()) as { docs: { _index?: string; _id?: string }[] }
+    const [{ _index, _id } = {}, ...others] = docs
+    const hidden = [{ _index, _id, found: false }, ...others]
     exchange.reply({ ...answer, body: Buffer.from(JSON.stringify({ docs: hidden })) })
   }
 
   test('a detail that is stored, but not yet searchable, is found', async () => {
     const expected = (await ask('/api/v1/records?formId=f1&view=full')).text
-    const hiding = api.elasticsearch.inject('/_mget', withoutFirst, {
-      when: ({ path }) => path.includes('realtime=false'),
-    })
+    const when = ({ path }: { path: string }): boolean => path.includes('realtime=false')
+    const hiding = api.elasticsearch.inject('/_mget', withoutFirst, { when })
     expect((await ask('/api/v1/records?formId=f1&view=full')).text).toBe(expected)
     expect(hiding.met()).toBeGreaterThan(0)
   })

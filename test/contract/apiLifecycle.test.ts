@@ -16,12 +16,8 @@ test('the API starts while its engines are away', async () => {
   const nowhere = close(await startRelay())
   nowhere.cut()
   const address = `127.0.0.1:${nowhere.port}`
-  const api = close(
-    await startTestApi({
-      settings: { ELASTICSEARCH_URL: `http://${address}`, REDIS_URL: `redis://${address}` },
-      awaitReady: false,
-    }),
-  )
+  const settings = { ELASTICSEARCH_URL: `http://${address}`, REDIS_URL: `redis://${address}` }
+  const api = close(await startTestApi({ settings, awaitReady: false }))
   expect((await api.send('/api/v1/forms', { key: keyOf('team-1') })).status).toBe(503)
   expect((await api.readiness()).map((each) => each.split(':')[0])).toEqual(['elasticsearch', 'redis', 'account keys'])
 })
@@ -48,10 +44,9 @@ test('a port that another process has, or that serves both clients and operators
   const api = close(await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } }))
   const taken = String(api.port)
   expect(await refusalOf('api', { PORT: taken })).toMatch(/^PORT cannot be listened on here: .*EADDRINUSE/)
+  const line = /^ADMIN_PORT cannot be listened on here: .*EADDRINUSE/
   for (const command of ['api', 'indexer'] as const)
-    expect(await refusalOf(command, { ADMIN_PORT: taken })).toMatch(
-      /^ADMIN_PORT cannot be listened on here: .*EADDRINUSE/,
-    )
+    expect(await refusalOf(command, { ADMIN_PORT: taken })).toMatch(line)
   const [port = 0] = await chooseDistinctPorts(1)
   const same = { PORT: String(port), ADMIN_PORT: String(port) }
   expect(await refusalOf('api', same)).toBe(`ADMIN_PORT must differ from PORT: both are ${port}\n`)

@@ -18,12 +18,8 @@ const judgedByNode = ['connection', 'content-length', 'transfer-encoding', 'upgr
 
 const begins = ['', '"', 'a=']
 const ownBegins: Readonly<Record<string, string>> = {
-  accept: 'text/csv;x=',
-  authorization: 'Bearer rqp_acct_',
-  cookie: 'tidemark-session=',
-  'content-type': 'application/x-www-form-urlencoded;x=',
-  host: 'localhost',
-  prefer: 'wait="',
+  ...{ accept: 'text/csv;x=', authorization: 'Bearer rqp_acct_', cookie: 'tidemark-session=' },
+  ...{ 'content-type': 'application/x-www-form-urlencoded;x=', host: 'localhost', prefer: 'wait="' },
 }
 const pieces = ['"', '\\"', '"",', ',', ';', '; ', ' ', 'a ', 'a,', 'a;', '="', '-']
 /** Node's server accepts 16 KiB of headers. */
@@ -41,11 +37,10 @@ type Target = {
   readonly body?: string
 }
 
+const appendedAt = '2026-11-21T10:00:00.000Z'
 const reads = recordHeaderReads()
 const api = useApi({
-  submissions: [
-    { team: 'team-1', id: 'known', entity: submissionEntity({ id: 'known' }), appendedAt: '2026-11-21T10:00:00.000Z' },
-  ],
+  submissions: [{ team: 'team-1', id: 'known', entity: submissionEntity({ id: 'known' }), appendedAt }],
   watermark: '2026-11-21T10:00:00.123Z' as Instant,
 })
 let settings: TestSettings

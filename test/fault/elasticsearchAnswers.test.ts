@@ -22,12 +22,8 @@ const [bulk, refresh] = ['/_bulk', '/_refresh']
 const partSize = 40
 const history = smallHistory(100, 3 * partSize * 20)
 
-/** A fault of Elasticsearch that lasts until it is lifted. */
-type Outage = {
-  /** How much of it the indexer has met. */
-  met(): number
-  lift(): unknown
-}
+/** A fault of Elasticsearch that lasts until it is lifted, and how much of it the indexer has met. */
+type Outage = { met(): number; lift(): unknown }
 type Sign = {
   /** How much the indexer must meet before the outage ends. */
   readonly met?: number
@@ -93,9 +89,8 @@ describe('Elasticsearch refuses for a while, and nothing is lost or promised too
     [401, 'security_exception'],
     [429, 'circuit_breaking_exception'],
   ])('every write with %i', async (status, type) => {
-    await survives(() => elasticsearch.inject(bulk, refusesWith(status, type)), {
-      told: new RegExp(`${status} ${type}`),
-    })
+    const told = new RegExp(`${status} ${type}`)
+    await survives(() => elasticsearch.inject(bulk, refusesWith(status, type)), { told })
   })
 
   test('requests over a size, which smaller ones get round', async () => {
@@ -117,10 +112,8 @@ describe('Elasticsearch refuses for a while, and nothing is lost or promised too
       return plan.shift()
     }
     const begin = (): Outage => {
-      const { lift } = elasticsearch.inject(
-        bulk,
-        refusesDocuments(refusalOf, (status) => heard.add(status)),
-      )
+      const refusing = refusesDocuments(refusalOf, (status) => heard.add(status))
+      const { lift } = elasticsearch.inject(bulk, refusing)
       return { met: () => heard.size, lift }
     }
     const statuses = [200, 201, 400, 404, 409, 429, 500, 503]
@@ -157,17 +150,13 @@ describe('Elasticsearch refuses for a while, and nothing is lost or promised too
 })
 
 describe('Elasticsearch answers wrongly or not at all for a while, and nothing is lost or promised too early:', () => {
-  const badGateway = {
-    status: 502,
-    headers: { 'content-type': 'text/html' },
-    body: Buffer.from('<h1>Bad Gateway</h1>'),
-  }
+  const html = { status: 200, headers: { 'content-type': 'text/html' }, body: Buffer.from('<h1>Bad Gateway</h1>') }
   const noJson = { ...jsonAnswer(200, {}), body: Buffer.from('{"items":[{"ind') }
   test.each([
     ['it is cut off in the middle of a request', cutsRequest],
     ['it is cut off in the middle of its answer', cutsAnswer],
     ['its answer is no JSON', answersWith(noJson)],
-    ['something else answers in its place', answersWith({ ...badGateway, status: 200 })],
+    ['something else answers in its place', answersWith(html)],
     ['it does half of what it was sent', doesHalf],
   ])('%s', async (_what, fault) => {
     await survives(() => elasticsearch.inject(bulk, fault, { times: 3 }))

@@ -129,24 +129,21 @@ describe('Engines are killed, frozen and emptied under load', () => {
     { name: 'kafka', signal: 'SIGKILL', answered: 200 },
     { name: 'kafka', signal: 'SIGSTOP', answered: 200 },
     { name: 'redis', signal: 'SIGSTOP', answered: 503 },
-  ] as const)(
-    '$name is away after a $signal: who uses it says so, requests get $answered, and nothing is missing after',
-    async ({ name, signal, answered }) => {
-      const engine = engines.engine(name)
-      const underLoad = produceMore(200)
-      if (signal === 'SIGKILL') await kill(engine)
-      else engine.kill(signal)
-      const before = checker.checks().answers
-      await expectTold(engine)
-      expect(await statusFor('acme')).toBe(answered)
-      if (answered === 200) await eventually(() => checker.checks().answers > before + 20)
-      if (signal === 'SIGKILL') await engine.start()
-      else engine.kill('SIGCONT')
-      await underLoad
-      await untilAnswered(200, pipeline.keyOf('acme'))
-      await expectAllKept()
-    },
-  )
+  ] as const)('$name is away after a $signal: all say so, nothing is lost', async ({ name, signal, answered }) => {
+    const engine = engines.engine(name)
+    const underLoad = produceMore(200)
+    if (signal === 'SIGKILL') await kill(engine)
+    else engine.kill(signal)
+    const before = checker.checks().answers
+    await expectTold(engine)
+    expect(await statusFor('acme')).toBe(answered)
+    if (answered === 200) await eventually(() => checker.checks().answers > before + 20)
+    if (signal === 'SIGKILL') await engine.start()
+    else engine.kill('SIGCONT')
+    await underLoad
+    await untilAnswered(200, pipeline.keyOf('acme'))
+    await expectAllKept()
+  })
 
   test('Elasticsearch is frozen and an indexer is stopped meanwhile: it ends in time and in order, and nothing is missing or doubled', async () => {
     const elasticsearch = engines.engine('elasticsearch')

@@ -22,9 +22,8 @@ const startRebuild = (settings = {}, root?: string): Promise<Program> =>
 const indices = async (): Promise<string[]> => {
   const prefix = `${pipeline.names['INDEX_PREFIX']}-`
   const found = await pipeline.elasticsearch.indices.get({ index: `${prefix}*` })
-  return Object.keys(found)
-    .map((name) => name.slice(prefix.length))
-    .sort()
+  const names = Object.keys(found).map((name) => name.slice(prefix.length))
+  return names.sort()
 }
 const indicesOf = async (generation: number): Promise<string[]> => {
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
@@ -33,10 +32,8 @@ const indicesOf = async (generation: number): Promise<string[]> => {
 }
 
 const shardsOf = async (generation: number): Promise<Set<unknown>> => {
-  const found = await pipeline.elasticsearch.indices.getSettings({
-    index: `${pipeline.names['INDEX_PREFIX']}-*-${generation}`,
-    flat_settings: true,
-  })
+  const index = `${pipeline.names['INDEX_PREFIX']}-*-${generation}`
+  const found = await pipeline.elasticsearch.indices.getSettings({ index, flat_settings: true })
   return new Set(Object.values(found).map(({ settings }) => settings?.['index.number_of_shards']))
 }
 
@@ -73,15 +70,11 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   let rebuild: Program
   let code: number | null
   // On a machine with too much to do its hold may expire, or a step of the switch take five seconds, before it has changed anything for readers.
+  const held = /the hold on the watermark has expired|not written in time|switching\nrebuild: Request timed out/
   do {
     rebuild = await startRebuild()
     code = await rebuild.ended()
-  } while (
-    code === 1 &&
-    /the hold on the watermark has expired|not written in time|switching\nrebuild: Request timed out/.test(
-      rebuild.log(),
-    )
-  )
+  } while (code === 1 && held.test(rebuild.log()))
   expect([code, rebuild.log()]).toEqual([0, expect.stringMatching(/generation \d+ serves/)])
   const before = steady.written()
   await eventually(() => steady.written() > before + 1_000)
@@ -91,12 +84,9 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   expect(await reader.stop()).toEqual([])
   await expectFold(pipeline, api, history)
   expect(await indices()).toEqual(await indicesOf(2))
-  const deadLetters = await Promise.all(
-    [indexer, second].map((each) => each.metric('tidemark_records_total', '"dead-letter"')),
-  )
-  expect(deadLetters.reduce((sum, each) => sum + each)).toBe(
-    history.records.filter(({ isDeadLetter }) => isDeadLetter).length,
-  )
+  const lettersOf = (each: Program): Promise<number> => each.metric('tidemark_records_total', '"dead-letter"')
+  const letters = (await lettersOf(indexer)) + (await lettersOf(second))
+  expect(letters).toBe(history.records.filter(({ isDeadLetter }) => isDeadLetter).length)
 })
 
 test('what Kafka has deleted is carried over by a rebuild, also into more shards: deletions, and revisions above those that are left', async () => {
@@ -137,9 +127,8 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     // Whatever it was writing is refused now, and is no writer that is blocked.
     expect(await says(indexer)).toContain('"writer":{"ok":true}')
     const { version } = definitions.submissions
-    const built = (await indicesOf(2)).map((name) =>
-      name.replace(`submissions-v${version}-`, `submissions-v${version + 1}-`),
-    )
+    const [old, now] = [version, version + 1].map((each) => `submissions-v${each}-`) as [string, string]
+    const built = (await indicesOf(2)).map((name) => name.replace(old, now))
     expect(await indices()).toEqual(expect.arrayContaining(built))
     await untilAllApplied(api)
     await expectFold(pipeline, api, history)
@@ -155,11 +144,8 @@ test('a rebuild that cannot carry over says why, can be ended, and has changed n
   const index = await indexName(pipeline.names['INDEX_PREFIX'] ?? '', 'submissions', 2)
   // As the mappings of an older release, to which somebody wants to go back.
   const mappings = { dynamic: 'strict', properties: { teamId: { type: 'keyword' } } } as const
-  await pipeline.elasticsearch.indices.create({
-    index,
-    mappings,
-    aliases: { [`${index}-write`]: { is_write_index: true } },
-  })
+  const aliases = { [`${index}-write`]: { is_write_index: true } }
+  await pipeline.elasticsearch.indices.create({ index, mappings, aliases })
   const rebuild = await startRebuild()
   await eventually(() => rebuild.log().includes('waiting: 400 strict_dynamic_mapping_exception'))
   expect(await rebuild.end('SIGTERM')).toBe(1)

@@ -80,22 +80,15 @@ async function couldFailOver(sentinel: Engine): Promise<boolean> {
     return [quorum, replicas, await client.info('sentinel')]
   })
   const [quorum = '', replicas = '', info = ''] = told ?? []
-  return (
-    quorum.startsWith('OK 3 ') &&
-    replicas.includes('"flags","slave"') &&
-    replicas.includes('"master-link-status","ok"') &&
-    info.includes('sentinel_tilt:0')
-  )
+  const isFollowing = replicas.includes('"flags","slave"') && replicas.includes('"master-link-status","ok"')
+  return isFollowing && quorum.startsWith('OK 3 ') && info.includes('sentinel_tilt:0')
 }
 
 type Answer = { status: number; etag: string; watermark: string; text: string }
 
 const get = async (api: Program, key: string, etag?: string): Promise<Answer> => {
-  const headers = {
-    authorization: `Bearer ${key}`,
-    'cache-control': 'no-cache',
-    ...(etag && { 'if-none-match': etag }),
-  }
+  const ifNew = etag && { 'if-none-match': etag }
+  const headers = { authorization: `Bearer ${key}`, 'cache-control': 'no-cache', ...ifNew }
   const response = await fetch(`${api.url}/api/v1/forms`, { headers })
   const [sentEtag = '', watermark = ''] = ['etag', 'replica-watermark'].map((name) => response.headers.get(name) ?? '')
   return { status: response.status, etag: sentEtag, watermark, text: await response.text() }
@@ -123,9 +116,8 @@ async function writeKey(id: string, state: 'active' | 'revoked', keyRevision: nu
   const digest = createHash('sha256').update(plaintextOf(id)).digest('hex')
   const createdAt = '2026-11-01T00:00:00.000Z'
   const key = { id, name: id, digest, state, createdAt, createdBy: 'owner', expiresAt: null }
-  await pipeline.produce('account-keys', [
-    { key: `${team}/${id}`, value: JSON.stringify({ revision: keyRevision, key }) },
-  ])
+  const value = JSON.stringify({ revision: keyRevision, key })
+  await pipeline.produce('account-keys', [{ key: `${team}/${id}`, value }])
   const status = state === 'active' ? 200 : 401
   await eventually(async () => {
     const answers = await Promise.all(apis.map((api) => get(api, plaintextOf(id))))

@@ -70,12 +70,8 @@ export class Appender {
 }
 
 const choosePartition = (topic: string, { key, value }: Draft): number => {
-  const partitionMetadata = partitions.map((partitionId) => ({
-    partitionErrorCode: 0,
-    partitionId,
-    leader: 0,
-    replicas: [],
-    isr: [],
-  }))
+  const partitionMetadata = partitions.map((partitionId) => {
+    return { partitionErrorCode: 0, partitionId, leader: 0, replicas: [], isr: [] }
+  })
   return partitionOf({ topic, partitionMetadata, message: { key, value } })
 }

@@ -33,9 +33,8 @@ export const foldedOf = (records: readonly HistoryRecord[]): Folded[] =>
 
 /** Compares every page of a team's list; for submissions, also with `status=completed`. */
 export async function compareLists(ask: Ask, folded: Folded, team: string, limit: number): Promise<Difference[]> {
-  const mine = newestFirst(
-    [...folded.entities].filter(([key]) => key.startsWith(`${team}/`)).map(([, entity]) => entity),
-  )
+  const ofTeam = [...folded.entities].filter(([key]) => key.startsWith(`${team}/`))
+  const mine = newestFirst(ofTeam.map(([, entity]) => entity))
   const whole = await compareList(ask, folded, team, `?limit=${limit}`, mine)
   if (folded.topic === 'forms') return whole
   const completed = mine.filter(({ result }) => result.status === 'completed')
@@ -55,12 +54,9 @@ async function compareList(
   for (let page = 1; page === 1 || items.length < expected.length; page++) {
     const target = `${path}${query}&page=${page}`
     const { status, body } = await ask(team, target)
+    const text = `${team} ${target}: ${status} ${cut(body)}, not ${expected.length}`
     if (status !== 200 || body.totalDocs !== expected.length || body.page !== page || !query.endsWith(`=${body.limit}`))
-      found.push({
-        kind: 'total',
-        text: `${team} ${target}: ${status} ${cut(body)}, not ${expected.length}`,
-        suspects: [],
-      })
+      found.push({ kind: 'total', text, suspects: [] })
     if (status !== 200 || body.items.length === 0) break
     items.push(...body.items)
   }

@@ -11,15 +11,10 @@ const pauseMs = 60
 export type Answer = { readonly status: number; readonly watermark: string | null; readonly body: Json }
 
 export async function fetchAnswer(api: Pick<Program, 'url'>, key: string, path: string): Promise<Answer> {
-  const response = await fetch(api.url + path, {
-    headers: { authorization: `Bearer ${key}` },
-    signal: AbortSignal.timeout(patienceMs),
-  })
-  return {
-    status: response.status,
-    watermark: response.headers.get('replica-watermark'),
-    body: await response.json(),
-  }
+  const headers = { authorization: `Bearer ${key}` }
+  const response = await fetch(api.url + path, { headers, signal: AbortSignal.timeout(patienceMs) })
+  const watermark = response.headers.get('replica-watermark')
+  return { status: response.status, watermark, body: await response.json() }
 }
 
 /** What a reader saw during faults and recovery. */
@@ -140,11 +135,8 @@ export class PollingReader {
 
   async #judgePromise(watermark: string, items: ReadonlyMap<string, number>): Promise<void> {
     const nowMs = Date.parse(watermark)
-    if (nowMs < this.#watermarkMs)
-      await this.#problems.add(
-        'watermark falls back',
-        `${watermark} after ${new Date(this.#watermarkMs).toISOString()}`,
-      )
+    const back = `${watermark} after ${new Date(this.#watermarkMs).toISOString()}`
+    if (nowMs < this.#watermarkMs) await this.#problems.add('watermark falls back', back)
     this.#watermarkMs = Math.max(nowMs, this.#watermarkMs)
     for (let entry = this.#steady[this.#judged]; entry !== undefined && entry.atMs < nowMs; ) {
       this.#before.set(entry.key, Math.max(entry.revision ?? 0, this.#before.get(entry.key) ?? 0))

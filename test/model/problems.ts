@@ -40,11 +40,9 @@ export class Problems {
     const at = this.found.push(told.join('\n')) - 1
     const engines = this.#engines
     if (engines === undefined) return
-    const held = await Promise.all([
-      ...suspects.slice(0, 3).map((each) => this.#held(each, engines)),
-      promises(engines),
-    ])
-    this.found[at] = [...told, ...held].join('\n')
+    const held = suspects.slice(0, 3).map((each) => this.#held(each, engines))
+    const state = await Promise.all([...held, promises(engines)])
+    this.found[at] = [...told, ...state].join('\n')
   }
 
   /** The entity's records in Kafka, and its version in every index. */
@@ -54,13 +52,8 @@ export class Problems {
       .slice(-mostEntries)
       .map(({ partition, offset, revision, atMs }) => `    ${partition}/${offset} revision ${revision} at ${atMs}`)
     const stored = await told(async () => {
-      const answer = await elasticsearch.search({
-        index: `${names['INDEX_PREFIX']}-*`,
-        query: { ids: { values: [key] } },
-        version: true,
-        seq_no_primary_term: true,
-        size: 20,
-      })
+      const asked = { version: true, seq_no_primary_term: true, size: 20, query: { ids: { values: [key] } } }
+      const answer = await elasticsearch.search({ ...asked, index: `${names['INDEX_PREFIX']}-*` })
       return answer.hits.hits.map(({ _index, _version, _seq_no }) => ({ _index, _version, _seq_no }))
     })
     return [`  ${topic} ${key} was appended (the last ${mostEntries}):`, ...written, `  found: ${stored}`].join('\n')
@@ -76,15 +69,11 @@ const told = (ask: () => Promise<unknown>): Promise<string> =>
 
 async function promises({ elasticsearch, redis, admin, names }: Engines): Promise<string> {
   const prefix = names['INDEX_PREFIX'] ?? ''
+  const topics = [names['TOPIC_FORMS'] ?? '', names['TOPIC_SUBMISSIONS'] ?? '']
   const [watermark, aliases, commits] = await Promise.all([
     told(() => redis.hgetall(`${prefix}:watermark`)),
     told(() => elasticsearch.indices.getAlias({ index: `${prefix}-*` })),
-    told(() =>
-      admin.fetchOffsets({
-        groupId: names['CONSUMER_GROUP'] ?? '',
-        topics: [names['TOPIC_FORMS'] ?? '', names['TOPIC_SUBMISSIONS'] ?? ''],
-      }),
-    ),
+    told(() => admin.fetchOffsets({ groupId: names['CONSUMER_GROUP'] ?? '', topics })),
   ])
   return `  watermark: ${watermark}\n  aliases: ${aliases}\n  commits: ${commits}`
 }

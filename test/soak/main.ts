@@ -60,11 +60,8 @@ async function soak(flags: Flags): Promise<void> {
     process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)))
   say(`soak: seed ${seed}, ${flags.minutes} minutes, three nodes of each engine`)
   const outcome: Outcome = {
-    folder: await temporaryFolder('tidemark-soak-'),
-    journal: new SentJournal(),
-    table: new FaultTable(),
-    failures: [],
-    during: 'the start',
+    ...{ folder: await temporaryFolder('tidemark-soak-'), journal: new SentJournal(), table: new FaultTable() },
+    ...{ failures: [], during: 'the start' },
   }
   try {
     await run({ ...flags, seed }, outcome, stop.signal)
@@ -90,13 +87,8 @@ async function run(flags: Required<Flags>, outcome: Outcome, stopped: AbortSigna
       await releaser().catch((error: unknown) => say(`soak: ${String(error)}`))
     })
   const starting = AbortSignal.any([stopped, AbortSignal.timeout(startDeadlineMs)])
-  const cluster = await startCluster({
-    folder,
-    distributions: 'var/engines',
-    clean: true,
-    quick: true,
-    signal: starting,
-  })
+  const where = { folder, distributions: 'var/engines', clean: true, quick: true }
+  const cluster = await startCluster({ ...where, signal: starting })
   release(() => cluster.stop())
   Object.assign(process.env, cluster.urls)
   const pipeline = await openPipeline()

@@ -90,14 +90,12 @@ test.each(engines)('%s comes back whenever it ends, and tells whether it can wor
   expect([restart, healthcheck.test?.[0]]).toEqual(['unless-stopped', 'CMD'])
 })
 
-test.each(processes.filter((name) => name !== 'sample'))(
-  '%s is restarted when it fails or hangs, though not for ever',
-  (name) => {
-    const { restart, init, healthcheck } = service(name)
-    expect({ restart, init }).toEqual({ restart: 'on-failure:5', init: true })
-    expect(healthcheck.test).toEqual(['CMD', 'tidemark', 'health', '/readyz'])
-  },
-)
+const lasting = processes.filter((name) => name !== 'sample')
+test.each(lasting)('%s is restarted when it fails or hangs, and not for ever when it cannot start', (name) => {
+  const { restart, init, healthcheck } = service(name)
+  expect({ restart, init }).toEqual({ restart: 'on-failure:5', init: true })
+  expect(healthcheck.test).toEqual(['CMD', 'tidemark', 'health', '/readyz'])
+})
 
 test('the sample ends by itself', () => {
   expect(service('sample')).toMatchObject({ restart: 'no', healthcheck: { disable: true } })
@@ -125,14 +123,11 @@ test('all processes run one image, which one of them builds and none pulls', () 
 })
 
 test('only the API, the settings area and the status page can be reached from outside, on loopback', () => {
-  const published = Object.keys(services).flatMap((name) =>
-    (service(name).ports ?? []).map((port) => `${name} ${interpolated(port, {})}`),
+  const published = Object.entries(services).flatMap(([name, { ports = [] }]) =>
+    ports.map((port) => `${name} ${interpolated(port, {})}`),
   )
-  expect(published.sort()).toEqual([
-    'api 127.0.0.1:3000:3000',
-    'indexer 127.0.0.1:9102-9111:9100',
-    'settings 127.0.0.1:3001:3001',
-  ])
+  const expected = ['api 127.0.0.1:3000:3000', 'indexer 127.0.0.1:9102-9111:9100', 'settings 127.0.0.1:3001:3001']
+  expect(published.sort()).toEqual(expected)
 })
 
 test.each(['api', 'indexer', 'settings'])('the admin port of %s may be asked by the name of its service', (name) => {
@@ -161,9 +156,8 @@ test.each(processes)('%s reaches the engines that it uses and no other, and star
 
 test('no secret is in the file: it comes from whoever starts it', () => {
   const secret = /SECRET|PASSWORD|API_KEY|TOKEN/
-  const named = Object.values(services).flatMap(({ environment }) =>
-    Object.entries(environment ?? {}).filter(([name]) => secret.test(name)),
-  )
+  const variables = Object.values(services).flatMap(({ environment }) => Object.entries(environment ?? {}))
+  const named = variables.filter(([name]) => secret.test(name))
   expect(named).toEqual([['SIGN_IN_SECRET', `\${SIGN_IN_SECRET:-}`]])
   expect(text).not.toMatch(/:\/\/[^\s/]*@/)
 })

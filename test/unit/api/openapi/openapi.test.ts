@@ -10,18 +10,13 @@ import { formEntity, submissionEntity } from '../../../support/entities.ts'
 import { changedAt, placesIn } from '../../../support/places.ts'
 import { servedForm, servedFormSummary, servedSubmission, servedSubmissionSummary } from '../../../support/served.ts'
 
+type Bounds = { minimum?: number; maximum?: number }
+type Schema = Bounds & { type?: string; enum?: unknown[]; examples?: unknown[]; default?: unknown }
 type Parameter = {
   name: string
   in: string
   required: boolean
-  schema: {
-    type?: string
-    minimum?: number
-    maximum?: number
-    enum?: unknown[]
-    examples?: unknown[]
-    default?: unknown
-  }
+  schema: Schema
   example?: unknown
   description: string
 }
@@ -53,11 +48,8 @@ test('the description is valid OpenAPI 3.1', async () => {
 })
 
 test('the description tells of every route there is, and of no other', () => {
-  const routed = routes({} as RouteDeps).stack.map(({ path }) =>
-    String(path)
-      .replace('/api/v1', '')
-      .replaceAll(/:(\w+)/g, '{$1}'),
-  )
+  const stated = (path: string): string => path.replace('/api/v1', '').replaceAll(/:(\w+)/g, '{$1}')
+  const routed = routes({} as RouteDeps).stack.map(({ path }) => stated(String(path)))
   expect(Object.keys(described.paths)).toEqual(routed)
 })
 
@@ -122,11 +114,8 @@ describe('answers', () => {
     const { properties } = described.components.schemas[name] ?? { properties: {} }
     const judgeNull = (property: string): number =>
       judge.problems(pointer('components', 'schemas', name, 'properties', property), null).length
-    expect(
-      Object.keys(properties)
-        .filter((property) => judgeNull(property) > 0)
-        .sort(),
-    ).toEqual(never.toSorted())
+    const refused = Object.keys(properties).filter((property) => judgeNull(property) > 0)
+    expect(refused.sort()).toEqual(never.toSorted())
   })
 
   const form = formEntity({ id: 'f1' })
@@ -141,9 +130,8 @@ describe('answers', () => {
     const samples = [null, true, 1.5, 7, 'x', 'completed', '2026-04-01T12:00:00.000Z', [], {}]
     for (const place of placesIn(served)) {
       const answers = samples.map((sample) => changedAt(served, place, sample))
-      const accepted = answers.map(
-        (answer) => judge.problems(pointer('components', 'schemas', name), answer).length === 0,
-      )
+      const at = pointer('components', 'schemas', name)
+      const accepted = answers.map((answer) => judge.problems(at, answer).length === 0)
       expect({ place, accepted }).toEqual({ place, accepted: answers.map((answer) => isDocumented(answer)) })
     }
   })

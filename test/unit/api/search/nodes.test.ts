@@ -6,13 +6,12 @@ import { testConfig } from '../../../support/config.ts'
 import { startLocalServer } from '../../../support/localServer.ts'
 
 const close = closing()
+const headers = { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' }
 const node = async (answer: RequestListener): Promise<string> => close(await startLocalServer(answer)).url
 const answering =
   (status: number, body: unknown): RequestListener =>
   (_, response) => {
-    response
-      .writeHead(status, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
-      .end(JSON.stringify(body))
+    response.writeHead(status, headers).end(JSON.stringify(body))
   }
 const healthy = answering(200, { took: 1 })
 const withoutMaster = answering(503, { error: { type: 'cluster_block_exception' }, status: 503 })
@@ -28,13 +27,11 @@ async function searches(urls: readonly string[]): Promise<string[]> {
   const client = connectElasticsearchBytes(config)
   const { send } = openSearchClient(client, 'x')
   const responses: string[] = []
-  for (let turn = 0; turn < 6; turn++)
-    responses.push(
-      await send({ method: 'GET', path: '/x/_search', querystring: {} }, AbortSignal.timeout(10_000)).then(
-        ({ bytes }) => bytes.toString(),
-        ({ reason }) => reason,
-      ),
-    )
+  for (let turn = 0; turn < 6; turn++) {
+    const sent = send({ method: 'GET', path: '/x/_search', querystring: {} }, AbortSignal.timeout(10_000))
+    const [result] = await Promise.allSettled([sent])
+    responses.push(result.status === 'fulfilled' ? result.value.bytes.toString() : result.reason.reason)
+  }
   await client.close()
   return responses
 }
@@ -66,7 +63,7 @@ test.each([
   const arrives = Promise.withResolvers<void>()
   const slow = await node((_, response) => {
     asked++
-    response.writeHead(200, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
+    response.writeHead(200, headers)
     response.write('{"took":', () => arrives.resolve())
   })
   const urls = [slow, await node(other)]

@@ -28,38 +28,24 @@ test.each<[string, KeptRecord[], boolean]>([
   else expect(judge).toThrow(/^the product has not deleted acme\/s-1: .* Nothing was changed$/)
 })
 
+const settings = {
+  ...{ 'cleanup.policy': 'compact', 'max.compaction.lag.ms': '9223372036854775807', 'retention.ms': '1000' },
+  ...{ 'segment.ms': '500', 'file.delete.delay.ms': '60' },
+}
 const settingsOf = (changes: Record<string, string>) => ({
   source: {
-    topicSettings: async () =>
-      new Map([
-        [
-          topic,
-          {
-            ...{ 'cleanup.policy': 'compact', 'max.compaction.lag.ms': '9223372036854775807', 'retention.ms': '1000' },
-            ...{ 'segment.ms': '500', 'file.delete.delay.ms': '60', ...changes },
-          },
-        ],
-      ]),
+    topicSettings: async () => new Map([[topic, { ...settings, ...changes }]]),
   } as unknown as Parameters<typeof readKeeping>[0]['source'],
 })
 
 test.each([
-  [{}, { compactedMs: never, agedMs: never }],
-  [{ 'max.compaction.lag.ms': '7' }, { compactedMs: 7, agedMs: never }],
-  [
-    { 'cleanup.policy': 'delete', 'max.compaction.lag.ms': '7' },
-    { compactedMs: never, agedMs: 1500 },
-  ],
-  [
-    { 'cleanup.policy': 'delete', 'retention.ms': '-1' },
-    { compactedMs: never, agedMs: never },
-  ],
-  [
-    { 'cleanup.policy': 'compact,delete', 'max.compaction.lag.ms': '7' },
-    { compactedMs: 7, agedMs: 1500 },
-  ],
-])('a topic with %j keeps records for %j', async (changes, expected) => {
-  expect(await readKeeping(settingsOf(changes), topic)).toEqual({ ...expected, fileMs: 60 })
+  [{}, never, never],
+  [{ 'max.compaction.lag.ms': '7' }, 7, never],
+  [{ 'cleanup.policy': 'delete', 'max.compaction.lag.ms': '7' }, never, 1500],
+  [{ 'cleanup.policy': 'delete', 'retention.ms': '-1' }, never, never],
+  [{ 'cleanup.policy': 'compact,delete', 'max.compaction.lag.ms': '7' }, 7, 1500],
+])('a topic with %j keeps records until compaction for %d ms, and for %d ms', async (changes, compactedMs, agedMs) => {
+  expect(await readKeeping(settingsOf(changes), topic)).toEqual({ compactedMs, agedMs, fileMs: 60 })
 })
 
 test('a setting that Kafka does not tell is not guessed', async () => {
@@ -108,7 +94,6 @@ test('a receipt names what is left last, with its time, and says whether anythin
     `left\ta\td; until ${at} at the latest`,
     `acme/s-1, deleted ${at}: left in 1 places; looked ${at}`,
   ])
-  expect(receiptLines({ ...receipt, erased: true })).toEqual([
-    `acme/s-1, deleted ${at}: nothing is left on disk; looked ${at}`,
-  ])
+  const nothing = `acme/s-1, deleted ${at}: nothing is left on disk; looked ${at}`
+  expect(receiptLines({ ...receipt, erased: true })).toEqual([nothing])
 })
