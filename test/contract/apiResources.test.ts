@@ -91,11 +91,8 @@ test.each([
   ['has a malformed id: too long', 'x'.repeat(129)],
   ['has a malformed id: no ASCII', '%C3%A9'],
 ])('what %s gives 404, all alike', async (_why, id) => {
-  for (const [list, what] of [
-    ['forms', 'form'],
-    ['records', 'record'],
-  ]) {
-    const { status, text } = await get(`/${list}/${id}`)
+  for (const what of ['form', 'record']) {
+    const { status, text } = await get(`/${what}s/${id}`)
     expect([status, text]).toEqual([404, `{"error":{"code":"not_found","message":"no such ${what}"}}`])
   }
 })

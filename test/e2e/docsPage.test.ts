@@ -30,11 +30,8 @@ describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
     await screenshotOf(visited.page, `docs-${colorScheme}`)
     const names = await visited.page.locator('.opblock-summary').allInnerTexts()
     expect(names.map((name) => name.replaceAll(/[\s\u200b]+/g, ' ').trim())).toEqual([
-      'GET /forms List forms',
-      'GET /forms/{id} Get one form',
-      'GET /records List submissions',
-      'GET /records/{id} Get one submission',
-      'GET /record-counts Count submissions',
+      ...['GET /forms List forms', 'GET /forms/{id} Get one form', 'GET /records List submissions'],
+      ...['GET /records/{id} Get one submission', 'GET /record-counts Count submissions'],
     ])
   })
 

@@ -30,11 +30,8 @@ const looks = [360, 768, 1_440].flatMap((width) =>
 
 test.each(looks)('can be used by everybody: $width pixels, $colorScheme, $locale', async (look) => {
   const { width, colorScheme, locale } = look
-  const { page, complaints, requested, close } = await openVisit(browser, {
-    viewport: { width, height: 800 },
-    colorScheme,
-    locale,
-  })
+  const options = { viewport: { width, height: 800 }, colorScheme, locale }
+  const { page, complaints, requested, close } = await openVisit(browser, options)
   await page.goto(`http://127.0.0.1:${api.port}/`)
   await screenshotOf(page, `front-${width}-${colorScheme}-${locale}`)
   expect(await page.locator('html').getAttribute('lang')).toBe(locale === 'zh-CN' ? 'zh-Hans' : 'en')
@@ -74,25 +71,21 @@ test('it names the URL that is configured, also without JavaScript', async () =>
   const { page, close } = await openVisit(browser, { javaScriptEnabled: false })
   await page.goto(`http://127.0.0.1:${named.port}/?language=en`)
   expect(await page.locator('textarea').inputValue()).toContain('"https://quiz.example/api/v1/forms?limit=1"')
-  expect(await page.getByRole('link', { name: 'OpenAPI description' }).getAttribute('href')).toBe(
-    '/api/v1/openapi.json',
-  )
+  const description = page.getByRole('link', { name: 'OpenAPI description' })
+  expect(await description.getAttribute('href')).toBe('/api/v1/openapi.json')
   await close()
 })
 
 test('its answers may be kept for each kind of client, and load from their own origin alone', async () => {
   const { status, headers } = await api.send('/', { headers: html })
-  expect([status, headers['content-type'], headers['content-language']]).toEqual([
-    200,
-    'text/html; charset=utf-8',
-    'en',
-  ])
+  expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+  expect(headers['content-language']).toBe('en')
   expect(headers['vary']).toBe('Accept-Encoding, Accept, Accept-Language')
   expect(headers['content-security-policy']).toContain("default-src 'none'; style-src 'self'; script-src 'self'")
   expect((await api.send('/', { headers: { ...html, 'if-none-match': headers['etag'] ?? '' } })).status).toBe(304)
 })
 
-test.each([undefined, '*/*', 'application/json', 'application/json, text/html', 'application/x-ndjson'])(
+test.each([...[undefined, '*/*', 'application/json', 'application/json, text/html', 'application/x-ndjson']])(
   'a client that sends Accept: %s gets JSON, as on any path without a route',
   async (accept) => {
     const headers = accept === undefined ? {} : { accept }

@@ -22,11 +22,9 @@ const idsOf = (kind: string): string[] => Array.from({ length: 30 }, (_, at) => 
 /** The replica contains the entities named in the description's examples. */
 const stored = useReplica({
   forms: [exampleIds.form, ...idsOf('form')].map((id) => ({ team, id, entity: formEntity({ id }) })),
-  submissions: [exampleIds.submission, ...idsOf('record')].map((id) => ({
-    team,
-    id,
-    entity: submissionEntity({ id, formId: exampleIds.form }),
-  })),
+  submissions: [exampleIds.submission, ...idsOf('record')].map((id) => {
+    return { team, id, entity: submissionEntity({ id, formId: exampleIds.form }) }
+  }),
   watermark: '2026-04-02T00:00:00.000Z' as Instant,
 })
 const tools = usePython()

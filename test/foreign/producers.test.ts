@@ -7,6 +7,7 @@ import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { exampleInput, type ProducedChange, runProducerExample } from '../support/producerExample.ts'
+import { stateRecord } from '../support/randomHistory.ts'
 import { recordsOf } from '../support/topics.ts'
 import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
@@ -58,16 +59,12 @@ const programArguments = (): string[] => [
 
 /** Expects the client's records to be served, once a record appended after them is served. */
 async function expectServed(client: string): Promise<void> {
-  const last = { revision: 1, form: formEntity({ id: `last-${client}` }) }
-  const partitions = [0, 1, 2, 3]
-  await pipeline.produce(
-    'forms',
-    partitions.map((partition) => ({ key: `acme/last-${client}`, value: JSON.stringify(last), partition })),
-  )
+  const last = stateRecord('forms', `acme/last-${client}`, 1)
+  const inEach = [0, 1, 2, 3].map((partition) => ({ ...last, partition }))
+  await pipeline.produce('forms', inEach)
   await pipeline.untilApplied(api, 'acme')
-  const lines = await fetch(`${api.url}/api/v1/forms`, {
-    headers: { authorization: `Bearer ${pipeline.keyOf('acme')}`, accept: 'application/x-ndjson' },
-  }).then((answer) => answer.text())
+  const headers = { authorization: `Bearer ${pipeline.keyOf('acme')}`, accept: 'application/x-ndjson' }
+  const lines = await (await fetch(`${api.url}/api/v1/forms`, { headers })).text()
   const ids = jsonLines(lines).map(({ id }) => id as string)
   const wanted = codecs.flatMap((codec) =>
     modes.flatMap((mode) => Array.from({ length: perMode }, (_, number) => `${client}-${codec}-${mode}-${number}`)),
@@ -77,16 +74,13 @@ async function expectServed(client: string): Promise<void> {
 }
 
 const nameOf = (topic: 'FORMS' | 'SUBMISSIONS'): string => pipeline.names[`TOPIC_${topic}`] ?? ''
-const formChange = (id: string, revision: number, title: string): ProducedChange => ({
-  topic: nameOf('FORMS'),
-  key: `acme/${id}`,
-  value: { revision, form: formEntity({ id, title }) },
-})
-const submissionChange = (id: string, formId: string): ProducedChange => ({
-  topic: nameOf('SUBMISSIONS'),
-  key: `acme/${id}`,
-  value: { revision: 1, submission: submissionEntity({ id, formId }) },
-})
+const formChange = (id: string, revision: number, title: string): ProducedChange => {
+  return { topic: nameOf('FORMS'), key: `acme/${id}`, value: { revision, form: formEntity({ id, title }) } }
+}
+const submissionChange = (id: string, formId: string): ProducedChange => {
+  const value = { revision: 1, submission: submissionEntity({ id, formId }) }
+  return { topic: nameOf('SUBMISSIONS'), key: `acme/${id}`, value }
+}
 const deletion = (id: string): ProducedChange => ({ topic: nameOf('FORMS'), key: `acme/${id}`, value: null })
 
 /** Transactions: both topics, a change and a late older one, a deletion and a late change after it. */
@@ -132,10 +126,8 @@ describePython('The producer examples', () => {
     const changes = (revision: number): ProducedChange[] => ids.map((id) => formChange(id, revision, 'a'))
     await runTypeScript(exampleInput([changes(1)]), `${pipeline.names['INDEX_PREFIX']}-same-1`)
     await runPython(exampleInput([changes(2)]), `${pipeline.names['INDEX_PREFIX']}-same-2`)
-    await pipeline.produce(
-      'forms',
-      changes(3).map(({ key, value }) => ({ key, value: JSON.stringify(value) })),
-    )
+    const third = changes(3).map(({ key, value }) => ({ key, value: JSON.stringify(value) }))
+    await pipeline.produce('forms', third)
     const keys = ids.map((id) => `acme/${id}`)
     const records = await recordsOf(pipeline.kafka, nameOf('FORMS'), keys)
     for (const key of keys) {

@@ -53,9 +53,8 @@ describe('Requests that arrive while keys are looked up', () => {
     await apply(k1, keyState())
     await apply('k2', keyState({ id: 'k2', digest: digestOf('two') }), 'other' as TeamId)
     const calls = jest.spyOn(redis.client, 'evalsha')
-    const answers = await Promise.all(
-      ['rqp_acct_one', 'rqp_acct_one', 'two', 'unknown', 'rqp_acct_one', 'two'].map((each) => asked(each)),
-    )
+    const plaintexts = ['rqp_acct_one', 'rqp_acct_one', 'two', 'unknown', 'rqp_acct_one', 'two']
+    const answers = await Promise.all(plaintexts.map((each) => asked(each)))
     expect(calls).toHaveBeenCalledTimes(2)
     const told = answers.map((each) => each !== 'incomplete' && each.found && [each.found.keyId, each.window.requests])
     expect(told).toEqual([['k1', 1], ['k1', 2], ['k2', 1], null, ['k1', 3], ['k2', 2]])

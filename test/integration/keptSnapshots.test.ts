@@ -30,17 +30,12 @@ afterEach(async () => {
   await elasticsearch.close()
 })
 
+const submission = (at: number) => {
+  const [id, submittedAt] = [`s-${at}`, new Date(Date.UTC(2026, 2, 1, 0, at)).toISOString()] as const
+  return { team, id, entity: submissionEntity({ id, submittedAt }) }
+}
 const store = (from: number, to: number): Promise<void> =>
-  stored.storeSubmissions(
-    ...Array.from({ length: to - from }, (_, at) => ({
-      team,
-      id: `s-${from + at}`,
-      entity: submissionEntity({
-        id: `s-${from + at}`,
-        submittedAt: new Date(Date.UTC(2026, 2, 1, 0, from + at)).toISOString(),
-      }),
-    })),
-  )
+  stored.storeSubmissions(...Array.from({ length: to - from }, (_, at) => submission(from + at)))
 
 /** A indexReader in which every page is a deep one, and what it is asked. */
 function watched(): { indexReader: IndexReader; asked: string[] } {

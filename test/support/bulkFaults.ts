@@ -2,38 +2,26 @@ import { jsonAnswer } from './elasticsearchFaults.ts'
 import type { Answer, Exchange, Fault } from './faultyElasticsearch.ts'
 
 /** One document of a bulk request: its parsed action line, and both lines. */
-export type BulkDocument = {
-  readonly index: string
-  readonly id: string
-  readonly version: number
-  readonly lines: string
-}
+export type BulkDocument = Readonly<Record<'index' | 'id' | 'lines', string>> & { readonly version: number }
 
 type Item = { readonly index: { readonly _id: string; readonly status: number; readonly error?: unknown } }
 
 const errorTypes: Readonly<Record<number, string>> = {
-  400: 'document_parsing_exception',
-  404: 'index_not_found_exception',
-  429: 'es_rejected_execution_exception',
-  500: 'exception',
-  503: 'unavailable_shards_exception',
+  ...{ 400: 'document_parsing_exception', 404: 'index_not_found_exception', 500: 'exception' },
+  ...{ 429: 'es_rejected_execution_exception', 503: 'unavailable_shards_exception' },
 }
 
 /**
  * Refuses the documents for which `refusalOf` returns a status; Elasticsearch gets the others, and one answer has all
  * items. Calls `heard` with every status of the answer.
  */
+type RefusalOf = (document: BulkDocument) => number | undefined
 export const refusesDocuments =
-  (
-    refusalOf: (document: BulkDocument) => number | undefined,
-    heard: (status: number) => void = () => undefined,
-  ): Fault =>
+  (refusalOf: RefusalOf, heard: (status: number) => void = () => undefined): Fault =>
   async (exchange) => {
     const documents = documentsOf(exchange).map((document) => ({ ...document, refusal: refusalOf(document) }))
-    const trueItems = await write(
-      exchange,
-      documents.filter(({ refusal }) => refusal === undefined),
-    )
+    const taken = documents.filter(({ refusal }) => refusal === undefined)
+    const trueItems = await write(exchange, taken)
     const items = documents.map(({ id, lines, refusal }) => {
       const item = refusal === undefined ? trueItems.shift() : refused({ id, lines }, refusal)
       if (item === undefined) throw new Error('Elasticsearch answered fewer items than it was sent')

@@ -1,14 +1,11 @@
 import type { Answer, Fault } from './faultyElasticsearch.ts'
 import type { Gate } from './gate.ts'
 
-export const jsonAnswer = (status: number, body: unknown): Answer => ({
-  status,
-  headers: {
-    'content-type': 'application/vnd.elasticsearch+json;compatible-with=9',
-    'x-elastic-product': 'Elasticsearch',
-  },
-  body: Buffer.from(JSON.stringify(body)),
-})
+const type = 'application/vnd.elasticsearch+json;compatible-with=9'
+const headers = { 'content-type': type, 'x-elastic-product': 'Elasticsearch' }
+export const jsonAnswer = (status: number, body: unknown): Answer => {
+  return { status, headers, body: Buffer.from(JSON.stringify(body)) }
+}
 
 /** Refuses a request in the form of Elasticsearch, which never gets it. */
 export const refusesWith = (status: number, type: string): Fault => {

@@ -42,13 +42,8 @@ export async function send(
   const text = await readText(response)
   const { 'set-cookie': cookies = [], ...others } = response.headers
   const isJson = response.headers['content-type']?.startsWith('application/json') ?? false
-  return {
-    status: response.statusCode ?? 0,
-    headers: others as TestAnswer['headers'],
-    cookies,
-    text,
-    json: isJson && text !== '' ? JSON.parse(text) : undefined,
-  }
+  const json = isJson && text !== '' ? JSON.parse(text) : undefined
+  return { status: response.statusCode ?? 0, headers: others as TestAnswer['headers'], cookies, text, json }
 }
 
 /** Starts a server of the project in this process, on a free port, composed as in production. */
@@ -74,14 +69,9 @@ export async function startInProcess(
   try {
     const config = testConfig(settings)
     const { port, checks } = await start({
-      config,
-      engines: configuredEngines,
+      ...{ config, engines: configuredEngines, metrics, signal: stop.signal },
       log: createLog({ name: 'test', level: 'info' }, sink),
-      metrics,
-      signal: stop.signal,
-      release: (_what, releaser) => {
-        releasers.push(releaser)
-      },
+      release: (_what, releaser) => void releasers.push(releaser),
     })
     const readiness = readinessOf(checks)
     if (awaitReady) await eventually(async () => (await readiness()).length === 0)

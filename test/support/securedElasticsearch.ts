@@ -40,12 +40,8 @@ export async function startSecuredElasticsearch(roles: string, accounts: readonl
       },
       // Only this engine has a certificate of this authority.
       answers: async ({ port }, signal) => {
-        const client = new Client({
-          node: url(port),
-          auth: { username: keeper.name, password: keeper.password },
-          tls: { ca },
-          maxRetries: 0,
-        })
+        const auth = { username: keeper.name, password: keeper.password }
+        const client = new Client({ node: url(port), auth, tls: { ca }, maxRetries: 0 })
         try {
           return !(await client.cluster.health({ wait_for_status: 'yellow', timeout: '1s' }, { signal })).timed_out
         } finally {

@@ -27,10 +27,8 @@ export async function startSecuredKafka(users: Readonly<Record<string, string>>,
       const { dataFolder } = definition
       const properties = join(dataFolder, 'server.properties')
       const controller = /CONTROLLER:\/\/[\d.:]+/.exec(await readFile(properties, 'utf8'))?.[0] ?? ''
-      await writeFile(
-        join(dataFolder, 'engine.pem'),
-        (await readFile(key, 'utf8')) + (await readFile(certificate, 'utf8')),
-      )
+      const pem = (await readFile(key, 'utf8')) + (await readFile(certificate, 'utf8'))
+      await writeFile(join(dataFolder, 'engine.pem'), pem)
       await writeFile(join(dataFolder, 'ca.pem'), ca)
       const ports = { port, securePort, mutualPort }
       await appendFile(properties, renderSecurity({ ...ports, controller, users, properties: more.properties ?? {} }))
@@ -55,14 +53,9 @@ export async function startSecuredKafka(users: Readonly<Record<string, string>>,
 }
 
 /** Renders security settings, which override earlier ones of the same name. */
-function renderSecurity(options: {
-  port: number
-  securePort: number
-  mutualPort: number
-  controller: string
-  users: Readonly<Record<string, string>>
-  properties: Readonly<Record<string, string>>
-}): string {
+type Security = { controller: string } & Record<'port' | 'securePort' | 'mutualPort', number> &
+  Readonly<Record<'users' | 'properties', Readonly<Record<string, string>>>>
+function renderSecurity(options: Security): string {
   const { port, securePort, mutualPort, controller, users } = options
   const host = '://127.0.0.1:'
   const listener = `PLAINTEXT${host}${port},SECURE${host}${securePort},MUTUAL${host}${mutualPort}`
@@ -86,9 +79,8 @@ function renderSecurity(options: {
     'super.users': 'User:ANONYMOUS',
     ...options.properties,
   }
-  return Object.entries(properties)
-    .map(([name, value]) => `${name}=${value}\n`)
-    .join('')
+  const lines = Object.entries(properties).map(([name, value]) => `${name}=${value}\n`)
+  return lines.join('')
 }
 
 /** Formats the storage with SCRAM users, which are part of the cluster's metadata. */
@@ -109,36 +101,25 @@ async function formatWithUsers(
   await runSupervised(command, { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal })
 }
 
+const { CREATE, DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE } = kafkajs.AclOperationTypes
 const operations: Readonly<Record<string, kafkajs.AclOperationTypes>> = {
-  Create: kafkajs.AclOperationTypes.CREATE,
-  Describe: kafkajs.AclOperationTypes.DESCRIBE,
-  DescribeConfigs: kafkajs.AclOperationTypes.DESCRIBE_CONFIGS,
-  Read: kafkajs.AclOperationTypes.READ,
-  Write: kafkajs.AclOperationTypes.WRITE,
+  ...{ Create: CREATE, Describe: DESCRIBE, DescribeConfigs: DESCRIBE_CONFIGS, Read: READ, Write: WRITE },
 }
 
 /** The ACLs of the project's list: line → entry, with `names` in place of the default ones. */
 export async function readAcls(names: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, AclEntry>> {
   const lines = (await readFile('security/kafka-acls.txt', 'utf8')).split('\n').filter((line) => line.startsWith('--'))
-  return new Map(
-    lines.map((line) => {
-      const value = (name: string): string | undefined => new RegExp(`--${name} (\\S+)`).exec(line)?.[1]
-      const [topic, group] = [value('topic'), value('group')]
-      return [
-        line,
-        {
-          principal: value('allow-principal') ?? '',
-          host: '*',
-          operation: operations[value('operation') ?? ''] ?? kafkajs.AclOperationTypes.UNKNOWN,
-          permissionType: kafkajs.AclPermissionTypes.ALLOW,
-          resourceType: topic === undefined ? kafkajs.AclResourceTypes.GROUP : kafkajs.AclResourceTypes.TOPIC,
-          resourcePatternType:
-            value('resource-pattern-type') === 'prefixed'
-              ? kafkajs.ResourcePatternTypes.PREFIXED
-              : kafkajs.ResourcePatternTypes.LITERAL,
-          resourceName: names[topic ?? group ?? ''] ?? topic ?? group ?? '',
-        },
-      ]
-    }),
-  )
+  const entryOf = (line: string): AclEntry => {
+    const value = (name: string): string | undefined => new RegExp(`--${name} (\\S+)`).exec(line)?.[1]
+    const [topic, group] = [value('topic'), value('group')]
+    const { PREFIXED, LITERAL } = kafkajs.ResourcePatternTypes
+    return {
+      ...{ principal: value('allow-principal') ?? '', host: '*', permissionType: kafkajs.AclPermissionTypes.ALLOW },
+      operation: operations[value('operation') ?? ''] ?? kafkajs.AclOperationTypes.UNKNOWN,
+      resourceType: topic === undefined ? kafkajs.AclResourceTypes.GROUP : kafkajs.AclResourceTypes.TOPIC,
+      resourcePatternType: value('resource-pattern-type') === 'prefixed' ? PREFIXED : LITERAL,
+      resourceName: names[topic ?? group ?? ''] ?? topic ?? group ?? '',
+    }
+  }
+  return new Map(lines.map((line) => [line, entryOf(line)]))
 }

@@ -13,16 +13,13 @@ import { type Claims, signInClaims, signInSettings, signToken } from './signIns.
 
 export type { TestAnswer as SettingsAnswer } from './inProcess.ts'
 
+type Named = Readonly<Record<string, string>>
 /** A browser as the server sees it: keeps cookies and submits the forms of its page. */
 export type Visitor = {
   readonly jar: Map<string, string>
-  get(path: string, headers?: Readonly<Record<string, string>>): Promise<TestAnswer>
+  get(path: string, headers?: Named): Promise<TestAnswer>
   /** Submits the form of the page at `/keys`, or one with other hidden fields. */
-  post(
-    path: string,
-    fields: Readonly<Record<string, string>>,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<TestAnswer>
+  post(path: string, fields: Named, headers?: Named): Promise<TestAnswer>
   /** The hidden fields of the page that creates keys: `csrf` and `once`. */
   hidden(): Promise<{ csrf: string; once: string }>
 }
@@ -76,10 +73,7 @@ export const signInAt = (origin: string, changes: Claims): Promise<Visitor> => {
   return signIn({ origin, send: (target, options) => send(port, target, options) }, Date.now(), changes)
 }
 
-type Area = {
-  readonly origin: string
-  send(target: string, request?: TestRequest): Promise<TestAnswer>
-}
+type Area = { readonly origin: string; send(target: string, request?: TestRequest): Promise<TestAnswer> }
 
 async function signIn(area: Area, nowMs: number, changes?: Claims): Promise<Visitor> {
   const visiting = visitor(area)

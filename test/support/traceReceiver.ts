@@ -45,14 +45,11 @@ export type TraceReceiver = Awaited<ReturnType<typeof startTraceReceiver>>
 export async function startTraceReceiver() {
   const bodies: string[] = []
   const { url, close } = await startLocalServer((request, response) => {
-    text(request).then(
-      (body) => {
-        bodies.push(body)
-        response.setHeader('content-type', 'application/json')
-        response.end('{}')
-      },
-      () => response.destroy(),
-    )
+    const keep = (body: string): void => {
+      bodies.push(body)
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+    }
+    text(request).then(keep, () => response.destroy())
   })
   return {
     /** The value for OTEL_EXPORTER_OTLP_ENDPOINT. */

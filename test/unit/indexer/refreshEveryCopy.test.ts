@@ -11,10 +11,7 @@ async function refreshed(refreshes: readonly Refresh[], active: readonly number[
     cluster: { health: async () => ({ status, active_shards: shards.shift() }) },
   }
   const refreshing = refreshEveryCopy(client as unknown as Client, ['forms', 'submissions'], {})
-  const result = await refreshing.then(
-    () => 'counts',
-    (error: Error) => error.message,
-  )
+  const result = await refreshing.then(() => 'counts').catch((error: Error) => error.message)
   expect([counts, shards]).toEqual([[], []])
   return result
 }

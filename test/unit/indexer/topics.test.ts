@@ -10,21 +10,15 @@ if (!read.ok) throw new Error('nothing has to be set')
 const config = read.config
 
 /** What is read of topics whose settings are these, but for `changes` of the submissions. */
-const rulesWith = (changes: Readonly<Record<string, string | undefined>>) =>
-  readTopicRules(
-    {
-      topicSettings: async (topics) =>
-        new Map(topics.map((topic) => [topic, { ...settings, ...(topic === 'submissions' && changes) } as never])),
-    },
-    config,
-  )
+const rulesWith = (changes: Readonly<Record<string, string | undefined>>) => {
+  const settingsOf = (topic: string) => ({ ...settings, ...(topic === 'submissions' && changes) }) as never
+  const topicSettings = async (topics: readonly string[]) => new Map(topics.map((topic) => [topic, settingsOf(topic)]))
+  return readTopicRules({ topicSettings }, config)
+}
 
 test('a purely compacted topic keeps deletions for as long as it says', async () => {
-  expect(await rulesWith({ 'delete.retention.ms': '1000' })).toEqual({
-    hasAppendTimes: true,
-    forgetful: {},
-    keptMs: { forms: 86_400_000, submissions: 1_000 },
-  })
+  const keptMs = { forms: 86_400_000, submissions: 1_000 }
+  expect(await rulesWith({ 'delete.retention.ms': '1000' })).toEqual({ hasAppendTimes: true, forgetful: {}, keptMs })
 })
 
 test.each(['delete', 'compact,delete', 'delete,compact'])('a topic of policy %s keeps none surely', async (policy) => {

@@ -51,9 +51,8 @@ describe.each(formats)('%s', (_, codec, compress) => {
 
   test('damaged bytes are refused with the name of the codec', async () => {
     const whole = compress(Buffer.from('a form, a submission, an account key; '.repeat(1_000)))
-    await expect(decompressRecords(codec, whole.subarray(0, whole.length >> 1), maxBytes)).rejects.toThrow(
-      /^(gzip|snappy|lz4|zstd) compression: /,
-    )
+    const half = decompressRecords(codec, whole.subarray(0, whole.length >> 1), maxBytes)
+    await expect(half).rejects.toThrow(/^(gzip|snappy|lz4|zstd) compression: /)
     await expect(decompressRecords(codec, Buffer.from('no such format'), maxBytes)).rejects.toThrow(/compression: /)
   })
 })

@@ -5,20 +5,16 @@ test('a question that fails leaves those alone that still wait for their answers
   const answer = Promise.withResolvers<void>()
   const disconnected: number[] = []
   let connections = 0
-  const kafka = {
-    admin: () => {
-      const number = ++connections
-      return {
-        connect: async () => undefined,
-        describeCluster: () => answer.promise,
-        describeGroups: async () => {
-          throw new Error('the coordinator is gone')
-        },
-        disconnect: async () => void disconnected.push(number),
-      }
-    },
-  } as unknown as Kafka
-  const source = kafkaSource(kafka)
+  const admin = () => {
+    const number = ++connections
+    return {
+      connect: async () => undefined,
+      describeCluster: () => answer.promise,
+      describeGroups: () => Promise.reject(new Error('the coordinator is gone')),
+      disconnect: async () => void disconnected.push(number),
+    }
+  }
+  const source = kafkaSource({ admin } as unknown as Kafka)
   const ping = source.ping()
   await expect(source.groupMembers('group')).rejects.toThrow('the coordinator is gone')
   expect(disconnected).toEqual([])

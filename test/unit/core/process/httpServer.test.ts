@@ -66,11 +66,7 @@ afterEach(async () => {
 })
 
 /** How the connection ends of a client who sends `head`; `act` is called with the server once an answer has begun. */
-async function endOf(
-  head: string,
-  listener: RequestListener,
-  act: (server: ResettingServer) => void,
-): Promise<{ received: string; end: string }> {
+async function endOf(head: string, listener: RequestListener, act: (server: ResettingServer) => void) {
   const server = new ResettingServer({}, listener)
   servers.push(server)
   server.listen(0, '127.0.0.1')
@@ -93,10 +89,6 @@ const ended = (client: Socket): Promise<string> =>
 
 const oldHttp = 'GET / HTTP/1.0'
 const newHttp = 'GET / HTTP/1.1\r\nHost: test'
-const begins: RequestListener = (_request, response) => {
-  response.write('first\n')
-}
-
 const cuts: readonly [string, (server: ResettingServer) => void][] = [
   ['at the end of the server', (server) => server.closeAllConnections()],
   ['when nothing moves on the connection any more', () => undefined],
@@ -104,7 +96,7 @@ const cuts: readonly [string, (server: ResettingServer) => void][] = [
 describe.each(cuts)('an answer that is cut %s', (_when, act) => {
   const stalls: RequestListener = (request, response) => {
     request.socket.setTimeout(50)
-    begins(request, response)
+    response.write('first\n')
   }
 
   test('does not look whole over HTTP/1.0', async () => {
@@ -118,10 +110,7 @@ describe.each(cuts)('an answer that is cut %s', (_when, act) => {
 })
 
 test('an answer that has come to its end is left alone', async () => {
-  const { received, end } = await endOf(
-    oldHttp,
-    (_request, response) => response.end('whole\n'),
-    (server) => server.closeAllConnections(),
-  )
+  const whole: RequestListener = (_request, response) => response.end('whole\n')
+  const { received, end } = await endOf(oldHttp, whole, (server) => server.closeAllConnections())
   expect([received.endsWith('whole\n'), end]).toEqual([true, 'end'])
 })

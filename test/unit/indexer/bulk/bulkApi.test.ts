@@ -16,9 +16,8 @@ const item = (status: number, type?: string, id = 't/a') => ({
   index: { _id: id, status, ...(type !== undefined && { error: { type, reason: 'why' } }) },
 })
 
-const indices = Object.fromEntries(documentKinds.map((kind) => [kind, physicalName('p', kind, 1, 7)])) as Parameters<
-  typeof encodeBulk
->[0]
+type Indices = Parameters<typeof encodeBulk>[0]
+const indices = Object.fromEntries(documentKinds.map((kind) => [kind, physicalName('p', kind, 1, 7)])) as Indices
 
 test('each document is one action line and one source line, under an external version', () => {
   expect(encodeBulk(indices, writes).toString().split('\n')).toEqual([

@@ -8,11 +8,8 @@ const never = new AbortController().signal
 /** Asks for `count` permits and tells how many of them came. */
 function permits(breaker: Breaker, count: number, signal = never): () => number {
   let come = 0
-  for (let each = 0; each < count; each++)
-    breaker.acquirePermit(signal).then(
-      () => come++,
-      () => undefined,
-    )
+  const take = (): unknown => come++
+  for (let each = 0; each < count; each++) breaker.acquirePermit(signal).then(take, () => undefined)
   return () => come
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -24,13 +24,7 @@ const ofAnotherRelease = (number: number): FoundGeneration => found(number, { ha
 test.each([
   ['the one that serves', [found(1), serving(2), found(3)], known(3), 2, true],
   ['the one that serves, where none was written yet', [serving(2), found(3)], undefined, 2, true],
-  [
-    'the newest that was written, where only its aliases are gone',
-    [1, 2, 3].map((each) => found(each)),
-    known(2),
-    2,
-    true,
-  ],
+  ['the newest that was written, where its aliases are gone', [found(1), found(2), found(3)], known(2), 2, true],
   ['the first of all', [], undefined, 1, false],
   ['a number never seen, where one was lost', [], known(4), 5, false],
   ['a number never seen, where one has lost an index', [incomplete(4)], known(4), 5, false],
@@ -54,11 +48,7 @@ test.each([
   ['is newer, and of indexers', incomplete(3), 'remove'],
   ['is newer, of another release', ofAnotherRelease(4), 'remove'],
   ['has served before', found(1, { hasServed: true }), 'reconcile and remove'],
-  [
-    'has served before, of another release',
-    found(1, { hasServed: true, hasCurrentMappings: false }),
-    'reconcile and remove',
-  ],
+  ['has served, of another release', found(1, { hasServed: true, hasCurrentMappings: false }), 'reconcile and remove'],
   ['is older and never served', found(1), 'remove'],
   ['is older and incomplete', incomplete(1), 'remove'],
 ] as const)('a rebuild finds beside generation 2 one that %s', (_, each, decision) => {

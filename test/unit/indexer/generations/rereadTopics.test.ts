@@ -4,15 +4,11 @@ import { raiseUnseen } from '../../../../indexer/generations/rereadTopics.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
-import { type Config, readConfig } from '../../../../src/core/process/config.ts'
 import type { DocumentKind } from '../../../../src/core/stores/indices.ts'
-import { formEntity } from '../../../support/entities.ts'
+import { testConfig } from '../../../support/config.ts'
+import { stateRecord } from '../../../support/randomHistory.ts'
 
-const config = ((): Config => {
-  const read = readConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:1' }, [])
-  if (!read.ok) throw new Error(JSON.stringify(read.problems))
-  return read.config
-})()
+const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' })
 /** More than one part, of which the last is not full. */
 const count = 501
 const topic = config.TOPIC_FORMS
@@ -24,9 +20,8 @@ test('each record that no indexer has committed is raised, those of the last par
   const reads = async ({ onRecord, ranges }: ReadOptions): Promise<void> => {
     expect([...(ranges ?? [])]).toMatchObject([[0, { from: 0n, to: BigInt(count) }]])
     for (let each = 0; each < count; each++) {
-      const value = Buffer.from(JSON.stringify({ revision: 1, form: formEntity({ id: `f${each}` }) }))
-      const record = { topic, partition: 0, offset: at(each), appendedAtMs: watermarkMs - 5_000 }
-      await onRecord({ ...record, key: Buffer.from(`acme/f${each}`), value, headers: {} })
+      const place = { topic, partition: 0, offset: at(each), appendedAtMs: watermarkMs - 5_000, headers: {} }
+      await onRecord({ ...stateRecord('forms', `acme/f${each}`, 1), ...place })
     }
   }
   const source = { committedOffsets: async () => [], readTopic: reads } as unknown as KafkaSource
