@@ -79,6 +79,15 @@ test('whatever is processed in whatever order, the position is the end of the pr
   )
 })
 
+test('thousands of processed records leave the later ones in place', () => {
+  const offsets = new OffsetTracker(at(0))
+  const marks = Array.from({ length: 5_000 }, (_, offset) => offsets.track(at(offset), offset))
+  marks.slice(0, 4_000).map((markProcessed) => markProcessed())
+  expect(offsets.progress()).toEqual({ position: 4_000n, oldestUnprocessedAtMs: 4_000, processedAtMs: 3_999 })
+  marks.slice(4_000).map((markProcessed) => markProcessed())
+  expect(offsets.progress()).toEqual({ position: 5_000n, oldestUnprocessedAtMs: undefined, processedAtMs: 4_999 })
+})
+
 test('processed records take no memory, though nobody asks how far they are', () => {
   const offsets = new OffsetTracker(at(0))
   const process = (from: number, to: number): void => {
