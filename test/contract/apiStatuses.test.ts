@@ -49,7 +49,7 @@ describe.each(endpoints)('%s', (endpoint) => {
   })
 
   test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'QUERY', 'PURGE'])(
-    '%s gives 405',
+    '%s gives 405 with Allow',
     async (method) => {
       for (const target of [endpoint, `${endpoint}/`]) {
         const answer = await api.get(target, { method })

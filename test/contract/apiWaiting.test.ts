@@ -90,7 +90,7 @@ describe.each([
 })
 
 test.each(forms)(
-  '%s: who names the last answer is not told of it again, wherever the watermark is',
+  '%s: who names the last answer is not told of it again, while the watermark stands still or moves on',
   async (_what, headers) => {
     const known = await add('submissions')
     for (const since of [watermark, watermark, later]) {

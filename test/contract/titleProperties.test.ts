@@ -126,7 +126,7 @@ test('any text is answered, or refused for its length', async () => {
 })
 
 test.each(['…', '⑽', '.', 'a', '。', 'ﷺ', '🎉', '(', '\\', 'a.'])(
-  'as much of %j as may be typed is found',
+  'as much of %j as may be typed is searched for, and found',
   async (piece) => {
     const title = piece.repeat(200).slice(0, 200 - (200 % piece.length))
     const id = `repeated-${piece.codePointAt(0)}-${piece.length}`

@@ -114,7 +114,7 @@ const isForeseen = ({ ask, status, rows, isWhole }: Received): boolean =>
   isWhole && ((status === 200 && rows === ask.rows) || (status === 429 && ask.accept === undefined))
 
 test.each(teams)(
-  'two processes are asked at once for $name: it comes whole or later, to others at once',
+  'a team asks two processes at once for $name: it is answered whole or later, others at once',
   async (team) => {
     await stage.fill(team)
     const beforeMs = await stage.p99AloneMs(aloneMs)

@@ -232,7 +232,7 @@ test.each([
 })
 
 test.each(['revoke', 'delete'] as const)(
-  'a %s counts though Redis was lost and filled again meanwhile',
+  'a %s counts although Redis was lost and filled again meanwhile',
   async (change) => {
     const { kafka, keys } = keysOver()
     const { key, plaintext } = await keys.create({ team, name: 'lost', by })

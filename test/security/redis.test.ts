@@ -242,7 +242,7 @@ describe('over TLS, each as its own user', () => {
   })
 
   test.each(processes)(
-    '%s ends with 78 and one line when password or certificate is refused',
+    '%s ends with 78 and one line when its password or the certificate is refused',
     async (script, user, args) => {
       const wrong = { ...as(user), REDIS_URL: redis.urlOf(user, 'hunter2') }
       expect(await refusalOf(script, wrong, args)).toBe('REDIS_URL names a user or a password that Redis refuses\n')

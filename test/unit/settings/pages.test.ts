@@ -13,7 +13,7 @@ function textsOf(value: unknown, path = ''): [path: string, text: string][] {
 }
 
 test.each(catalogues.map((each) => [each.languageName, each] as const))(
-  'no text of %s is empty or nameless',
+  'no text of %s is empty or lacks its name',
   (_, say) => {
     const texts = textsOf(say)
     expect(texts.length).toBeGreaterThan(80)
