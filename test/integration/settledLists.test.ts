@@ -15,6 +15,7 @@ beforeEach(async () => {
   await (await store.beginReplay('first')).complete()
   await store.apply(acme, 'k1' as EntityId, keyState({ digest: digestOf(plaintext) }))
   await setWatermarkGeneration(redis, '1-0123456789abcdef' as GenerationTag, undefined)
+  await redis.client.hset(redis.keys.watermark, { published: '1000', run: redis.runId() })
 })
 
 /** The freshness of the team's lists, as a look-up of its key finds it. */
@@ -45,6 +46,12 @@ describe('A list', () => {
     await releaseWatermarkHold(redis, 'rebuild')
     expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
   })
+})
+
+test.each([{ published: '1000', run: 'earlier' }, {}])('no list is settled without a watermark: %j', async (known) => {
+  await redis.client.hdel(redis.keys.watermark, 'published', 'run')
+  if (Object.keys(known).length > 0) await redis.client.hset(redis.keys.watermark, known)
+  expect((await lookedUp()).settled).toEqual({ forms: false, submissions: false })
 })
 
 describe('The look-up of a key', () => {

@@ -82,17 +82,26 @@ export async function readVersionsOf({ client, keys, runId }: RedisConnection, l
 export const freshnessIn = (
   [published, run, generation, forms, formsUnsettled, submissions, submissionsUnsettled]: FreshnessReply,
   runId: string | undefined,
-) => ({
-  /** Everything appended to Kafka before this instant is searchable; null while no watermark is published. */
-  watermark: published === null || run !== runId ? null : toInstant(Number(published)),
-  /** Null while the serving generation is unknown. */
-  versions: {
-    forms: versionOf(runId, generation, forms),
-    submissions: versionOf(runId, generation, submissions),
-  },
-  /** Whether Elasticsearch shows exactly this version of the list, because no write is pending. */
-  settled: { forms: formsUnsettled === 0, submissions: submissionsUnsettled === 0 },
-})
+) => {
+  const watermark = published === null || run !== runId ? null : toInstant(Number(published))
+  return {
+    /** Everything appended to Kafka before this instant is searchable; null while no watermark is published. */
+    watermark,
+    /** Null while the serving generation is unknown. */
+    versions: {
+      forms: versionOf(runId, generation, forms),
+      submissions: versionOf(runId, generation, submissions),
+    },
+    /**
+     * Whether Elasticsearch shows exactly this version of the list, because no write is pending. Without a watermark that is not known: Redis may
+     * have lost the marks of an indexer that has ended, whose writes another one's refresh would show.
+     */
+    settled: {
+      forms: watermark !== null && formsUnsettled === 0,
+      submissions: watermark !== null && submissionsUnsettled === 0,
+    },
+  }
+}
 
 const versionOf = (runId: string | undefined, generation: string | null, token: string | null): ListVersion | null =>
   runId === undefined || generation === null || token === null
