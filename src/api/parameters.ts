@@ -6,7 +6,7 @@ import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
 import { parsed } from '../core/model/schema.ts'
 import { metricsIn } from '../core/process/metrics.ts'
 import { routeOf } from '../core/process/requestLog.ts'
-import type { ParameterReader } from './context.ts'
+import type { ParameterReader, RouteContext } from './context.ts'
 import { apiError } from './errors.ts'
 
 const maxShownCharacters = 64
@@ -28,7 +28,7 @@ export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
   const kept = new WeakMap<z.ZodObject, LRUCache<string, Read>>()
-  const tellIgnored = (ctx: Parameters<ParameterReader>[0], ignored: readonly string[]): void => {
+  const tellIgnored = (ctx: RouteContext, ignored: readonly string[]): void => {
     if (ignored.length === 0) return
     ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
     ctx.set('Ignored-Parameters', renderIgnored(ignored))
