@@ -93,7 +93,7 @@ const costsOf = (loads: ReadonlyMap<string, readonly Indexing[]>): Counts => ({
     return [
       name,
       of(({ usage, count }) => usage && usage.cpuMs / count),
-      of(({ elasticsearchCpuMs, count }) => elasticsearchCpuMs / count),
+      of(({ elasticsearchCpuMs, count }) => elasticsearchCpuMs && elasticsearchCpuMs / count),
       of(({ usage }) => usage && usage.peakResidentBytes / mebibyte),
     ]
   }),

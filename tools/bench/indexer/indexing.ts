@@ -5,8 +5,8 @@ import type { Figures } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { type Usage, usageOf } from '../usage.ts'
 
-/** What one run of a contender took; `usage` is missing without `/proc`. */
-export type Indexing = Figures & { readonly elasticsearchCpuMs: number; readonly usage: Usage | undefined }
+/** What one run of a contender took; CPU time and `usage` are missing without `/proc`. */
+export type Indexing = Figures & { readonly elasticsearchCpuMs: number | undefined; readonly usage: Usage | undefined }
 
 /** What is brought in, and where it can be counted. */
 type Task = {
@@ -25,7 +25,7 @@ const countDeadlineMs = 30_000
  * minutes, the program ends, or there are more documents than records.
  */
 export async function measureIndexing(stage: Stage, { records, targets, start }: Task): Promise<Indexing> {
-  const cpuBeforeMs = await elasticsearchCpuMs(stage)
+  const cpuBeforeMs = elasticsearchCpuMs(stage)
   const beganMs = performance.now()
   const program = await start()
   while (!(await areComplete(stage, targets, records))) {
@@ -36,8 +36,9 @@ export async function measureIndexing(stage: Stage, { records, targets, start }:
   }
   const elapsedMs = performance.now() - beganMs
   const usage = usageOf(program.pid)
-  const cpuMs = (await elasticsearchCpuMs(stage)) - cpuBeforeMs
+  const cpuAfterMs = elasticsearchCpuMs(stage)
   await program.stop()
+  const cpuMs = cpuBeforeMs === undefined || cpuAfterMs === undefined ? undefined : cpuAfterMs - cpuBeforeMs
   return { count: records, perSecond: (1_000 * records) / elapsedMs, elasticsearchCpuMs: cpuMs, usage }
 }
 
@@ -60,12 +61,5 @@ async function countIn({ client, signal }: Stage, index: string): Promise<number
   }
 }
 
-/** Elasticsearch's figure of CPU time is up to a second old. */
-const settleMs = 1_100
-
-/** CPU time that Elasticsearch has taken since it started, up to the call; returns a second after it. */
-export async function elasticsearchCpuMs({ client, signal }: Stage): Promise<number> {
-  await pause(settleMs, signal)
-  const { nodes } = await client.nodes.stats({ metric: 'process' }, { signal })
-  return Number(Object.values(nodes)[0]?.process?.cpu?.total_in_millis)
-}
+const elasticsearchCpuMs = ({ cpuMsOf, urls }: Stage): number | undefined =>
+  cpuMsOf(urls.ELASTICSEARCH_URL).elasticsearch
