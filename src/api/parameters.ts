@@ -164,6 +164,32 @@ export const timeZone = parsed(parseTimeZone, 'must be the name of an IANA time 
 
 export const text = z.string().min(1, 'must not be empty').optional()
 
+/** By longer values submissions are neither found nor counted: `ignore_above` in their mapping. */
+export const maxValueCharacters = 256
+
+const valueRule = `must be at most ${maxValueCharacters} characters`
+
+/** What a member of a submission must be equal to. */
+export const value = z.string().min(1, 'must not be empty').max(maxValueCharacters, valueRule).optional()
+
+const digits = /^-?(?:0|[1-9]\d*)$/
+
+/** An integer of any size, as it is served. */
+export const anyInteger = z
+  .string()
+  .regex(digits, 'must be an integer in digits, such as 17')
+  .max(maxValueCharacters, valueRule)
+  .optional()
+  .meta({ type: 'integer', pattern: undefined, maxLength: undefined })
+
+/** Any JSON number that is a double. */
+export const anyNumber = parsed((text) => {
+  const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN
+  return Number.isFinite(number) ? number : undefined
+}, 'must be a number within the range of a double, such as 7.5')
+  .optional()
+  .meta({ type: 'number' })
+
 /** Part of a title. An empty one matches every title. */
 export const title = z
   .string()

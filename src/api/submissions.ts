@@ -5,14 +5,49 @@ import type { Route } from './context.ts'
 import { detailRoute, listRoute } from './entityRoutes.ts'
 import { apiError } from './errors.ts'
 import { validatorsOf } from './etag.ts'
-import { changedParameters, createdParameters, listParameters, oneOf, text, timeZone, utc } from './parameters.ts'
+import {
+  anyInteger,
+  anyNumber,
+  changedParameters,
+  createdParameters,
+  listParameters,
+  oneOf,
+  text,
+  timeZone,
+  utc,
+  value,
+} from './parameters.ts'
 import { respond } from './respond.ts'
-import { type Filters, termClauses, windowClauses } from './search/clauses.ts'
+import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
 import { countByTime, countByValue, type TimeUnit, timeUnits } from './search/counts.ts'
+
+/** Parameters that a member of the submission must be equal to, and the field of the index that holds it. */
+const members = {
+  email: 'summary.examinee.email',
+  examineeId: 'summary.examinee.examineeId',
+  serialNumber: 'summary.serialNumber',
+  shareToken: 'summary.shareToken',
+  level: 'summary.result.level',
+  outcomeCode: 'summary.result.outcomeCode',
+  utmSource: 'summary.metadata.utmSource',
+  utmMedium: 'summary.metadata.utmMedium',
+  utmCampaign: 'summary.metadata.utmCampaign',
+} as const
 
 const selectionParameters = {
   formId: text.describe('Only submissions of this form.'),
   status: oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
+  email: value.describe('Only submissions of the examinee with this email address, in any letter case.'),
+  examineeId: value.describe('Only submissions of the examinee with this `examineeId`.'),
+  serialNumber: anyInteger.describe('Only submissions with this serial number.'),
+  shareToken: value.describe('Only the submission with this token.'),
+  level: value.describe('Only submissions whose result has this level.'),
+  outcomeCode: value.describe('Only submissions whose result has this outcome.'),
+  utmSource: value.describe('Only submissions with this `metadata.utmSource`.'),
+  utmMedium: value.describe('Only submissions with this `metadata.utmMedium`.'),
+  utmCampaign: value.describe('Only submissions with this `metadata.utmCampaign`.'),
+  minScore: anyNumber.describe('Only submissions whose `result.score` is this or higher.'),
+  maxScore: anyNumber.describe('Only submissions whose `result.score` is this or lower.'),
   ...createdParameters,
   ...changedParameters,
 }
@@ -24,6 +59,8 @@ export const submissionsFilters = (
   [
     ...termClauses('formId', selection.formId),
     ...termClauses('status', selection.status),
+    ...Object.entries(members).flatMap(([name, field]) => termClauses(field, selection[name as keyof typeof members])),
+    ...scoreClauses(selection.minScore, selection.maxScore),
     ...windowClauses('createdAt', selection.since, selection.until),
     ...windowClauses('changedAt', selection.changedSince, selection.changedUntil),
   ],

@@ -33,6 +33,15 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
   ['scene must be one of knowledge_quiz, random_knowledge_quiz, scored_quiz, outcome_quiz', ['/forms?'], ['exam', '']],
   ['status must be one of pending, processing, completed, failed', ['/records?', counts], ['Completed', '']],
   ['formId must not be empty', ['/records?', counts], ['']],
+  ...['email', 'examineeId', 'shareToken', 'level', 'outcomeCode', 'utmSource', 'utmMedium', 'utmCampaign'].map(
+    (name): [string, string[], string[]] => [`${name} must not be empty`, ['/records?', counts], ['']],
+  ),
+  ['serialNumber must be an integer in digits, such as 17', ['/records?', counts], ['', '017', '1e1', '%2B1', 'x']],
+  ...['minScore', 'maxScore'].map((name): [string, string[], string[]] => [
+    `${name} must be a number within the range of a double, such as 7.5`,
+    ['/records?', counts],
+    ['', '1e400', '.5', '0x1', 'NaN', '1,5'],
+  ]),
   ['includeFields must be true or false', ['/forms/x?'], ['']],
   ['includeReport must be true or false', ['/forms/x?'], ['0', '1', 'no', 'falsee', '']],
   [`since ${date}`, ['/records?'], noDates],
@@ -73,6 +82,7 @@ test('what is missing, sent twice or too long is named, too', async () => {
   const shown = `${'a'.repeat(64)}…`
   const rule = 'titleContains must be at most 200 characters'
   await expectRefused(`/forms?titleContains=${'a'.repeat(201)}`, `${rule}, not "${shown}"`)
+  await expectRefused(`/records?level=${'a'.repeat(257)}`, `level must be at most 256 characters, not "${shown}"`)
 })
 
 test.each([

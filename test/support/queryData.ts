@@ -32,6 +32,21 @@ const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 /** The first and the last character of each kind, where sorting may go wrong. */
 const outermostCharacters = 'AZaz09._:-'
 const names = ['Ada', 'Zoë', '李小龍', 'Ольга', 'محمد', '𠮷田', 'Nguyễn', 'e\u0301', '👩🏽‍🔬', 'x\u0000y', '']
+/** Texts that many submissions share, among them the longest that is found by, and one that is longer. */
+export const texts = [
+  'good',
+  'Good',
+  'a b',
+  'e\u0301',
+  'é',
+  '*',
+  'x\u0000y',
+  '',
+  '\\"',
+  '😀'.repeat(128),
+  'x'.repeat(257),
+]
+const emails = ['ada@example.com', 'Ada@Example.COM', 'ÅSA+1@x.example', 'åsa+1@x.example', 'ΝΊΚΟΣ@x.gr']
 const busyMoment = Date.parse('2026-03-01T10:00:00.000Z')
 const changeMoment = Date.parse('2026-11-20T12:00:00.000Z')
 const maxIdCharacters = 128
@@ -130,15 +145,23 @@ function randomSubmission(random: Random, team: string, id: string): Json {
     random,
     submissionEntity({
       id,
-      serialNumber: random.below(1_000_000),
+      serialNumber: random.pick([random.below(1_000_000), random.below(3)]),
       formId: random.pick(['f0', 'f1', ownForm(team)]),
       ...{ submittedAt: someMoment(random), updatedAt: someMoment(random) },
+      shareToken: random.pick(texts),
       examinee: random.pick([
         null,
-        { id: 'm', name: random.pick(names), customData: random.pick([null, 1, { b: [] }]) },
+        {
+          ...{ id: 'm', name: random.pick(names), customData: random.pick([null, 1, { b: [] }]) },
+          ...{ email: random.pick(emails), examineeId: random.pick(texts) },
+        },
       ]),
+      metadata: { utmSource: random.pick(texts), utmMedium: random.pick(texts), utmCampaign: random.pick([null, 'c']) },
       data: { q1: random.pick(names), '7': [random.pick(names)], '1': null },
-      result: { status: random.pick(statuses), score: random.below(1_000) / 8 },
+      result: {
+        ...{ status: random.pick(statuses), score: random.pick([null, -0.5, 0.1, 2 ** 60, random.below(1_000) / 8]) },
+        ...{ level: random.pick([null, ...texts]), outcomeCode: random.pick([null, 'o1', 'o2']) },
+      },
     }),
     ['id', 'formId', 'submittedAt', 'updatedAt', 'result'],
   )

@@ -17,6 +17,42 @@ export type ListAnswer =
 
 export type Entry = { readonly entity: Json; readonly createdMs: number; readonly changedMs: number }
 
+/** The members of a submission that a parameter of the same name may ask for. */
+export const askedMembers: Readonly<Record<string, (submission: Json) => unknown>> = {
+  email: ({ examinee }) => inLowerCase(examinee?.email),
+  examineeId: ({ examinee }) => examinee?.examineeId,
+  serialNumber: ({ serialNumber }) => serialNumber,
+  shareToken: ({ shareToken }) => shareToken,
+  level: ({ result }) => result.level,
+  outcomeCode: ({ result }) => result.outcomeCode,
+  utmSource: ({ metadata }) => metadata?.utmSource,
+  utmMedium: ({ metadata }) => metadata?.utmMedium,
+  utmCampaign: ({ metadata }) => metadata?.utmCampaign,
+}
+const maxCharacters = 256
+
+/** Character by character: a sigma is the same at the end of a word. */
+const inLowerCase = (text: string | undefined): string | undefined =>
+  text && Array.from(text, (character) => character.toLowerCase()).join('')
+
+/** Whether a submission has what the parameters ask for; undefined if nothing can have it. */
+function isAskedFor(parameters: ListQuery['parameters']): ((submission: Json) => boolean) | undefined {
+  const asked = Object.entries(parameters).filter(([name]) => Object.hasOwn(askedMembers, name))
+  if (asked.some(([, value]) => value === '' || value.length > maxCharacters)) return undefined
+  const { minScore, maxScore } = parameters
+  const isScored = ({ result }: Json): boolean =>
+    typeof result.score === 'number' &&
+    result.score >= Number(minScore ?? -Infinity) &&
+    result.score <= Number(maxScore ?? Infinity)
+  const isWithValues = (submission: Json): boolean =>
+    asked.every(([name, value]) => {
+      const held: unknown = askedMembers[name]?.(submission) ?? null
+      return held !== null && String(held) === (name === 'email' ? inLowerCase(value) : value)
+    })
+  const hasBound = minScore !== undefined || maxScore !== undefined
+  return (submission) => isWithValues(submission) && (!hasBound || isScored(submission))
+}
+
 /** The expected answer: entities filtered, sorted and paged by simple rules. Undefined for an invalid date. */
 export function expectedAnswer(held: readonly Held[], query: ListQuery): ListAnswer {
   const { limit = '20', page = '1' } = query.parameters
@@ -38,7 +74,8 @@ export function expectedEntries(held: readonly Held[], { list, team, parameters 
   const { formId, status, scene, titleContains = '' } = parameters
   const created = readWindow(list === 'records' ? [parameters['since'], parameters['until']] : [])
   const changed = readWindow([parameters['changedSince'], parameters['changedUntil']])
-  if (created === undefined || changed === undefined) return undefined
+  const isAsked = isAskedFor(list === 'records' ? parameters : {})
+  if (created === undefined || changed === undefined || isAsked === undefined) return undefined
   const entries = held
     .filter((each) => each.list === list && each.team === team)
     .map(({ entity, changedMs }) => ({
@@ -49,6 +86,7 @@ export function expectedEntries(held: readonly Held[], { list, team, parameters 
     .filter(({ entity }) => formId === undefined || entity.formId === formId)
     .filter(({ entity }) => status === undefined || entity.result.status === status)
     .filter(({ entity }) => scene === undefined || entity.scene === scene)
+    .filter(({ entity }) => isAsked(entity))
     .filter(({ createdMs }) => isWithin(createdMs, created))
     .filter(({ changedMs }) => isWithin(changedMs, changed))
     .sort(byPosition)

@@ -1,6 +1,6 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import { type Held, ownForm, type QueryData } from './queryData.ts'
-import { expectedTotal, type ListQuery } from './queryOracle.ts'
+import { type Held, ownForm, type QueryData, texts } from './queryData.ts'
+import { askedMembers, expectedTotal, type ListQuery } from './queryOracle.ts'
 import type { Random } from './random.ts'
 import { scenes, statuses } from './randomHistory.ts'
 import { typedFor } from './randomTitles.ts'
@@ -60,6 +60,13 @@ function randomFilters(
   } else {
     maybe(0.4, 'formId', () => random.pick(['f0', 'f1', ownForm(team), ownForm(random.pick(teams)), ...noForms]))
     maybe(0.4, 'status', () => random.pick(statuses))
+    // What one submission has, so that several filters find something together.
+    const { entity } = random.pick(own)
+    for (const [name, memberOf] of Object.entries(askedMembers))
+      maybe(0.07, name, () => String(random.chance(0.8) ? (memberOf(entity) ?? 7) : random.pick(textsFor(name))))
+    const near = (): string => String((entity.result.score ?? 0) + random.pick([0, 0, 1, -1]))
+    maybe(0.1, 'minScore', near)
+    maybe(0.1, 'maxScore', near)
     maybe(0.25, 'since', () => someBound(random, createdMs(random.pick(own))))
     maybe(0.25, 'until', () => someBound(random, createdMs(random.pick(own))))
   }
@@ -67,6 +74,9 @@ function randomFilters(
   maybe(0.15, 'changedUntil', () => someBound(random, random.pick(own).changedMs))
   return filters
 }
+
+const textsFor = (name: string): readonly string[] =>
+  name === 'serialNumber' ? ['1', '2'] : name === 'email' ? ['ADA@EXAMPLE.COM', 'none@x.example'] : texts
 
 const createdMs = ({ entity }: Held): number => Date.parse(entity.createdAt ?? entity.submittedAt)
 

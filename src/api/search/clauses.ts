@@ -65,5 +65,15 @@ export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
 })
 
 /** A term clause for an exact value; none for undefined. */
-export const termClauses = (field: 'scene' | 'formId' | 'status', value: string | undefined): Clause[] =>
+export const termClauses = (field: string, value: string | undefined): Clause[] =>
   value === undefined ? [] : [{ term: { [field]: value } }]
+
+/** Clauses for scores between inclusive bounds; none if both ends are open. */
+export function scoreClauses(min: number | undefined, max: number | undefined): Clause[] {
+  if (min === undefined && max === undefined) return []
+  // Elasticsearch sorts -0, which JavaScript would write as 0, below 0.
+  const bounds = { ...(min !== undefined && { gte: min === 0 ? '-0.0' : min }), ...(max !== undefined && { lte: max }) }
+  return [{ range: { [scoreField]: bounds } }]
+}
+
+export const scoreField = 'summary.result.score'

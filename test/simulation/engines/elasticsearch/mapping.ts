@@ -7,6 +7,7 @@ export type Fields = Readonly<Record<string, string>>
 type Property = {
   readonly type?: string
   readonly enabled?: boolean
+  readonly dynamic?: boolean
   readonly doc_values?: boolean
   readonly properties?: Properties
 }
@@ -45,6 +46,7 @@ export class Mapping {
 
   #collectTypes(properties: Properties, path: string): void {
     for (const [name, property] of Object.entries(properties)) {
+      if (property.dynamic === false) continue
       if (property.properties !== undefined) this.#collectTypes(property.properties, `${path}${name}.`)
       const isSearchable = property.type === 'date' || (property.type === 'keyword' && property.doc_values !== false)
       if (isSearchable) this.#types.set(path + name, property.type ?? '')
@@ -55,7 +57,8 @@ export class Mapping {
     for (const [name, member] of Object.entries(value)) {
       const property = properties[name]
       if (property === undefined) throw unknownField(name, path)
-      if (property.enabled === false || member === null) continue
+      // No simulated search asks for what is within an object that may hold anything.
+      if (property.enabled === false || property.dynamic === false || member === null) continue
       if (property.properties !== undefined) this.#collect(property.properties, member, `${path}${name}.`, fields)
       else if (typeof member !== 'string') throw notSimulated(`a value of ${path}${name} that is no text`)
       else if (property.type === 'date' && !instantPattern.test(member)) throw unparsable(`field [${path}${name}]`)
