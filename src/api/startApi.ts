@@ -6,6 +6,7 @@ import { observeRequests, requestMetrics } from '../core/process/requestLog.ts'
 import { readHolders } from '../core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
+import { recordPrimary } from '../core/stores/primaryReads.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import { AnswerCache } from './answerCache.ts'
@@ -55,9 +56,12 @@ export function openApi(
   const { redis, accountKeys } = openStores(service, elasticsearch)
   const search = readPrimaries(
     openSearchClient(elasticsearch, config.INDEX_PREFIX),
-    async ({ type, teamId }) => {
-      const { settled, watermark } = await fromRedis(readListVersions(redis, teamId))
-      return { isSettled: settled[type], watermark }
+    {
+      freshness: async ({ type, teamId }) => {
+        const { settled, watermark } = await fromRedis(readListVersions(redis, teamId))
+        return { isSettled: settled[type], watermark }
+      },
+      recordPrimary: (primary, before, atMs) => fromRedis(recordPrimary(redis, primary, before, atMs)),
     },
     nowMs,
     elapsedMs,

@@ -13,6 +13,7 @@ import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
+import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import * as watermark from '../../src/core/stores/watermark.ts'
@@ -130,6 +131,12 @@ const watermarkSteps = [
 ]
 
 const listSteps = [
+  step(
+    'recordPrimary',
+    fc.tuple(oneOf('index 1', 'index 2'), fc.nat(1), oneOf('first', 'second'), oneOf(undefined, 'first')),
+    ({ link }, [index, shard, id, before]) =>
+      recordPrimary(link, { index, shard, id }, before === undefined ? before : { id: before, sinceMs: 7 }, nowMs),
+  ),
   step('markPending', marks, ({ link }, some) => markPending(link, some)),
   step('unmarkPending', marks, ({ link }, some) => unmarkPending(link, some)),
   step('readListVersions', teams, ({ link, newToken }, team) => readListVersions(link, team, newToken)),

@@ -156,8 +156,11 @@ async function indexAndRebuild(name: string): Promise<void> {
 /** Everything that the API asks of Elasticsearch. */
 async function search(name: string): Promise<void> {
   const client = clientAs(name, connectElasticsearchBytes)
-  const settled = async () => ({ isSettled: true, watermark: null })
-  const primaries = readPrimaries(openSearchClient(client, prefix), settled, Date.now, Date.now)
+  const state = {
+    freshness: async () => ({ isSettled: true, watermark: null }),
+    recordPrimary: async ({ id }: { readonly id: string }) => ({ id, sinceMs: 0 }),
+  }
+  const primaries = readPrimaries(openSearchClient(client, prefix), state, Date.now, Date.now)
   const replica = createIndexReader(primaries, 1)
   const { signal } = options()
   await expectPassing(isolatedNodesAnswerNothing(client))

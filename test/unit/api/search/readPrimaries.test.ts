@@ -7,6 +7,7 @@ import {
 } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
+import type { Primary, PrimaryRead } from '../../../../src/core/stores/primaryReads.ts'
 
 const { signal } = new AbortController()
 const team = 'team-1' as TeamId
@@ -30,13 +31,26 @@ class Cluster {
   watermarkMs = this.nowMs
   lookUps = 0
   readonly asked: SearchRequest[] = []
-  readonly client: SearchClient
+  /** The primaries that were read, by index and shard. Redis may lose them. */
+  readonly #recorded = new Map<string, PrimaryRead>()
+  client = this.startProcess()
 
-  constructor() {
+  /** A client of a process that has just started. */
+  startProcess(): SearchClient {
     const inner: SearchClient = { indexPrefix: 'x', send: async (request) => this.#answer(request) }
     const freshness = async () => ({ isSettled: this.isSettled, watermark: toInstant(this.watermarkMs) })
+    const recordPrimary = async ({ index, shard, id }: Primary, known: PrimaryRead | undefined, nowMs: number) => {
+      const before = this.#recorded.get(`${index} ${shard}`) ?? known
+      const sinceMs = before === undefined ? 0 : before.id === id ? before.sinceMs : nowMs
+      this.#recorded.set(`${index} ${shard}`, { id, sinceMs })
+      return { id, sinceMs }
+    }
     const [nowMs, elapsedMs] = [() => this.nowMs, () => this.elapsedMs]
-    this.client = readPrimaries(inner, freshness, nowMs, elapsedMs)
+    return readPrimaries(inner, { freshness, recordPrimary }, nowMs, elapsedMs)
+  }
+
+  loseRecorded(): void {
+    this.#recorded.clear()
   }
 
   async read(request = search()): Promise<string> {
@@ -58,9 +72,9 @@ class Cluster {
 
   #shards(): object {
     const { index } = this
-    const replica = { primary: false, index, node: 'c', allocation_id: { id: 'other' } }
+    const replica = { primary: false, index, shard: 0, node: 'c', allocation_id: { id: 'other' } }
     const allocation = this.primary && { allocation_id: { id: this.primary.id } }
-    const primary = this.primary && { primary: true, index, node: this.primary.node, ...allocation }
+    const primary = this.primary && { primary: true, index, shard: 0, node: this.primary.node, ...allocation }
     return { shards: [[...(this.hasReplica ? [replica] : []), ...(primary === undefined ? [] : [primary])]] }
   }
 }
@@ -131,7 +145,7 @@ test('an only copy that has moved is looked for at once', async () => {
   expect(await cluster.read()).toBe('_only_nodes:b')
 })
 
-/** A list that was read from a primary which another one has replaced, while a write to it is under way. */
+/** A shard that was read from a primary which another one has replaced, while a write to it is under way. */
 async function moved(primary = { node: 'b', id: 'second' }): Promise<Cluster> {
   const cluster = new Cluster()
   await cluster.read()
@@ -149,10 +163,32 @@ test('a new primary is not read before all that the lost one has shown can be se
   cluster.isSettled = true
   await reading
   expect(answered).toHaveBeenCalledWith('_only_nodes:b')
+})
 
-  // From now on it is the one that was read.
+test('a process that has just started waits for a new primary if another process has read the lost one', async () => {
+  const cluster = await moved()
+  cluster.client = cluster.startProcess()
+  const reading = cluster.read()
+  await untilLookedUp(cluster, 3)
+  expect(cluster.asked).toHaveLength(1)
+  cluster.isSettled = true
+  expect(await reading).toBe('_only_nodes:b')
+})
+
+test('a process that has read the lost primary waits although Redis has lost what was recorded', async () => {
+  const cluster = await moved()
+  cluster.loseRecorded()
+  const reading = cluster.read()
+  await untilLookedUp(cluster, 3)
+  expect(cluster.asked).toHaveLength(1)
+  cluster.isSettled = true
+  await reading
+})
+
+test('the first primary of a shard is read at once, however much is written', async () => {
+  const cluster = new Cluster()
   cluster.isSettled = false
-  expect(await cluster.read()).toBe('_only_nodes:b')
+  expect(await cluster.read()).toBe('_only_nodes:a')
 })
 
 test('a list that is written all the time is read again once a watermark promises what was written until then', async () => {
