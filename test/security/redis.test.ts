@@ -8,6 +8,7 @@ import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
+import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
@@ -61,6 +62,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await new AccountKeyStore(link).lookup(digestOf('plaintext'), Date.now(), 60_000)
     await readListVersions(link, team, randomUUID)
     await readVersionsOf(link, [teamList('forms', team)])
+    await recordPrimary(link, { index: 'forms', shard: 0, id: 'primary' }, undefined, Date.now())
   },
   'tidemark-indexer': async (link) => {
     const view = new AccountKeyStore(link)

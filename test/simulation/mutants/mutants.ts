@@ -22,7 +22,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
-    seed: 25,
+    seed: 101,
     file: 'indexer/watermarkPublisher.ts',
     from: 'await this.#noteRaised(partitions)\n',
     to: `const written = this.#written
@@ -98,7 +98,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'not-modified-while-a-change-is-pending': {
     themes: ['groups'],
-    seed: 76,
+    seed: 114,
     file: 'src/api/respond.ts',
     from: 'holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))',
     to: 'holdsVersion(ctx, etag)',
@@ -133,7 +133,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'rebuild-reads-on-after-the-switch': {
     themes: ['switch'],
-    seed: 49,
+    seed: 66,
     file: 'indexer/generations/rebuildPipeline.ts',
     from: 'this.#stopping.abort()\n',
     to: 'if (1 > 0) return true\n    this.#stopping.abort()\n',
@@ -191,7 +191,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'change-tokens-read-before-the-watermark': {
     themes: ['delays'],
-    seed: 429,
+    seed: 611,
     file: 'src/core/stores/keyLookups.ts',
     from: 'for (const [at, { requests }] of asking.entries()) {',
     to: `const later = await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation')
