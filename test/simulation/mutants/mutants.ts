@@ -63,7 +63,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'dead-letter-not-awaited': {
     themes: ['contract', 'network'],
-    seed: 11,
+    seed: 16,
     file: 'indexer/pipeline.ts',
     from: 'serving.deadLetters.reject(record, result, start, this.#writing.signal).then(count)',
     to: "(async () => serving.deadLetters.reject(record, result, start, this.#writing.signal))().catch(() => undefined) && Promise.resolve(count('dead-letter'))",
@@ -249,7 +249,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'any-copy-of-a-shard': {
     themes: ['copies', 'delays'],
-    seed: 177,
+    seed: 191,
     file: 'src/api/search/readPrimaries.ts',
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
     from: '`_only_nodes:${primary.node}`',
