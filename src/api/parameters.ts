@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
+import { maxValueCharacters } from '../core/model/answers.ts'
 import type { Branded } from '../core/model/ids.ts'
 import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
 import { parsed } from '../core/model/schema.ts'
@@ -43,7 +44,9 @@ export function parameterReader(registry: Registry): ParameterReader {
     }
     // Without this question mark, URLSearchParams would strip one that the query itself begins with.
     const query = new URLSearchParams(`?${ctx.querystring}`)
-    const ignored = [...new Set(query.keys())].filter((name) => !Object.hasOwn(schema.shape, name))
+    const isKnown = (name: string): boolean =>
+      Object.hasOwn(schema.shape, name) || Object.keys(schema.shape).some((each) => codeIn(name, each) !== undefined)
+    const ignored = [...new Set(query.keys())].filter((name) => !isKnown(name))
     tellIgnored(ctx, ignored)
     const parameters = Object.freeze(read(schema, query))
     latest.set(ctx.querystring, { parameters, ignored })
@@ -53,8 +56,16 @@ export function parameterReader(registry: Registry): ParameterReader {
 
 /** Validates the parameters that `schema` names. An error names the first problem, and the value that was sent, if any. */
 function read<Schema extends z.ZodObject>(schema: Schema, query: URLSearchParams): z.output<Schema> {
-  const sent: Record<string, string> = {}
+  const sent: Record<string, unknown> = {}
   for (const name of Object.keys(schema.shape)) {
+    if (name.endsWith(anyCode)) {
+      const given = [...new Set(query.keys())].flatMap((each) => {
+        const code = codeIn(each, name)
+        return code === undefined ? [] : [[code, query.getAll(each)]]
+      })
+      if (given.length > 0) sent[name] = given
+      continue
+    }
     const [value, ...more] = query.getAll(name)
     if (value === undefined) continue
     if (more.length > 0)
@@ -67,14 +78,25 @@ function read<Schema extends z.ZodObject>(schema: Schema, query: URLSearchParams
   const { data, error } = schema.safeParse(sent)
   if (error === undefined) return data
   const [issue] = error.issues
-  const name = String(issue?.path[0])
-  const value = sent[name]
-  throw apiError('bad_request', `${name} ${issue?.message}${value === undefined ? '' : `, not ${show(value)}`}`)
+  const [known = '', code, value = code === undefined ? sent[known] : undefined] = issue?.path.map(String) ?? []
+  const name = code === undefined ? known : known.replace(anyCode, () => cut(code))
+  throw apiError('bad_request', `${name} ${issue?.message}${value === undefined ? '' : `, not ${show(String(value))}`}`)
 }
 
-function show(value: string): string {
-  const characters = [...value]
-  return `"${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}"`
+/** How the name of a parameter in a schema ends that stands for all names with the same beginning. Each of them may be repeated. */
+const anyCode = '<code>'
+
+/** The code in a name that a parameter of a schema stands for; undefined for any other name. */
+function codeIn(name: string, known: string): string | undefined {
+  const beginning = known.slice(0, -anyCode.length)
+  return known.endsWith(anyCode) && name.startsWith(beginning) ? name.slice(beginning.length) : undefined
+}
+
+const show = (value: string): string => `"${cut(value)}"`
+
+function cut(text: string): string {
+  const characters = [...text]
+  return `${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}`
 }
 
 /** The value of `Ignored-Parameters`: as many percent-encoded names as fit, of the first one as much as fits. */
@@ -164,13 +186,32 @@ export const timeZone = parsed(parseTimeZone, 'must be the name of an IANA time 
 
 export const text = z.string().min(1, 'must not be empty').optional()
 
-/** By longer values submissions are neither found nor counted: `ignore_above` in their mapping. */
-export const maxValueCharacters = 256
-
 const valueRule = `must be at most ${maxValueCharacters} characters`
 
 /** What a member of a submission must be equal to. */
 export const value = z.string().min(1, 'must not be empty').max(maxValueCharacters, valueRule).optional()
+
+/**
+ * Answers by code, each with alternatives, in an order that does not depend on the request's. Anything may be a code, and an answer may be
+ * empty.
+ */
+export const answers = z
+  .array(z.tuple([z.string(), z.array(z.string())]))
+  .superRefine((sent, context) => {
+    const refuse = (message: string, ...path: string[]): void => context.addIssue({ code: 'custom', path, message })
+    for (const [code, values] of sent) {
+      if (code.length > maxValueCharacters) refuse(`must have a code of at most ${maxValueCharacters} characters`, code)
+      for (const each of values) if (each.length > maxValueCharacters) refuse(valueRule, code, each)
+    }
+  })
+  .transform((sent) => sent.map(([code, values]) => [code, [...new Set(values)].sort()] as const).sort(byCode))
+  .optional()
+  .meta({
+    ...{ type: 'object', items: undefined, additionalProperties: false },
+    patternProperties: { '^answer\\.': { type: 'string', maxLength: maxValueCharacters } },
+  })
+
+const byCode = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
 const digits = /^-?(?:0|[1-9]\d*)$/
 

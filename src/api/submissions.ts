@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { answerBeginning, answerField } from '../core/model/answers.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { reportStatuses } from '../core/model/submission.ts'
 import type { Route } from './context.ts'
@@ -6,6 +7,7 @@ import { detailRoute, listRoute } from './entityRoutes.ts'
 import { apiError } from './errors.ts'
 import { validatorsOf } from './etag.ts'
 import {
+  answers,
   anyInteger,
   anyNumber,
   changedParameters,
@@ -46,6 +48,10 @@ const selectionParameters = {
   utmSource: value.describe('Only submissions with this `metadata.utmSource`.'),
   utmMedium: value.describe('Only submissions with this `metadata.utmMedium`.'),
   utmCampaign: value.describe('Only submissions with this `metadata.utmCampaign`.'),
+  'answer.<code>': answers.describe(
+    'Only submissions with this answer to the field with the code: text, a number, `true` or `false` as served, or an element of a list. ' +
+      'Repeated, it selects those with any of the answers; parameters with other codes select further.',
+  ),
   minScore: anyNumber.describe('Only submissions whose `result.score` is this or higher.'),
   maxScore: anyNumber.describe('Only submissions whose `result.score` is this or lower.'),
   ...createdParameters,
@@ -60,6 +66,9 @@ export const submissionsFilters = (
     ...termClauses('formId', selection.formId),
     ...termClauses('status', selection.status),
     ...Object.entries(members).flatMap(([name, field]) => termClauses(field, selection[name as keyof typeof members])),
+    ...(selection['answer.<code>'] ?? []).map(([code, values]) => ({
+      terms: { [answerField(code)]: values.map((each) => answerBeginning(code) + each) },
+    })),
     ...scoreClauses(selection.minScore, selection.maxScore),
     ...windowClauses('createdAt', selection.since, selection.until),
     ...windowClauses('changedAt', selection.changedSince, selection.changedUntil),

@@ -46,6 +46,29 @@ export const texts = [
   '😀'.repeat(128),
   'x'.repeat(257),
 ]
+/** Codes of answers, with what may be taken for a part of them or of their values, and one that is too long. */
+export const codes = [
+  ...[
+    'q1',
+    '7',
+    '1',
+    '',
+    '.',
+    'a.b',
+    '=',
+    'q=1',
+    '%41',
+    '__proto__',
+    'constructor',
+    '<code>',
+    'é',
+    '👩🏽‍🔬',
+    '2.q',
+    '*',
+  ],
+  ...['x'.repeat(256), 'x'.repeat(257)],
+]
+const scalars = [...texts, '8', 8, 0, -1.5, 1e21, 5e-324, 2 ** 53, true, 'true', false, null]
 const emails = ['ada@example.com', 'Ada@Example.COM', 'ÅSA+1@x.example', 'åsa+1@x.example', 'ΝΊΚΟΣ@x.gr']
 const busyMoment = Date.parse('2026-03-01T10:00:00.000Z')
 const changeMoment = Date.parse('2026-11-20T12:00:00.000Z')
@@ -157,7 +180,7 @@ function randomSubmission(random: Random, team: string, id: string): Json {
         },
       ]),
       metadata: { utmSource: random.pick(texts), utmMedium: random.pick(texts), utmCampaign: random.pick([null, 'c']) },
-      data: { q1: random.pick(names), '7': [random.pick(names)], '1': null },
+      data: Object.fromEntries(codes.filter(() => random.chance(0.4)).map((code) => [code, randomAnswer(random)])),
       result: {
         ...{ status: random.pick(statuses), score: random.pick([null, -0.5, 0.1, 2 ** 60, random.below(1_000) / 8]) },
         ...{ level: random.pick([null, ...texts]), outcomeCode: random.pick([null, 'o1', 'o2']) },
@@ -165,6 +188,17 @@ function randomSubmission(random: Random, team: string, id: string): Json {
     }),
     ['id', 'formId', 'submittedAt', 'updatedAt', 'result'],
   )
+}
+
+function randomAnswer(random: Random): Json {
+  const some = (): Json[] => Array.from({ length: random.below(4) }, () => random.pick(scalars))
+  return random.pick([
+    random.pick(scalars),
+    random.pick(scalars),
+    some(),
+    [...some(), some(), { good: 'good' }],
+    { a: 'b' },
+  ])
 }
 
 /** A date-time in any format: mostly one millisecond, some next to it, some of the same day, a few years away. */

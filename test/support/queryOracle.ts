@@ -9,6 +9,8 @@ export type ListQuery = {
   readonly list: 'forms' | 'records'
   readonly team: string
   readonly parameters: Readonly<Record<string, string>>
+  /** Codes with the alternatives that are asked for. */
+  readonly answers?: readonly (readonly [code: string, values: readonly string[]])[]
 }
 
 export type ListAnswer =
@@ -35,8 +37,20 @@ const maxCharacters = 256
 const inLowerCase = (text: string | undefined): string | undefined =>
   text && Array.from(text, (character) => character.toLowerCase()).join('')
 
+/** The values of a submission's answer to a field that can be asked for, as served. */
+export const answersTo = (code: string, { data }: Json): readonly string[] =>
+  [Object.hasOwn(data ?? {}, code) ? data[code] : null]
+    .flat()
+    .filter((value) => ['string', 'number', 'boolean'].includes(typeof value))
+    .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+    .filter(({ length }) => length <= maxCharacters)
+
 /** Whether a submission has what the parameters ask for; undefined if nothing can have it. */
-function isAskedFor(parameters: ListQuery['parameters']): ((submission: Json) => boolean) | undefined {
+function isAskedFor({
+  parameters,
+  answers = [],
+}: Pick<ListQuery, 'parameters' | 'answers'>): ((submission: Json) => boolean) | undefined {
+  if (answers.flat(2).some(({ length }) => length > maxCharacters)) return undefined
   const asked = Object.entries(parameters).filter(([name]) => Object.hasOwn(askedMembers, name))
   if (asked.some(([, value]) => value === '' || value.length > maxCharacters)) return undefined
   const { minScore, maxScore } = parameters
@@ -50,7 +64,9 @@ function isAskedFor(parameters: ListQuery['parameters']): ((submission: Json) =>
       return held !== null && String(held) === (name === 'email' ? inLowerCase(value) : value)
     })
   const hasBound = minScore !== undefined || maxScore !== undefined
-  return (submission) => isWithValues(submission) && (!hasBound || isScored(submission))
+  const hasAnswers = (submission: Json): boolean =>
+    answers.every(([code, values]) => answersTo(code, submission).some((value) => values.includes(value)))
+  return (submission) => isWithValues(submission) && hasAnswers(submission) && (!hasBound || isScored(submission))
 }
 
 /** The expected answer: entities filtered, sorted and paged by simple rules. Undefined for an invalid date. */
@@ -70,11 +86,14 @@ export const expectedTotal = (held: readonly Held[], query: ListQuery): number |
   expectedEntries(held, query)?.length
 
 /** All matches, newest first; undefined for an invalid date. */
-export function expectedEntries(held: readonly Held[], { list, team, parameters }: ListQuery): Entry[] | undefined {
+export function expectedEntries(
+  held: readonly Held[],
+  { list, team, parameters, answers = [] }: ListQuery,
+): Entry[] | undefined {
   const { formId, status, scene, titleContains = '' } = parameters
   const created = readWindow(list === 'records' ? [parameters['since'], parameters['until']] : [])
   const changed = readWindow([parameters['changedSince'], parameters['changedUntil']])
-  const isAsked = isAskedFor(list === 'records' ? parameters : {})
+  const isAsked = isAskedFor(list === 'records' ? { parameters, answers } : { parameters: {} })
   if (created === undefined || changed === undefined || isAsked === undefined) return undefined
   const entries = held
     .filter((each) => each.list === list && each.team === team)

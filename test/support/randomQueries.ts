@@ -1,6 +1,6 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import { type Held, ownForm, type QueryData, texts } from './queryData.ts'
-import { askedMembers, expectedTotal, type ListQuery } from './queryOracle.ts'
+import { codes, type Held, ownForm, type QueryData, texts } from './queryData.ts'
+import { answersTo, askedMembers, expectedTotal, type ListQuery } from './queryOracle.ts'
 import type { Random } from './random.ts'
 import { scenes, statuses } from './randomHistory.ts'
 import { typedFor } from './randomTitles.ts'
@@ -20,9 +20,10 @@ export function randomQuery(random: Random, history: QueryData): WrittenQuery {
   const team = random.chance(0.7) ? 'acme' : random.pick(history.teams)
   const list = random.pick(['forms', 'records', 'records'] as const)
   const filters = random.chance(0.3) ? {} : randomFilters(random, history, list, team)
+  const answers = list === 'records' && random.chance(0.3) ? randomAnswers(random, history, team) : []
   const limit = random.pick([1, 2, 7, 20, 100, 1 + random.below(100)])
   const isLimited = random.chance(0.8)
-  const total = expectedTotal(history.held, { list, team, parameters: filters }) ?? 0
+  const total = expectedTotal(history.held, { list, team, parameters: filters, answers }) ?? 0
   const lastPage = Math.ceil(total / (isLimited ? limit : 20))
   const page = random.chance(0.02) ? Number.MAX_SAFE_INTEGER : 1 + random.below(lastPage + 2)
   const parameters = {
@@ -30,7 +31,18 @@ export function randomQuery(random: Random, history: QueryData): WrittenQuery {
     ...(isLimited && { limit: String(limit) }),
     ...(random.chance(0.8) && { page: String(page) }),
   }
-  return { list, team, parameters, target: targetOf(random, list, parameters) }
+  return { list, team, parameters, answers, target: targetOf(random, list, parameters, answers) }
+}
+
+/** Answers of one submission, some with others as alternatives. */
+function randomAnswers(random: Random, { held }: QueryData, team: string): NonNullable<ListQuery['answers']> {
+  const { entity } = random.pick(held.filter((each) => each.team === team && each.list === 'records'))
+  const asked = random.shuffled(codes).slice(0, random.pick([1, 1, 2, 3]))
+  return asked.map((code) => {
+    const own = random.chance(0.9) ? answersTo(code, entity).slice(0, 1) : []
+    const others = own.length === 0 || random.chance(0.3) ? [random.pick(texts), random.pick(['8', '', 'true'])] : []
+    return [code, [...own, ...others]]
+  })
 }
 
 /** A random export of changes and deletions in a window. */
@@ -105,10 +117,18 @@ function writtenOffset(random: Random, minutes: number): string {
 }
 
 /** A request target with parameters in any order; `+` of a date as `%2B`, `+` (a common mistake) or a space. */
-function targetOf(random: Random, list: ListQuery['list'], parameters: ListQuery['parameters']): string {
+function targetOf(
+  random: Random,
+  list: ListQuery['list'],
+  parameters: ListQuery['parameters'],
+  answers: NonNullable<ListQuery['answers']> = [],
+): string {
+  const asked = answers.flatMap(([code, values]) =>
+    values.map((value) => `answer.${encodeURIComponent(code)}=${encodeURIComponent(value)}`),
+  )
   const pairs = random.shuffled(Object.entries(parameters)).map(([name, value]) => {
     const encoded = encodeURIComponent(value.toWellFormed())
     return `${name}=${/since|until/i.test(name) ? encoded.replace('%2B', random.pick(['%2B', '+', '%20'])) : encoded}`
   })
-  return `/api/v1/${list}${random.pick(['', '/'])}?${pairs.join('&')}`
+  return `/api/v1/${list}${random.pick(['', '/'])}?${random.shuffled([...pairs, ...asked]).join('&')}`
 }

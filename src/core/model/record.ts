@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { RecordRenderer, type Rendered } from '../json/renderer.ts'
 import { maxDepth, maxNumberCharacters } from '../json/scanner.ts'
 import { type AccountKeyState, accountKeySchema } from './accountKey.ts'
+import { answerTerms } from './answers.ts'
 import { type Form, formSchema, servedForm, servedFormSummary } from './form.ts'
 import {
   deletedRevision,
@@ -34,7 +35,11 @@ export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
 
 export type RenderedForm = Form & Rendered
 /** A submission's search keys and its rendered documents. */
-export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt'> & { status: ReportStatus } & Rendered
+export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt'> & {
+  status: ReportStatus
+  /** The terms of its answers, as JSON. */
+  answers: string
+} & Rendered
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -50,7 +55,8 @@ export const readSubmissionRecord = reader<RenderedSubmission>(
     readPlainSubmission(value) ??
     readNormalised('submission', submissionSchema, submissions, value, (submission) => {
       const { id, formId, submittedAt, updatedAt, result } = submission
-      return { id, formId, submittedAt, status: result.status, ...submissions.render({ submittedAt, updatedAt }) }
+      const rendered = submissions.render({ submittedAt, updatedAt })
+      return { id, formId, submittedAt, status: result.status, answers: scannedAnswers(), ...rendered }
     }),
 )
 
@@ -132,6 +138,16 @@ const slots = {
   updatedAt: slotOf('updatedAt'),
   status: slotOf('result', 'status'),
   reportStatus: slotOf('reportResult', 'status'),
+  data: slotOf('data'),
+}
+
+/** The terms of the answers in the submission that was scanned last. */
+function scannedAnswers(): string {
+  const { bytes } = submissions.scanner
+  const { data } = slots
+  return submissions.scanner.has(data)
+    ? answerTerms(bytes.toString('utf8', submissions.scanner.startOf(data), submissions.scanner.endOf(data)))
+    : '{}'
 }
 
 /**
@@ -152,7 +168,7 @@ function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | 
   if (submittedAt === undefined || updatedAt === undefined) return undefined
   const isAsServed = submittedAt === submitted && updatedAt === updated
   const rendered = submissions.render(isAsServed ? undefined : { submittedAt, updatedAt })
-  return accepted({ revision, entity: { id, formId, submittedAt, status, ...rendered } })
+  return accepted({ revision, entity: { id, formId, submittedAt, status, answers: scannedAnswers(), ...rendered } })
 }
 
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)

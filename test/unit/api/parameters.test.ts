@@ -5,6 +5,8 @@ import type { ParameterReader } from '../../../src/api/context.ts'
 import { getForm } from '../../../src/api/forms.ts'
 import { parameterReader, parseTimeZone } from '../../../src/api/parameters.ts'
 import { endpoints } from '../../../src/api/routes.ts'
+import { listSubmissions } from '../../../src/api/submissions.ts'
+import { seeded } from '../../support/random.ts'
 
 const schemas = endpoints.map(({ parameters }) => parameters).filter((schema) => !Object.hasOwn(schema.shape, 'by'))
 
@@ -78,9 +80,9 @@ test('a query that comes again is read as before', () => {
   )
 })
 
-test('every known parameter given twice is refused', () => {
+test('every known parameter given twice is refused, but for answers', () => {
   for (const schema of schemas)
-    for (const name of Object.keys(schema.shape)) {
+    for (const name of Object.keys(schema.shape).filter((each) => !each.startsWith('answer.'))) {
       const problem = `${name} must be given only once, not as "a" and "b"`
       expect(
         ask(schema, [
@@ -89,6 +91,34 @@ test('every known parameter given twice is refused', () => {
         ]),
       ).toMatchObject({ problem })
     }
+})
+
+test('answers are read by their codes, whatever these are, in whatever order they are sent', () => {
+  const schema = z.object(listSubmissions.parameters.shape)
+  const anyCode = fc.oneof(anyText, fc.constantFrom('', '__proto__', 'a.b', '<code>', 'limit'))
+  const anyAnswers = fc.array(fc.tuple(anyCode, fc.oneof(anyText, fc.constantFrom('', 'a', 'b'))), { minLength: 1 })
+  fc.assert(
+    fc.property(anyAnswers, fc.nat(), (sent, seed) => {
+      const pairs = sent.map(([code, value]) => [`answer.${code}`, value] as const)
+      const { value, ignored } = ask(schema, pairs)
+      const codes = [...new Set(sent.map(([code]) => code))].sort()
+      const valuesOf = (code: string) =>
+        [...new Set(sent.flatMap(([each, text]) => (each === code ? [text] : [])))].sort()
+      expect(value?.['answer.<code>']).toEqual(codes.map((code) => [code, valuesOf(code)]))
+      expect(ignored).toBe('')
+      expect(ask(schema, seeded(seed).shuffled(pairs)).value).toEqual(value)
+    }),
+  )
+})
+
+test('a code and an answer that are too long are named', () => {
+  const [long, shown] = ['x'.repeat(257), `${'x'.repeat(64)}…`]
+  expect(ask(listSubmissions.parameters, [[`answer.${long}`, 'a']]).problem).toBe(
+    `answer.${shown} must have a code of at most 256 characters`,
+  )
+  expect(ask(listSubmissions.parameters, [['answer.q 1', long]]).problem).toBe(
+    `answer.q 1 must be at most 256 characters, not "${shown}"`,
+  )
 })
 
 describe('Ignored-Parameters', () => {

@@ -1,4 +1,10 @@
-import { type DocumentWrite, formWrites, submissionWrites, withNamesOnce } from '../../../indexer/convertRecord.ts'
+import {
+  type DocumentWrite,
+  formWrites,
+  submissionWrites,
+  withAnswers,
+  withNamesOnce,
+} from '../../../indexer/convertRecord.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
 import { readFormRecord } from '../../../src/core/model/record.ts'
@@ -51,6 +57,18 @@ test('with every name once, a list document is still marked', () => {
     source: Buffer.from(list.source.toString().replace('"customData":', '"customData":1,"customData":')),
   }
   expect(withNamesOnce(doubled)).toEqual(list)
+})
+
+test('a list document of an earlier release gets the answers that this release finds it by', () => {
+  for (const changes of [{}, { data: null }, { data: { '"summary":': '$&' } }]) {
+    const [list] = writesOfSubmission(changes)
+    if (list === undefined) throw new Error('no list document')
+    const { answers } = sourceOf(list)
+    const earlier = list.source.toString().replace(`,"answers":${JSON.stringify(answers)}`, '')
+    expect(sourceOf({ ...list, source: Buffer.from(earlier) })).not.toHaveProperty('answers')
+    expect(withAnswers({ ...list, source: Buffer.from(earlier) })).toEqual(list)
+    expect(withAnswers(list)).toBe(list)
+  }
 })
 
 test('the digest of a list document tells apart what two records say, whenever they were appended', () => {

@@ -113,13 +113,13 @@ const withRaw = (place: readonly string[], raw: string): string =>
 const withMember = (name: string, raw: string): string =>
   objectOf([...members.filter(([each]) => each !== name), [name, raw]])
 
-/** Whether a record is parsed instead of being copied as it stands. */
+/** Whether a record is parsed, more than texts in it, instead of being copied as it stands. */
 function isParsed(value: Buffer): boolean {
   const parse = jest.spyOn(JSON, 'parse')
   readSubmissionRecord(key, value)
-  const { length } = parse.mock.calls
+  const parsed = parse.mock.calls.filter(([text]) => !text.startsWith('"'))
   parse.mockRestore()
-  return length > 0
+  return parsed.length > 0
 }
 
 describe('A submission is rendered without being parsed', () => {

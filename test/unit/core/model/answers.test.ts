@@ -1,0 +1,42 @@
+import fc from 'fast-check'
+import { answerBeginning, answerField, answerTerms } from '../../../../src/core/model/answers.ts'
+
+/** The terms of a code in the JSON of answers, without how they begin. */
+function valuesOf(code: string, data: string): string[] {
+  const terms = JSON.parse(answerTerms(data)) as Record<string, string[]>
+  const own = (terms[answerField(code).replace('answers.', '')] ?? []).filter((each) =>
+    each.startsWith(answerBeginning(code)),
+  )
+  return own.map((each) => each.slice(answerBeginning(code).length))
+}
+
+test('an answer has the values that are served: digits as they are written, text without escapes, elements of a list', () => {
+  const data = String.raw`{"n":1.0,"e":1E+2,"big":12345678901234567890.10,"t":"\u00e9\n\"","list":[1.50,"a",true,null,["b"],{"c":1}],"no":null,"o":{"a":1},"":"x"}`
+  expect(['n', 'e', 'big', 't', 'list', 'no', 'o', ''].map((code) => valuesOf(code, data))).toEqual([
+    ['1.0'],
+    ['1E+2'],
+    ['12345678901234567890.10'],
+    ['é\n"'],
+    ['1.50', 'a', 'true'],
+    [],
+    [],
+    ['x'],
+  ])
+})
+
+test('no other code and value make the term of a code and a value', () => {
+  const anyPart = fc.string({ unit: fc.constantFrom('1', '2', '.', 'a', '', 'é') })
+  fc.assert(
+    fc.property(anyPart, anyPart, anyPart, anyPart, (code, value, otherCode, otherValue) => {
+      const isSame = code === otherCode && value === otherValue
+      expect(answerBeginning(code) + value === answerBeginning(otherCode) + otherValue).toBe(isSame)
+    }),
+  )
+})
+
+test('of a submission, a thousand values have terms, none longer than a code and a value of 256 characters', () => {
+  const many = Array.from({ length: 2_000 }, (_, at) => at)
+  expect(valuesOf('q', JSON.stringify({ q: many }))).toEqual(many.slice(0, 1_000).map(String))
+  const [longest, longer] = ['x'.repeat(256), 'x'.repeat(257)]
+  expect(valuesOf(longest, JSON.stringify({ [longer]: 'a', [longest]: [longer, longest] }))).toEqual([longest])
+})
