@@ -5,6 +5,8 @@ import { waitUntil } from '../engines/waiting.ts'
 import { seededRandom } from '../sample/random.ts'
 import { startBareReader } from './api/bareProcesses.ts'
 import { compareAtRest, compareUnderWrites, type ListSize } from './api/comparisons.ts'
+import { compareCounts } from './api/counts.ts'
+import { compareExports } from './api/exports.ts'
 import { expectSameAnswers, type Lists } from './api/lists.ts'
 import { compareRepeated } from './api/repeated.ts'
 import { type Rounds, runRounds, together } from './comparison.ts'
@@ -18,7 +20,7 @@ import {
   whileAppending,
   withAnswerCache,
 } from './replica.ts'
-import type { Results } from './report.ts'
+import type { Figures, Results } from './report.ts'
 import type { Stage } from './stage.ts'
 import { newestMs, type SubmissionRecord, submissionMaker, timeOf } from './submissions.ts'
 
@@ -26,18 +28,21 @@ type Size = {
   readonly teams: TeamSizes
   readonly lists: ListSize
   readonly rounds: Rounds
+  readonly exports: Rounds
 }
 
 export const fullSize: Size = {
-  teams: { largeTeam: 220_000, otherTeams: 400, ofEach: 300 },
-  lists: { submissions: 220_000, deepPage: 10_000, walkFromRow: 20_000 },
+  teams: { largeTeam: 1_000_000, otherTeams: 400, ofEach: 300 },
+  lists: { submissions: 1_000_000, deepPage: 10_000, walkFromRow: 20_000 },
   rounds: { warmUps: 1, measured: 5 },
+  exports: { warmUps: 0, measured: 3 },
 }
 
 export const smallSize: Size = {
   teams: { largeTeam: 11_000, otherTeams: 20, ofEach: 100 },
   lists: { submissions: 11_000, deepPage: 500, walkFromRow: 2_000 },
   rounds: { warmUps: 0, measured: 1 },
+  exports: { warmUps: 0, measured: 1 },
 }
 
 const writesPerSecond = 20
@@ -68,8 +73,11 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const atRest = together([
     await compareAtRest(lists, size.lists, stage),
     await compareRepeated(lists, smallTeamKey, stage),
+    compareCounts(lists, stage),
   ])
   const samplesAtRest = await runRounds('Measuring at rest', atRest.contenders, size.rounds)
+  const exports = await compareExports(lists, size.teams.largeTeam, stage)
+  const samplesOfExports = await runRounds('Measuring exports', exports.contenders, size.exports)
   const underWrites = compareUnderWrites(lists, size.lists, stage)
   const make = submissionMaker('later')
   let createdMs = newestMs
@@ -86,8 +94,8 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   return {
     title: 'Lists of a large team through the API',
     about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${totalOf(size.teams).toLocaleString('en')}, each page with its exact total; "Elasticsearch" is asked the API's own _msearch for rows and total, or its _search for a new question, and the bare process asks Redis and Elasticsearch what the API asks them and checks nothing. The API keeps no answers (ANSWER_CACHE_BYTES=0) except where a table says that the question is a new one each time or the same again and again: there, another API without that label keeps them as it does by default.`,
-    sections: [...atRest.sections, ...underWrites.sections],
-    samples: new Map([...samplesAtRest, ...samplesUnderWrites]),
+    sections: [...atRest.sections, ...exports.sections, ...underWrites.sections],
+    samples: new Map<string, readonly Figures[]>([...samplesAtRest, ...samplesOfExports, ...samplesUnderWrites]),
   }
 }
 

@@ -4,7 +4,10 @@ import type { Row, Section } from './report.ts'
 import type { Stage } from './stage.ts'
 
 /** Contenders that run in the same rounds, and how they compare. */
-export type Comparison = { readonly contenders: readonly Contender<Sample>[]; readonly sections: readonly Section[] }
+export type Comparison<Measured = Sample> = {
+  readonly contenders: readonly Contender<Measured>[]
+  readonly sections: readonly Section[]
+}
 
 /** A contender that is asked requests in turn at a pace; `requestsOf` is told the round, from 0. */
 export const asking = (

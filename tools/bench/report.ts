@@ -16,7 +16,7 @@ export type Row = {
 /** Rows that are held against one another, by median latencies or by a rate. */
 export type Section = {
   readonly title: string
-  readonly measure: 'latency' | 'answers a second' | 'records a second' | 'server CPU'
+  readonly measure: 'latency' | 'answers a second' | 'records a second' | 'rows a second' | 'server CPU'
   readonly rows: readonly Row[]
 }
 

@@ -11,6 +11,15 @@ export async function startBareReader(stage: Stage, index: string, teamId: strin
   return await startBare(stage, 'bareReader', [ELASTICSEARCH_URL, REDIS_URL, index, teamId], [bareRequest(1)])
 }
 
+/** Starts the least that a reader of a whole list can be, for one team; returns its origin. */
+export const startBareLoop = (stage: Stage, index: string, teamId: string): Promise<string> =>
+  startBare(
+    stage,
+    'bareLoop',
+    [stage.urls.ELASTICSEARCH_URL, index, teamId],
+    [{ method: 'GET', path: '/', headers: {}, expectedStatus: 200 }],
+  )
+
 /** Starts the least that a server in Node can be: it repeats what an API answers to `requests` now; returns its origin. */
 export const startBareServer = (stage: Stage, apiOrigin: string, requests: readonly HttpRequest[]): Promise<string> =>
   startBare(stage, 'bareServer', [apiOrigin], requests)

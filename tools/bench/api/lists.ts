@@ -68,7 +68,7 @@ const firstUntilMs = Date.UTC(2100, 0, 1)
 let untilsAsked = 0
 
 /** A value of `until` that makes a question a new one, whoever is asked, and excludes nothing. */
-const untilNeverAsked = (): Instant => toInstant(firstUntilMs + untilsAsked++)
+export const untilNeverAsked = (): Instant => toInstant(firstUntilMs + untilsAsked++)
 
 /** Asks the bare process for the first page. */
 export const bareRequest = (limit: number): HttpRequest => ({

@@ -1,0 +1,75 @@
+import { request as send } from 'undici'
+import type { Comparison, Contender } from '../comparison.ts'
+import { apiRequest } from '../http.ts'
+import type { CpuMs, HttpRequest } from '../load.ts'
+import type { Figures, Section } from '../report.ts'
+import type { Stage } from '../stage.ts'
+import { startBareLoop } from './bareProcesses.ts'
+import type { Lists } from './lists.ts'
+
+/** An export takes no longer. */
+const deadlineMs = 600_000
+const lineBreak = 10
+
+const names = { loop: 'bare search_after loop', summaries: 'summaries', whole: 'view=full' } as const
+
+/** Speeds by rows a second; `view=full` may take 1.6 times as long as summaries. */
+const section: Section = {
+  title: 'Exports as NDJSON beside a bare loop',
+  measure: 'rows a second',
+  rows: [
+    { label: names.loop, of: names.loop },
+    { label: names.summaries, of: names.summaries, to: { label: 'loop', of: names.loop, goal: { atLeast: 0.8 } } },
+    {
+      label: names.whole,
+      of: names.whole,
+      to: { label: 'summaries', of: names.summaries, goal: { atLeast: 1 / 1.6 } },
+    },
+  ],
+}
+
+/** Whole lists of `rows` submissions, as the API exports them and as a bare loop reads them. */
+export async function compareExports(lists: Lists, rows: number, stage: Stage): Promise<Comparison<Figures>> {
+  const loopOrigin = await startBareLoop(stage, lists.index, lists.teamId)
+  const exported = (view: string): HttpRequest => {
+    const request = apiRequest(lists.accountKey, 'records', { view })
+    return { ...request, headers: { ...request.headers, accept: 'application/x-ndjson' } }
+  }
+  const everything: HttpRequest = { method: 'GET', path: '/rows', headers: {}, expectedStatus: 200 }
+  const contender = (name: string, origin: string, request: HttpRequest): Contender<Figures> => ({
+    name,
+    run: () => readLines(origin, request, rows, stage),
+  })
+  return {
+    contenders: [
+      contender(names.loop, loopOrigin, everything),
+      contender(names.summaries, lists.apiOrigin, exported('summary')),
+      contender(names.whole, lists.apiOrigin, exported('full')),
+    ],
+    sections: [section],
+  }
+}
+
+/** Reads an answer to its end. Rejects unless it has `expected` lines. */
+async function readLines(
+  origin: string,
+  { method, path, headers, expectedStatus }: HttpRequest,
+  expected: number,
+  { cpuMsOf, signal }: Stage,
+): Promise<Figures> {
+  const [before, beganMs] = [cpuMsOf(origin), performance.now()]
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
+  const { statusCode, body } = await send(origin + path, { method, headers, signal: bounded })
+  if (statusCode !== expectedStatus) throw new Error(`${path} answers ${statusCode}: ${await body.text()}`)
+  let lines = 0
+  for await (const chunk of body as AsyncIterable<Buffer>)
+    for (let at = chunk.indexOf(lineBreak); at !== -1; at = chunk.indexOf(lineBreak, at + 1)) lines++
+  if (lines !== expected) throw new Error(`${path} has ${lines} rows instead of ${expected}`)
+  const elapsedMs = performance.now() - beganMs
+  const after = cpuMsOf(origin)
+  const eachUs = (whose: keyof CpuMs): number => (1_000 * ((after[whose] ?? Number.NaN) - (before[whose] ?? 0))) / lines
+  const figures = { perSecond: (1_000 * lines) / elapsedMs, count: lines }
+  return after.server === undefined
+    ? figures
+    : { ...figures, serverCpuUs: eachUs('server'), elasticsearchCpuUs: eachUs('elasticsearch') }
+}
