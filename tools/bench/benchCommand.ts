@@ -41,8 +41,13 @@ async function run(names: readonly string[], stopped: AbortSignal): Promise<void
     const bench = benches[name] ?? small[name]
     if (bench === undefined) throw new Error(`there is no bench ${name}`)
     await onStage(pathTo('../../var/bench'), pathTo('../../var/engines'), stopped, async (stage) => {
-      const folder = pathTo(name in benches ? 'results' : '../../var/bench-small')
-      await publish(name, await bench(stage), { folder, versions: stage.versions })
+      const { versions } = stage
+      const places = { folder: pathTo('results'), summary: pathTo('../../docs/performance.md'), versions }
+      await publish(
+        name,
+        await bench(stage),
+        name in benches ? places : { folder: pathTo('../../var/bench-small'), versions },
+      )
     })
   }
 }

@@ -6,20 +6,25 @@ import { type Finding, type Goal, isTold, judge, type Samples, type Section, typ
 
 const gibibyte = 1024 ** 3
 
+/** Where a bench is published: a page of all figures goes to `folder`, brief tables into `summary`, if given. */
+export type Place = { readonly folder: string; readonly summary?: string; readonly versions: readonly string[] }
+
 /**
- * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`. `versions` are those of the engines.
+ * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`; brief ones replace the block of this name in `summary`.
+ * `versions` are those of the engines.
  */
-export async function publish(
-  name: string,
-  results: Results,
-  { folder, versions }: { readonly folder: string; readonly versions: readonly string[] },
-): Promise<void> {
+export async function publish(name: string, results: Results, { folder, summary, versions }: Place): Promise<void> {
   const file = `${new Date().toISOString().slice(0, 10)}-${name}`
   const tables = tablesOf(results)
   const machine = [await machineText(), ...versions].join('; ')
   const page = [`# ${results.title}`, results.about, `Measured on: ${machine}.`, ...tables]
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, `${file}.md`), `${page.map((part) => part.trimEnd()).join('\n\n')}\n`)
+  if (summary !== undefined) {
+    const about = `${results.about} Measured on: ${machine}, ${file.slice(0, 10)}.`
+    const block = [about, ...results.sections.map((section) => briefOf(section, results.samples))].join('\n\n')
+    await writeFile(summary, replaceBlock(await readFile(summary, 'utf8'), name, block))
+  }
   process.stdout.write(`\n${tables.join('\n')}\nWritten to ${join(folder, `${file}.md`)}\n`)
 }
 
@@ -48,6 +53,36 @@ const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
     header,
     rows.map((row) => cellsOf(judge(row, measure, samples), measure)),
   )
+
+/** The text with another block between the comments that name it. Throws when it has none. */
+export function replaceBlock(text: string, name: string, block: string): string {
+  const [begin, end] = [`<!-- bench ${name} -->`, `<!-- end of bench ${name} -->`]
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
+  if (from === -1 || to < from) throw new Error(`the page has no place for the bench ${name}`)
+  return `${text.slice(0, from + begin.length)}\n\n${block.trimEnd()}\n\n${text.slice(to)}`
+}
+
+const briefHeader = ['', 'p50 ms, or a second', 'CPU µs', 'ratio (min–max)', 'target', '', 'ratio']
+
+/** A section with what it decides: each row's figure, CPU time, ratio and verdict, and a bar of ten signs for each whole of the ratio. */
+function briefOf({ title, measure, rows }: Section, samples: Samples): string {
+  const body = rows.map((row) => {
+    const finding = judge(row, measure, samples)
+    const { label, p50Ms, perSecond, serverCpuUs, ratio } = finding
+    const [figure, cells] = [measure === 'latency' ? p50Ms : perSecond, cellsOf(finding, measure)]
+    const bar = ratio === undefined ? '' : '█'.repeat(Math.min(maxBar, Math.round(10 * ratio.spread.median)))
+    return [
+      label,
+      number(figure?.median ?? Number.NaN),
+      serverCpuUs ? number(serverCpuUs.median) : '',
+      ...cells.slice(-3),
+      bar,
+    ]
+  })
+  return `**${title}**\n\n${alignedTable(briefHeader, body)}`
+}
+
+const maxBar = 40
 
 /** A Markdown table with aligned columns; all but the first hold figures. */
 function alignedTable(header: readonly string[], body: readonly (readonly string[])[]): string {
