@@ -1,7 +1,7 @@
 import { rawMembers, renderObject, withoutRepeatedNames } from '../src/core/json/rawJson.ts'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
-import { answerTerms } from '../src/core/model/answers.ts'
+import { summaryFoundBy } from '../src/core/model/foundBy.ts'
 import {
   type DocumentId,
   deletedRevision,
@@ -106,8 +106,8 @@ export function formWrites(change: Change<RenderedForm>, changedAt: Instant): Do
 export function submissionWrites(change: Change<RenderedSubmission>, changedAt: Instant): DocumentWrite[] {
   if (change.live === null) return tombstones(change, kindsOf.submissions, changedAt)
   const { revision, entity } = change.live
-  const { formId, status, submittedAt, answers, detail, digest } = entity
-  const keys = `"digest":"${digest}","formId":"${formId}","status":"${status}","answers":${answers}`
+  const { formId, status, submittedAt, foundBy, detail, digest } = entity
+  const keys = `"digest":"${digest}","formId":"${formId}","status":"${status}",${foundBy}`
   const list = listDocument(change, submittedAt, changedAt, keys, entity)
   return [
     { ...write('submissions', change, revision, list), digest },
@@ -152,14 +152,16 @@ export const withChangedAt = (source: Buffer, changedAt: Instant): Buffer =>
   // Members of our own come before the first one whose text is from the record.
   Buffer.from(source.toString().replace(/"(changedAt|deletedAt)":"[^"]*"/, `"$1":"${changedAt}"`))
 
-/** A list document as this release writes it: one that an earlier release wrote lacks the answers by which submissions are found. */
-export function withAnswers(document: DocumentWrite): DocumentWrite {
+/** A list document as this release writes it: one that an earlier release wrote lacks what submissions are found by besides their summaries. */
+export function withFoundBy(document: DocumentWrite): DocumentWrite {
   const source = document.source.toString()
   const members = rawMembers(source)
   const summary = members.get('summary')
   if (document.kind !== 'submissions' || summary === undefined || members.has('answers')) return document
-  const answers = answerTerms(rawMembers(summary).get('data') ?? 'null')
-  return { ...document, source: Buffer.from(source.replace('"summary":', () => `"answers":${answers},"summary":`)) }
+  return {
+    ...document,
+    source: Buffer.from(source.replace('"summary":', () => `${summaryFoundBy(summary)},"summary":`)),
+  }
 }
 
 /** The same document with every member name once: Elasticsearch rejects repeated names. */

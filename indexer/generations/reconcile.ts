@@ -15,7 +15,7 @@ import { multiGet, scan } from '../../src/core/stores/readDocuments.ts'
 import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
-import { type Documents, type DocumentWrite, withAnswers, withChangedAt } from '../convertRecord.ts'
+import { type Documents, type DocumentWrite, withChangedAt, withFoundBy } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Generation } from './generations.ts'
@@ -177,7 +177,7 @@ export class Reconciliation {
   async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<number> {
     let copied = 0
     for await (const documents of this.#sources(this.from.indices[kind], kind, ids)) {
-      await this.#write(documents.map(withAnswers))
+      await this.#write(documents.map(withFoundBy))
       copied += documents.length
     }
     return copied

@@ -7,7 +7,7 @@ import { type ApiError, allowedMethods, apiError } from './errors.ts'
 import { getForm, listForms } from './forms.ts'
 import type { AnswerName } from './openapi/schemas.ts'
 import { maxCounts } from './search/counts.ts'
-import { countSubmissions, countSubmissionsParameters, getSubmission, listSubmissions } from './submissions.ts'
+import { countRecords, countSubmissionsParameters, getSubmission, listSubmissions } from './submissions.ts'
 
 /** One endpoint: how its requests are answered, and what the description of the API tells of it. */
 export type Endpoint = {
@@ -62,12 +62,13 @@ export const endpoints: readonly Endpoint[] = [
   },
   {
     path: '/record-counts',
-    respond: countSubmissions,
+    respond: countRecords,
     operationId: 'countRecords',
     summary: 'Count submissions',
     description:
-      'How many of the submissions that the same filters list were submitted in each hour, day or month, belong to each form, or have ' +
-      `each status. The counts add up to \`totalDocs\`; both are exact. More than ${maxCounts} items are 400.`,
+      'How many of the submissions that the same filters list were submitted in each hour, day or month, or have each form, status, level, ' +
+      'outcome, source, campaign or answer. The counts are exact and add up to `totalDocs`, but for answers that are lists, which count once ' +
+      `for each element. More than ${maxCounts} items are 400.`,
     parameters: countSubmissionsParameters,
     answer: 'SubmissionCounts',
   },

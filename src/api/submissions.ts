@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { answerBeginning, answerField } from '../core/model/answers.ts'
+import { answerBeginning, answerField, maxValueCharacters } from '../core/model/answers.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { reportStatuses } from '../core/model/submission.ts'
 import type { Route } from './context.ts'
@@ -12,6 +12,7 @@ import {
   anyNumber,
   changedParameters,
   createdParameters,
+  flag,
   listParameters,
   oneOf,
   text,
@@ -21,7 +22,8 @@ import {
 } from './parameters.ts'
 import { respond } from './respond.ts'
 import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
-import { countByTime, countByValue, type TimeUnit, timeUnits } from './search/counts.ts'
+import { answersTo, anyValueOf, type CountedValue, countSubmissions, everyValueOf } from './search/counts.ts'
+import { type TimeUnit, timeUnits } from './search/timeUnits.ts'
 
 /** Parameters that a member of the submission must be equal to, and the field of the index that holds it. */
 const members = {
@@ -85,47 +87,78 @@ export const listSubmissions = listRoute(
 /** GET /api/v1/records/{id} */
 export const getSubmission = detailRoute('submissions', z.object({}), (submission) => submission)
 
-const fields = { form: 'formId', status: 'status' } as const
-const groups = [...timeUnits, 'form', 'status'] as const
+/** What can be counted besides units of time. */
+const counted = {
+  form: () => everyValueOf('formId'),
+  status: () => everyValueOf('status'),
+  level: () => anyValueOf(members.level),
+  outcome: () => anyValueOf(members.outcomeCode),
+  utmSource: () => anyValueOf(members.utmSource),
+  utmCampaign: () => anyValueOf(members.utmCampaign),
+  answer: answersTo,
+} satisfies Readonly<Record<string, (code: string) => CountedValue>>
 
-type Group = (typeof groups)[number]
-
-const isTimeUnit = (group: Group): group is TimeUnit => (timeUnits as readonly string[]).includes(group)
+const countedNames = Object.keys(counted) as (keyof typeof counted)[]
+const groupings = new Map(
+  [
+    ...timeUnits.map((unit) => ({ unit })),
+    ...countedNames.map((name) => ({ name })),
+    ...timeUnits.flatMap((unit) => countedNames.map((name) => ({ unit, name }))),
+  ].map((grouping: { unit?: TimeUnit; name?: keyof typeof counted }) => [Object.values(grouping).join(), grouping]),
+)
+const single = [...timeUnits, ...countedNames].join(', ')
 
 export const countSubmissionsParameters = z
   .object({
-    by: oneOf(groups)
-      .nonoptional('is required: one of hour, day, month, form, status')
+    by: z
+      .enum([...groupings.keys()], {
+        error: ({ input }) =>
+          `${input === undefined ? 'is required: one' : 'must be one'} of ${single}, or a time and another, as in day,level`,
+      })
       .describe(
-        'What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status.',
+        'What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status, level, outcome, source or campaign, of ' +
+          'each answer to the field `code`, or two at once, a time and another.',
       ),
+    code: z
+      .string()
+      .max(maxValueCharacters, `must be at most ${maxValueCharacters} characters`)
+      .optional()
+      .describe('The code of the field whose answers are counted. Only with these, and then required.'),
+    scores: flag(false).describe('`true` adds number, minimum, maximum and mean of `result.score` to each item.'),
     timeZone: timeZone.describe(
       'The IANA time zone whose hours, days or months are counted, UTC unless it is given. Only with these.',
     ),
     ...selectionParameters,
   })
-  .refine(({ by, timeZone: zone = utc }) => zone === utc || isTimeUnit(by), {
-    path: ['timeZone'],
-    error: `belongs to by=${timeUnits.join(', by=')}: it must be left out of other counts`,
+  .superRefine(({ by, code, timeZone: zone = utc }, context) => {
+    const refuse = (name: string, message: string): void => context.addIssue({ code: 'custom', path: [name], message })
+    const { unit, name } = groupings.get(by) ?? {}
+    if (zone !== utc && unit === undefined)
+      refuse('timeZone', `belongs to by=${timeUnits.join(', by=')}: it must be left out of other counts`)
+    if ((code === undefined) === (name === 'answer'))
+      refuse(
+        'code',
+        code === undefined ? `is required with by=${by}` : 'belongs to by=answer: it must be left out of other counts',
+      )
   })
 
 /** GET /api/v1/record-counts */
-export const countSubmissions: Route = async (ctx, { readParameters, indexReader, answers, nowMs }) => {
+export const countRecords: Route = async (ctx, { readParameters, indexReader, answers: kept, nowMs }) => {
   const parameters = readParameters(ctx, countSubmissionsParameters)
   const validators = validatorsOf(ctx, 'submissions', parameters)
-  const { by, timeZone: zone = utc } = parameters
+  const { by, code = '', scores: hasScores, timeZone: zone = utc } = parameters
   const { teamId } = ctx.state.holder
   const [filter] = submissionsFilters(teamId, parameters)
+  const { unit, name } = groupings.get(by) ?? {}
+  const value = name && counted[name](code)
   const whole = async () => {
     const counts = await ctx.state.runQuery((signal) => {
-      const selection = { list: { ...indexReader, type: 'submissions' as const, teamId }, filter, signal }
-      return isTimeUnit(by)
-        ? countByTime(selection, { unit: by, timeZone: zone, nowMs: nowMs() })
-        : countByValue(selection, fields[by])
+      const list = { ...indexReader, type: 'submissions' as const, teamId }
+      return countSubmissions({ list, filter, signal }, { by, unit, value, hasScores, timeZone: zone }, nowMs())
     })
     if (!counts.ok) throw apiError('bad_request', `${counts.problem.path} ${counts.problem.rule}`)
     const { totalDocs, items } = counts.value
     return { body: Buffer.from(JSON.stringify({ totalDocs, by, items })) }
   }
-  await respond(ctx, answers, validators, { whole })
+  await respond(ctx, kept, validators, { whole })
 }

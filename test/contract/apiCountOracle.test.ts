@@ -3,12 +3,13 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import type { TestApi } from '../support/api.ts'
 import { expectedCounts } from '../support/countOracle.ts'
 import { submissionEntity } from '../support/entities.ts'
-import type { Held } from '../support/queryData.ts'
+import { codes, type Held, randomAnswers, texts } from '../support/queryData.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { useApi } from '../support/useApi.ts'
 
-type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: string; count: number }[] }
+type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: unknown; count: number }[] }
 
+const shortCodes = codes.filter(({ length }) => length <= 256)
 const endpoint = '/api/v1/record-counts'
 /** How many random queries are asked of each index. */
 const queries = Number(process.env['COUNT_QUERIES'] ?? 100)
@@ -57,18 +58,24 @@ describe.each([
   const random = seeded(Math.floor(Math.random() * 2 ** 31))
   const held: Held[] = Array.from({ length: 1_200 }, (_, at) => ({
     list: 'records',
-    team,
+    team: at < 1_000 ? team : 'another',
     changedMs: Date.parse('2026-11-20T12:00:00Z') + random.below(1_000),
     entity: submissionEntity({
       id: `s${at}`,
       submittedAt: new Date(near(random, random.pick(moments))).toISOString(),
       formId: random.pick(['f0', 'f1', 'f-2', 'F:3', 'f_4', random.pick(['rare', 'rarer'])]),
-      result: { status: random.pick(['pending', 'processing', 'completed', 'failed']) },
+      data: randomAnswers(random),
+      metadata: { utmSource: random.pick(texts), utmCampaign: random.pick([null, 'c1', 'c2']) },
+      result: {
+        status: random.pick(['pending', 'processing', 'completed', 'failed']),
+        ...{ level: random.pick([null, ...texts]), outcomeCode: random.pick(['o1', null]) },
+        score: random.pick([null, 0, random.below(1_000) / 8, random.below(1_000) / 8, random.pick([5, 2 ** 50])]),
+      },
     }),
   }))
   const api = useApi({
     teams: [team],
-    submissions: held.map(({ entity, changedMs }) => {
+    submissions: held.map(({ team, entity, changedMs }) => {
       return { team, id: entity.id, entity, appendedAt: new Date(changedMs).toISOString() }
     }),
     watermark,
@@ -91,16 +98,26 @@ describe.each([
     {
       formId: fc.constantFrom('f0', 'F:3', 'none'),
       status: fc.constantFrom('pending', 'failed'),
+      level: fc.constantFrom('good', 'a b'),
+      'answer.q1': fc.constantFrom('good', '8', 'true'),
       changedSince: fc.constantFrom('2026-11-20T12:00:00.500Z', '2026-11-21'),
       changedUntil: fc.constantFrom('2026-11-20T12:00:00.700Z'),
     },
     { requiredKeys: [] },
   )
-  const anyGrouping = fc.oneof(
-    fc.record({ by: fc.constantFrom('form', 'status') }),
-    fc.record({ by: fc.constantFrom('hour', 'day', 'month'), timeZone: fc.constantFrom(...zones) }),
-    fc.record({ by: fc.constantFrom('hour', 'day') }),
-  )
+  const names = ['form', 'status', 'level', 'outcome', 'utmSource', 'utmCampaign']
+  const [units, zone, code] = [['hour', 'day', 'month'], fc.constantFrom(...zones), fc.constantFrom(...shortCodes)]
+  const both = (values: readonly string[]) => units.flatMap((unit) => values.map((value) => `${unit},${value}`))
+  const anyScores = fc.record({ scores: fc.constantFrom('true', 'false') }, { requiredKeys: [] })
+  const anyGrouping = fc
+    .oneof(
+      fc.record({ by: fc.constantFrom(...names) }),
+      fc.record({ by: fc.constantFrom(...units, ...both(names)), timeZone: zone }),
+      fc.record({ by: fc.constantFrom('hour', 'day') }),
+      fc.record({ by: fc.constant('answer'), code }),
+      fc.record({ by: fc.constantFrom(...both(['answer'])), code, timeZone: zone }),
+    )
+    .chain((grouping) => anyScores.map((scores) => ({ ...grouping, ...scores })))
   const anyWindow = (isOpen: boolean): fc.Arbitrary<{ since?: string; until?: string }> =>
     fc
       .record({ from: anyTime, lengthMs: fc.integer({ min: 0, max: 6 * dayMs }) })
@@ -120,12 +137,15 @@ describe.each([
     async () => {
       await fc.assert(
         fc.asyncProperty(anyQuery, fc.boolean(), async (query, isKept) => {
-          const { by: _by, timeZone: _zone, ...filters } = query
+          const { by: _by, timeZone: _zone, code: _code, scores: _scores, ...filters } = query
+          const { 'answer.q1': answer, ...plain } = query
           const counts = await read(isKept, `${endpoint}?${new URLSearchParams(query)}`)
           const { totalDocs } = await read(isKept, `/api/v1/records?${new URLSearchParams(filters)}`)
-          expect(counts).toEqual(expectedCounts(held, team, query))
+          expect(counts).toEqual(expectedCounts(held, team, plain, answer === undefined ? [] : [['q1', [answer]]]))
           expect(counts.totalDocs).toBe(totalDocs)
-          expect(counts.items.reduce((sum, { count }) => sum + count, 0)).toBe(totalDocs)
+          const sum = counts.items.reduce((sum, { count }) => sum + count, 0)
+          if (query['by']?.endsWith('answer')) expect(sum).toBeGreaterThanOrEqual(totalDocs)
+          else expect(sum).toBe(totalDocs)
         }),
         { numRuns: queries },
       )

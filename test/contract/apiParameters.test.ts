@@ -23,6 +23,8 @@ const notInCsv = `belongs to NDJSON (Accept: ${ndjson}): it must be left out of 
 const notInExports = 'belongs to pages: it must be left out of an export'
 const zone = 'must be the name of an IANA time zone, such as Europe/Berlin'
 const notByTime = 'belongs to by=hour, by=day, by=month: it must be left out of other counts'
+const groupings =
+  'hour, day, month, form, status, level, outcome, utmSource, utmCampaign, answer, or a time and another, as in day,level'
 const onlyIdKnown = '(of what was deleted only the id is known)'
 const byTime = 'includeDeleted must be false without changedSince (deletions are listed by their time)'
 
@@ -48,7 +50,9 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
   [`until ${date}`, ['/records?'], noDates],
   [`changedSince ${date}`, lists, noDates],
   [`changedUntil ${date}`, lists, noDates],
-  ['by must be one of hour, day, month, form, status', ['/record-counts?'], ['', 'week', 'Day']],
+  [`by must be one of ${groupings}`, ['/record-counts?'], ['', 'week', 'Day', 'level,day', 'day,hour', 'form,level']],
+  ['code belongs to by=answer: it must be left out of other counts', [counts], ['q1', '']],
+  ['scores must be true or false', [counts], ['', '1']],
   [`timeZone ${zone}`, [counts], ['', '%2B02:00', 'PST', 'Europe/Atlantis', '../UTC']],
   [`timeZone ${notByTime}`, ['form', 'status'].map((by) => `/record-counts?by=${by}&`), ['Asia/Tokyo']],
   ['view must be one of summary, full', lists, ['FULL', ''], ndjson],
@@ -77,7 +81,9 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
 })
 
 test('what is missing, sent twice or too long is named, too', async () => {
-  await expectRefused('/record-counts', 'by is required: one of hour, day, month, form, status')
+  await expectRefused('/record-counts', `by is required: one of ${groupings}`)
+  await expectRefused('/record-counts?by=answer', 'code is required with by=answer')
+  await expectRefused('/record-counts?by=day,answer', 'code is required with by=day,answer')
   await expectRefused('/record-counts?by=day&by=day', 'by must be given only once, not as "day" and "day"')
   const shown = `${'a'.repeat(64)}…`
   const rule = 'titleContains must be at most 200 characters'

@@ -2,7 +2,7 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
 
-type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: string; count: number }[] }
+type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: unknown; count: number }[] }
 
 const endpoint = '/api/v1/record-counts'
 const watermark = '2026-11-21T10:00:00.123Z' as Instant
@@ -15,7 +15,7 @@ const submission = (team: string, id: string, submittedAt: string, more: object 
 const team = 'team-1'
 const deleted = { team, id: 'deleted' }
 const api = useApi({
-  teams: [team, 'empty', 'wide', 'edge', 'long-ago'],
+  teams: [team, 'empty', 'wide', 'edge', 'long-ago', 'scored'],
   submissions: [
     submission(team, 's1', '2026-11-20T23:30:00Z', { formId: 'f1', result: { status: 'completed' } }),
     submission(team, 's2', '2026-11-20T23:59:59.999Z', { formId: 'f1', result: { status: 'pending' } }),
@@ -36,7 +36,7 @@ const api = useApi({
 })
 const count = (query: string, of = team): Promise<Counts> =>
   api.read<Counts>(`${endpoint}?${query}`, { key: api.keyOf(of) })
-const entries = async (query: string, of = team): Promise<[string, number][]> =>
+const entries = async (query: string, of = team): Promise<[unknown, number][]> =>
   (await count(query, of)).items.map(({ key, count }) => [key, count])
 const refusal = async (query: string, of = team): Promise<string> => {
   const { status, json } = await api.get(`${endpoint}?${query}`, { key: api.keyOf(of) })
@@ -45,13 +45,16 @@ const refusal = async (query: string, of = team): Promise<string> => {
   return error.message
 }
 
-test.each(['hour', 'day', 'month', 'form', 'status'])('nothing by %s is an empty list', async (by) => {
-  const nothing = { totalDocs: 0, by, items: [] }
-  expect(await count(`by=${by}`, 'empty')).toEqual(nothing)
-  expect(await count(`by=${by}&since=2026-11-22&until=2026-11-21`)).toEqual(nothing)
-  expect(await count(`by=${by}&formId=gone`)).toEqual(nothing)
-  expect(await count(`by=${by}&since=9999-12-31T23:59:59.9999Z`)).toEqual(nothing)
-})
+test.each(['hour', 'day', 'month', 'form', 'status', 'level', 'day,outcome'])(
+  'nothing by %s is an empty list',
+  async (by) => {
+    const nothing = { totalDocs: 0, by, items: [] }
+    expect(await count(`by=${by}`, 'empty')).toEqual(nothing)
+    expect(await count(`by=${by}&since=2026-11-22&until=2026-11-21`)).toEqual(nothing)
+    expect(await count(`by=${by}&formId=gone`)).toEqual(nothing)
+    expect(await count(`by=${by}&since=9999-12-31T23:59:59.9999Z`)).toEqual(nothing)
+  },
+)
 
 test('hours of ten years are refused with their number, those of a window in them are not', async () => {
   expect(await refusal('by=hour', 'wide')).toBe(
@@ -81,6 +84,23 @@ test('all years that can be written are counted, and refused with about their nu
   expect(await entries('by=month&timeZone=America/New_York&since=9999', 'edge').catch(() => 'no date')).toBe('no date')
   expect(await entries('by=day&since=9999-01-01', 'edge')).toEqual([['9999-12-31T00:00:00.000+00:00', 1]])
   expect(await entries('by=day&until=0000-01-01', 'edge')).toEqual([['0000-01-01T00:00:00.000+00:00', 1]])
+})
+
+test('means are exact, and elements of a list count each', async () => {
+  const tenths = [0.1, 0.1, 0.1].map((score, at) =>
+    submission('scored', `s${at}`, '2026-11-20T12:00:00Z', {
+      ...{ result: { status: 'completed', score }, data: { tags: at === 0 ? null : ['a', 'b', 'a'] } },
+    }),
+  )
+  await api.replica.storeSubmissions(...tenths)
+  expect((await count('by=status&scores=true', 'scored')).items).toEqual([
+    { key: 'completed', count: 3, scores: { count: 3, min: 0.1, max: 0.1, mean: 0.1 } },
+  ])
+  expect((await count('by=day,answer&code=tags', 'scored')).items).toEqual(
+    [['a', 2] as const, ['b', 2] as const, [null, 1] as const].map(([key, count]) => {
+      return { key: ['2026-11-20T00:00:00.000+00:00', key], count }
+    }),
+  )
 })
 
 test('the time zone that counts have by themselves is accepted where it means nothing', async () => {

@@ -1,8 +1,10 @@
 import { localClock, startsBetween, type TimeUnit } from './localClock.ts'
 import type { Held } from './queryData.ts'
-import { expectedEntries } from './queryOracle.ts'
+import { answersTo, askedMembers, type Entry, expectedEntries, type ListQuery } from './queryOracle.ts'
+import type { Json } from './randomHistory.ts'
 
-type Item = { readonly key: string; readonly count: number }
+type Value = string | null
+type Item = { readonly key: Value | readonly [string, Value]; readonly count: number; readonly scores?: object }
 
 export type ExpectedCounts = {
   readonly totalDocs: number
@@ -15,33 +17,65 @@ export function expectedCounts(
   held: readonly Held[],
   team: string,
   parameters: Readonly<Record<string, string>>,
+  answers: NonNullable<ListQuery['answers']> = [],
 ): ExpectedCounts | undefined {
-  const { by = '', timeZone = 'UTC' } = parameters
-  const entries = expectedEntries(held, { list: 'records', team, parameters })
+  const { by = '', timeZone = 'UTC', code = '', scores } = parameters
+  const entries = expectedEntries(held, { list: 'records', team, parameters, answers })
   if (entries === undefined) return undefined
+  const itemOf = (key: Item['key'], those: readonly Entry[]): Item => ({
+    ...{ key, count: those.length },
+    ...(scores === 'true' && { scores: scoresOf(those) }),
+  })
+  const units = ['hour', 'day', 'month']
+  const [unit, name] = units.includes(by) ? [by] : by.includes(',') ? by.split(',') : [undefined, by]
+  const ofUnits = unit === undefined ? [] : byTime(entries, unit as TimeUnit, timeZone)
+  const ofValues = (those: readonly Entry[]) => byValue(those, (entity) => valuesOf(entity, name ?? '', code))
   const items =
-    by === 'form' || by === 'status'
-      ? countValues(entries.map(({ entity }) => (by === 'form' ? entity.formId : entity.result.status)))
-      : countTimes(
-          entries.map(({ createdMs }) => createdMs),
-          by as TimeUnit,
-          timeZone,
-        )
+    name === undefined
+      ? ofUnits.map(([key, those]) => itemOf(key, those))
+      : unit === undefined
+        ? ofValues(entries).map(([key, those]) => itemOf(key, those))
+        : ofUnits.flatMap(([start, those]) => ofValues(those).map(([key, its]) => itemOf([start, key] as const, its)))
   return { totalDocs: entries.length, by, items }
 }
 
-function countValues(values: readonly string[]): Item[] {
-  return [...new Set(values)]
-    .map((key) => ({ key, count: values.filter((value) => value === key).length }))
-    .sort((a, b) => b.count - a.count || (a.key < b.key ? -1 : 1))
+/** The values by which a submission is counted, `null` if it has none. */
+function valuesOf(entity: Json, name: string, code: string): readonly Value[] {
+  if (name === 'form') return [entity.formId]
+  if (name === 'status') return [entity.result.status]
+  const found =
+    name === 'answer' ? answersTo(code, entity) : [askedMembers[name === 'outcome' ? 'outcomeCode' : name]?.(entity)]
+  const values = found.filter((value) => typeof value === 'string' && value.length <= 256) as string[]
+  return values.length === 0 ? [null] : [...new Set(values)]
 }
 
-function countTimes(timesMs: readonly number[], unit: TimeUnit, timeZone: string): Item[] {
-  if (timesMs.length === 0) return []
+/** Entries by value, the most frequent first, then in the order of the bytes of the values; those without one last. */
+function byValue(entries: readonly Entry[], read: (entity: Json) => readonly Value[]): [Value, Entry[]][] {
+  const found = new Map<Value, Entry[]>()
+  for (const entry of entries)
+    for (const value of read(entry.entity)) found.set(value, [...(found.get(value) ?? []), entry])
+  const later = (a: Value, b: Value): number =>
+    a === null ? 1 : b === null ? -1 : Buffer.compare(Buffer.from(a), Buffer.from(b))
+  return [...found].sort(([a, ofA], [b, ofB]) => ofB.length - ofA.length || later(a, b))
+}
+
+/** Scores of multiples of 1/8 are added and divided without rounding but the last one. */
+function scoresOf(entries: readonly Entry[]): object {
+  const scores = entries
+    .map(({ entity }) => entity.result.score)
+    .filter((score) => typeof score === 'number') as number[]
+  if (scores.length === 0) return { count: 0, min: null, max: null, mean: null }
+  const isLarge = scores.some((score) => Math.abs(score) >= 2 ** 48)
+  const mean = isLarge ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
+  return { count: scores.length, min: Math.min(...scores), max: Math.max(...scores), mean }
+}
+
+function byTime(entries: readonly Entry[], unit: TimeUnit, timeZone: string): [string, Entry[]][] {
+  if (entries.length === 0) return []
   const clock = localClock(timeZone)
-  const startsMs = timesMs.map((timeMs) => clock.startOf(unit, timeMs))
-  const counts = new Map<number, number>()
-  for (const startMs of startsBetween(clock, unit, Math.min(...startsMs), Math.max(...startsMs))) counts.set(startMs, 0)
-  for (const startMs of startsMs) counts.set(startMs, (counts.get(startMs) ?? 0) + 1)
-  return [...counts].map(([startMs, count]) => ({ key: clock.read(startMs), count }))
+  const startsMs = entries.map(({ createdMs }) => clock.startOf(unit, createdMs))
+  const found = new Map<number, Entry[]>()
+  for (const startMs of startsBetween(clock, unit, Math.min(...startsMs), Math.max(...startsMs))) found.set(startMs, [])
+  for (const [at, entry] of entries.entries()) found.get(startsMs[at] ?? 0)?.push(entry)
+  return [...found].map(([startMs, those]) => [clock.read(startMs), those])
 }

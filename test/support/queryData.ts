@@ -180,7 +180,7 @@ function randomSubmission(random: Random, team: string, id: string): Json {
         },
       ]),
       metadata: { utmSource: random.pick(texts), utmMedium: random.pick(texts), utmCampaign: random.pick([null, 'c']) },
-      data: Object.fromEntries(codes.filter(() => random.chance(0.4)).map((code) => [code, randomAnswer(random)])),
+      data: randomAnswers(random),
       result: {
         ...{ status: random.pick(statuses), score: random.pick([null, -0.5, 0.1, 2 ** 60, random.below(1_000) / 8]) },
         ...{ level: random.pick([null, ...texts]), outcomeCode: random.pick([null, 'o1', 'o2']) },
@@ -189,6 +189,9 @@ function randomSubmission(random: Random, team: string, id: string): Json {
     ['id', 'formId', 'submittedAt', 'updatedAt', 'result'],
   )
 }
+
+export const randomAnswers = (random: Random): Json =>
+  Object.fromEntries(codes.filter(() => random.chance(0.4)).map((code) => [code, randomAnswer(random)]))
 
 function randomAnswer(random: Random): Json {
   const some = (): Json[] => Array.from({ length: random.below(4) }, () => random.pick(scalars))

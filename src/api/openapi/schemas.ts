@@ -57,26 +57,40 @@ const list = (item: string): JsonSchema =>
     }),
   )
 
+const value = z.string().nullable()
+
 const counts = z.object({
-  totalDocs: count('How many match; exact, and the sum of all counts.', 3),
+  totalDocs: count(
+    'How many match; exact, and the sum of all counts unless answers are counted, of which a list has several.',
+    3,
+  ),
   by: countSubmissionsParameters.shape.by,
   items: z
     .array(
       z.object({
         key: z
-          .string()
+          .union([value, z.tuple([z.string(), value])])
           .describe(
-            'The form, the status, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
-              '`2026-03-29T03:00:00.000+02:00`.',
+            'The value, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
+              '`2026-03-29T03:00:00.000+02:00`; or both. A value is null for submissions without any.',
           ),
         count: z.int().min(0),
+        scores: z
+          .object({
+            count: z.int().min(0),
+            min: z.number().nullable(),
+            max: z.number().nullable(),
+            mean: z.number().nullable(),
+          })
+          .optional()
+          .describe('Of the submissions that have a `result.score`. Only with `scores=true`.'),
       }),
     )
     .max(maxCounts)
     .meta({
       description:
-        'Time: oldest first, without a gap from the first to the last that has any. Forms and status: those that have any, the ' +
-        'most frequent first, then by key.',
+        'Time: oldest first, without a gap from the first to the last that has any. Values: those that have any, the most frequent first, ' +
+        'then by key. Both: times that have any, each with its values.',
       examples: [
         [
           { key: '2026-03-29T01:00:00.000+01:00', count: 2 },

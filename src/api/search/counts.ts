@@ -1,14 +1,66 @@
 import { z } from 'zod'
+import { answerBeginning, answerField } from '../../core/model/answers.ts'
 import { accepted, type Result, refused } from '../../core/model/schema.ts'
+import { meanOfParts, scoreParts, tooLargeScore } from '../../core/model/score.ts'
 import type { TimeZone } from '../parameters.ts'
-import { countOnly, type Filter, ofTeam, type TimeSpan } from './clauses.ts'
+import { countOnly, type Filter, ofTeam, scoreField, type TimeSpan } from './clauses.ts'
 import { aggregationsIn, type SearchAnswer, type SearchBody, searchTeam, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, InvalidSearch, type SearchedList } from './searchClient.ts'
+import { likelySpan, shortestMs, spannedUnits, type TimeUnit } from './timeUnits.ts'
 
-export type Counts = {
-  readonly totalDocs: number
-  readonly items: readonly { readonly key: string; readonly count: number }[]
+/** How submissions are counted: by unit of time, by value, or by value within each unit; by one of them at least. */
+export type Grouping = {
+  /** What the request calls it, for messages. */
+  readonly by: string
+  readonly unit: TimeUnit | undefined
+  readonly timeZone: TimeZone
+  readonly value: CountedValue | undefined
+  /** Whether the scores of each item are told. */
+  readonly hasScores: boolean
 }
+
+/** What is counted by its values: the options of a `terms` aggregation, and which submissions have none. */
+export type CountedValue = {
+  readonly terms: object
+  readonly none?: object
+  /** How the terms of an answer begin, of which a submission may have several. */
+  readonly beginning?: string
+}
+
+/** A member of every submission. */
+export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
+
+/** A member that may be missing. */
+export const anyValueOf = (field: string): CountedValue => ({ terms: { field }, none: without({ exists: { field } }) })
+
+/**
+ * The answers with a code. Values are read one by one: after each refresh, Elasticsearch would number all those of a field anew, free text
+ * included.
+ */
+export function answersTo(code: string): CountedValue {
+  const [field, beginning] = [answerField(code), answerBeginning(code)]
+  const include = `${beginning.replace(/[^a-z0-9]/giu, '\\$&')}.*`
+  const none = without({ prefix: { [field]: beginning } })
+  return { terms: { field, execution_hint: 'map', include }, none, beginning }
+}
+
+const without = (clause: object): object => ({ bool: { must_not: [clause] } })
+
+type Value = string | null
+type Item = {
+  /** The unit; the value, null for what has none; or both. */
+  readonly key: Value | readonly [unit: string, value: Value]
+  readonly count: number
+  readonly scores?: Scores
+}
+/** Of the submissions with a score; no mean where there is none, or one that is too large. */
+type Scores = {
+  readonly count: number
+  readonly min: number | null
+  readonly max: number | null
+  readonly mean: number | null
+}
+export type Counts = { readonly totalDocs: number; readonly items: readonly Item[] }
 
 type Selection = { readonly list: SearchedList; readonly filter: Filter; readonly signal: AbortSignal }
 
@@ -20,66 +72,147 @@ const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
 
 const edgeSchema = z.object({ value: z.number().nullable() })
 const spanSchema = z.object({ oldest: edgeSchema, newest: edgeSchema })
-const timesSchema = z.object({
-  items: z.object({ buckets: z.array(z.object({ key_as_string: z.string(), doc_count: z.int() })) }),
+const sumSchema = z.object({ value: z.number() }).optional()
+const figuresSchema = z.object({
+  doc_count: z.int(),
+  scores: z.object({ count: z.int(), min: z.number().nullable(), max: z.number().nullable() }).optional(),
+  ...{ '0': sumSchema, '1': sumSchema, '2': sumSchema, '3': sumSchema, '4': sumSchema },
 })
 const valuesSchema = z.object({
   items: z.object({
     // All documents of a team are in one shard, so the counts of its most frequent values are exact.
     doc_count_error_upper_bound: z.literal(0),
     sum_other_doc_count: z.int(),
-    buckets: z.array(z.object({ key: z.string(), doc_count: z.int() })),
+    buckets: z.array(figuresSchema.extend({ key: z.string() })),
   }),
+  none: figuresSchema.optional(),
+})
+const unitSchema = figuresSchema.extend({ key_as_string: z.string() })
+const unitsSchema = z.object({ items: z.object({ buckets: z.array(unitSchema) }) })
+const valuesOfUnitsSchema = z.object({
+  items: z.object({ buckets: z.array(unitSchema.extend(valuesSchema.shape)) }),
 })
 
-/**
- * Counts submissions by creation time, oldest first, empty units between the first and the last included. Bounds limit the buckets that
- * Elasticsearch builds: first a span that probably holds all submissions; if it does not, the real span, unless that is too long.
- */
-export async function countByTime(
+/** Counts submissions: units of time oldest first, values the most frequent first. Refuses more than `maxCounts` items. */
+export async function countSubmissions(
   selection: Selection,
-  { unit, timeZone, nowMs }: { readonly unit: TimeUnit; readonly timeZone: TimeZone; readonly nowMs: number },
+  grouping: Grouping,
+  nowMs: number,
 ): Promise<Result<Counts>> {
-  const tooMany = (units: string): Result<Counts> =>
-    refused(`by=${unit}`, `makes ${units} items of at most ${maxCounts}: narrow since and until`)
-  const histogram = { field: 'createdAt', calendar_interval: unit, time_zone: timeZone, format: keyFormat }
-  const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // Elasticsearch counts a unit only if it ends before the upper bound; every unit is shorter than twice the shortest.
-    const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
-    const aggs = { items: { date_histogram: { ...histogram, min_doc_count: 0, hard_bounds } } }
-    const answer = await search(selection, { ...countOnly, aggs })
-    const { buckets } = aggregationsIn(timesSchema, answer).items
-    const items = buckets.map(({ key_as_string, doc_count }) => ({ key: key_as_string, count: doc_count }))
-    return { totalDocs: totalOf(answer), items }
-  }
+  const { unit, value } = grouping
   try {
-    let counts = await countWithin(likelySpan(unit, maxCounts, nowMs))
-    if (sumOf(counts) < counts.totalDocs) {
-      const span = await findSpan(selection)
-      const units = spannedUnits(unit, span)
-      if (units > maxCounts + spareUnits) return tooMany(`about ${units}`)
-      counts = await countWithin(span)
-    }
-    return counts.items.length > maxCounts ? tooMany(String(counts.items.length)) : addUp(counts)
+    if (unit === undefined) return await countByValue(selection, grouping)
+    if (value === undefined) return await countByTime(selection, grouping, unit, nowMs)
+    // Elasticsearch makes up to 65,536 buckets: they are counted before it is asked for their scores.
+    const counts = await countByBoth(selection, { ...grouping, hasScores: false }, unit)
+    return counts.ok && grouping.hasScores ? await countByBoth(selection, grouping, unit) : counts
   } catch (error) {
-    if (error instanceof InvalidSearch && error.type === 'zone_rules_exception')
-      return refused('timeZone', 'is not known to Elasticsearch')
+    const type = error instanceof InvalidSearch ? error.type : undefined
+    if (type === 'zone_rules_exception') return refused('timeZone', 'is not known to Elasticsearch')
+    if (type === 'too_many_buckets_exception') return tooMany(grouping)
     throw error
   }
 }
 
-/** Counts submissions by the values of a field, the most frequent first. */
-export async function countByValue(selection: Selection, field: 'formId' | 'status'): Promise<Result<Counts>> {
-  const aggs = { items: { terms: { field, size: maxCounts, order: [{ _count: 'desc' }, { _key: 'asc' }] } } }
-  const answer = await search(selection, { ...countOnly, aggs })
-  const { buckets, sum_other_doc_count } = aggregationsIn(valuesSchema, answer).items
-  if (sum_other_doc_count > 0)
-    return refused(
-      `by=${field === 'formId' ? 'form' : field}`,
-      `makes more than ${maxCounts} items: narrow since and until, or choose another`,
-    )
-  return addUp({ totalDocs: totalOf(answer), items: buckets.map(({ key, doc_count }) => ({ key, count: doc_count })) })
+/** Submissions of each unit, empty ones between the first and the last included. */
+async function countByTime(
+  selection: Selection,
+  grouping: Grouping,
+  unit: TimeUnit,
+  nowMs: number,
+): Promise<Result<Counts>> {
+  const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
+    // Elasticsearch counts a unit only if it ends before the upper bound; every unit is shorter than twice the shortest.
+    const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
+    const histogram = { ...histogramOf(unit, grouping), min_doc_count: 0, hard_bounds }
+    const aggs = { items: { date_histogram: histogram, ...scoresWith(grouping) } }
+    const answer = await search(selection, { ...countOnly, aggs })
+    const { buckets } = aggregationsIn(unitsSchema, answer).items
+    const items = buckets.map((bucket) => ({ key: bucket.key_as_string, ...figuresOf(bucket) }))
+    return { totalDocs: totalOf(answer), items }
+  }
+  // Bounds limit the buckets that Elasticsearch builds: first a span that probably holds all; if it does not, the real one.
+  let counts = await countWithin(likelySpan(unit, maxCounts, nowMs))
+  if (sumOf(counts) < counts.totalDocs) {
+    const span = await findSpan(selection)
+    const units = spannedUnits(unit, span)
+    if (units > maxCounts + spareUnits) return tooMany(grouping, ofAtMost(`about ${units}`))
+    counts = await countWithin(span)
+  }
+  return addUp(counts, grouping)
 }
+
+/** Submissions with each value. */
+async function countByValue(selection: Selection, grouping: Grouping): Promise<Result<Counts>> {
+  const answer = await search(selection, { ...countOnly, aggs: valueAggregations(grouping) })
+  const items = itemsOf(aggregationsIn(valuesSchema, answer), grouping)
+  return items === undefined ? tooMany(grouping) : addUp({ totalDocs: totalOf(answer), items }, grouping)
+}
+
+/** Submissions with each value in each unit that has any. */
+async function countByBoth(selection: Selection, grouping: Grouping, unit: TimeUnit): Promise<Result<Counts>> {
+  const histogram = { ...histogramOf(unit, grouping), min_doc_count: 1 }
+  const aggs = { items: { date_histogram: histogram, aggs: valueAggregations(grouping) } }
+  const answer = await search(selection, { ...countOnly, aggs })
+  const items: Item[] = []
+  for (const bucket of aggregationsIn(valuesOfUnitsSchema, answer).items.buckets) {
+    const values = itemsOf(bucket, grouping)
+    if (values === undefined) return tooMany(grouping)
+    items.push(...values.map((item) => ({ ...item, key: [bucket.key_as_string, item.key] as const })))
+  }
+  return addUp({ totalDocs: totalOf(answer), items }, grouping)
+}
+
+const histogramOf = (unit: TimeUnit, { timeZone }: Grouping) => ({
+  ...{ field: 'createdAt', calendar_interval: unit, time_zone: timeZone, format: keyFormat },
+})
+
+const scoresWith = ({ hasScores }: Grouping) =>
+  hasScores && {
+    aggs: {
+      scores: { stats: { field: scoreField } },
+      ...Object.fromEntries(scoreParts.map((name) => [name, { sum: { field: `scoreParts.${name}` } }])),
+    },
+  }
+
+const valueAggregations = (grouping: Grouping) => {
+  const { terms, none } = grouping.value ?? {}
+  const order = [{ _count: 'desc' }, { _key: 'asc' }]
+  return {
+    items: { terms: { ...terms, size: maxCounts, order }, ...scoresWith(grouping) },
+    ...(none && { none: { filter: none, ...scoresWith(grouping) } }),
+  }
+}
+
+/** The items of values, that of none after those that are as frequent; undefined if there are more. */
+function itemsOf(
+  { items, none }: Values,
+  { value }: Grouping,
+): readonly (Item & { readonly key: Value })[] | undefined {
+  if (items.sum_other_doc_count > 0) return undefined
+  const skipped = value?.beginning?.length ?? 0
+  const found = items.buckets.map(({ key, ...bucket }) => ({ key: key.slice(skipped), ...figuresOf(bucket) }))
+  if (none === undefined || none.doc_count === 0) return found
+  const rarer = found.findIndex(({ count }) => count < none.doc_count)
+  const at = rarer === -1 ? found.length : rarer
+  return [...found.slice(0, at), { key: null, ...figuresOf(none) }, ...found.slice(at)]
+}
+
+function figuresOf({ doc_count: count, scores, ...sums }: Figures): Omit<Item, 'key'> {
+  if (scores === undefined) return { count }
+  const { count: scored, min, max } = scores
+  const hasMean = scored > 0 && Math.max(-(min ?? 0), max ?? 0) < tooLargeScore
+  const mean = hasMean
+    ? meanOfParts(
+        scoreParts.map((name) => sums[name]?.value ?? 0),
+        scored,
+      )
+    : null
+  return { count, scores: { count: scored, min, max, mean } }
+}
+
+type Figures = z.output<typeof figuresSchema>
+type Values = z.output<typeof valuesSchema>
 
 /** The span from the oldest to the newest submission; a moment in 1970 if there is none. */
 async function findSpan(selection: Selection): Promise<TimeSpan> {
@@ -96,31 +229,16 @@ const search = ({ list, filter, signal }: Selection, body: SearchBody): Promise<
 
 const sumOf = ({ items }: Counts): number => items.reduce((sum, { count }) => sum + count, 0)
 
-/** Throws `ElasticsearchUnavailable` unless every submission is counted in one item. */
-function addUp(counts: Counts): Result<Counts> {
-  if (sumOf(counts) === counts.totalDocs) return accepted(counts)
+const tooMany = ({ by, unit }: Grouping, items = `more than ${maxCounts} items`): Result<Counts> =>
+  refused(`by=${by}`, `makes ${items}: narrow since and until${unit === undefined ? ', or choose another' : ''}`)
+
+const ofAtMost = (units: string | number): string => `${units} items of at most ${maxCounts}`
+
+/** Refuses too many; throws `ElasticsearchUnavailable` unless every submission is counted in one item, or in several of a list. */
+function addUp(counts: Counts, grouping: Grouping): Result<Counts> {
+  const { length } = counts.items
+  if (length > maxCounts) return tooMany(grouping, ofAtMost(length))
+  const more = sumOf(counts) - counts.totalDocs
+  if (more === 0 || (more > 0 && grouping.value?.beginning !== undefined)) return accepted(counts)
   throw new ElasticsearchUnavailable('partial', `${sumOf(counts)} of ${counts.totalDocs} are counted`)
-}
-
-export const timeUnits = ['hour', 'day', 'month'] as const
-export type TimeUnit = (typeof timeUnits)[number]
-
-const dayMs = 86_400_000
-const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
-
-/** The last `units` units, or fewer, until tomorrow: a span that probably holds all submissions. */
-export function likelySpan(unit: TimeUnit, units: number, nowMs: number): TimeSpan {
-  const toMs = nowMs + dayMs
-  return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
-}
-
-/** The number of UTC units that a span touches. */
-export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
-  numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
-
-/** The ordinal number of the UTC unit that contains a time. */
-function numberOf(unit: TimeUnit, epochMs: number): number {
-  if (unit !== 'month') return Math.floor(epochMs / shortestMs[unit])
-  const date = new Date(epochMs)
-  return date.getUTCFullYear() * 12 + date.getUTCMonth()
 }

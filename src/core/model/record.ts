@@ -3,8 +3,8 @@ import type { z } from 'zod'
 import { RecordRenderer, type Rendered } from '../json/renderer.ts'
 import { maxDepth, maxNumberCharacters } from '../json/scanner.ts'
 import { type AccountKeyState, accountKeySchema } from './accountKey.ts'
-import { answerTerms } from './answers.ts'
 import { type Form, formSchema, servedForm, servedFormSummary } from './form.ts'
+import { foundBy } from './foundBy.ts'
 import {
   deletedRevision,
   type EntityId,
@@ -37,8 +37,8 @@ export type RenderedForm = Form & Rendered
 /** A submission's search keys and its rendered documents. */
 export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt'> & {
   status: ReportStatus
-  /** The terms of its answers, as JSON. */
-  answers: string
+  /** What it is counted and found by besides its summary: members of its list document, as JSON. */
+  foundBy: string
 } & Rendered
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -56,7 +56,7 @@ export const readSubmissionRecord = reader<RenderedSubmission>(
     readNormalised('submission', submissionSchema, submissions, value, (submission) => {
       const { id, formId, submittedAt, updatedAt, result } = submission
       const rendered = submissions.render({ submittedAt, updatedAt })
-      return { id, formId, submittedAt, status: result.status, answers: scannedAnswers(), ...rendered }
+      return { id, formId, submittedAt, status: result.status, foundBy: scannedFoundBy(), ...rendered }
     }),
 )
 
@@ -139,15 +139,16 @@ const slots = {
   status: slotOf('result', 'status'),
   reportStatus: slotOf('reportResult', 'status'),
   data: slotOf('data'),
+  score: slotOf('result', 'score'),
 }
 
-/** The terms of the answers in the submission that was scanned last. */
-function scannedAnswers(): string {
-  const { bytes } = submissions.scanner
-  const { data } = slots
-  return submissions.scanner.has(data)
-    ? answerTerms(bytes.toString('utf8', submissions.scanner.startOf(data), submissions.scanner.endOf(data)))
-    : '{}'
+/** The members by which the submission that was scanned last is found. */
+function scannedFoundBy(): string {
+  const { scanner } = submissions
+  const data = scanner.has(slots.data)
+    ? scanner.bytes.toString('utf8', scanner.startOf(slots.data), scanner.endOf(slots.data))
+    : 'null'
+  return foundBy(data, scanner.textOf(slots.score))
 }
 
 /**
@@ -168,7 +169,7 @@ function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | 
   if (submittedAt === undefined || updatedAt === undefined) return undefined
   const isAsServed = submittedAt === submitted && updatedAt === updated
   const rendered = submissions.render(isAsServed ? undefined : { submittedAt, updatedAt })
-  return accepted({ revision, entity: { id, formId, submittedAt, status, answers: scannedAnswers(), ...rendered } })
+  return accepted({ revision, entity: { id, formId, submittedAt, status, foundBy: scannedFoundBy(), ...rendered } })
 }
 
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)

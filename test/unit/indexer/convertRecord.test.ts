@@ -2,7 +2,7 @@ import {
   type DocumentWrite,
   formWrites,
   submissionWrites,
-  withAnswers,
+  withFoundBy,
   withNamesOnce,
 } from '../../../indexer/convertRecord.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
@@ -59,15 +59,16 @@ test('with every name once, a list document is still marked', () => {
   expect(withNamesOnce(doubled)).toEqual(list)
 })
 
-test('a list document of an earlier release gets the answers that this release finds it by', () => {
-  for (const changes of [{}, { data: null }, { data: { '"summary":': '$&' } }]) {
+test('a list document of an earlier release gets what this release finds it by', () => {
+  for (const changes of [{}, { data: null, result: { status: 'pending' } }, { data: { '"summary":': '$&' } }]) {
     const [list] = writesOfSubmission(changes)
     if (list === undefined) throw new Error('no list document')
-    const { answers } = sourceOf(list)
-    const earlier = list.source.toString().replace(`,"answers":${JSON.stringify(answers)}`, '')
+    const { answers, scoreParts } = sourceOf(list)
+    const foundBy = JSON.stringify({ answers, scoreParts }).slice(1, -1)
+    const earlier = list.source.toString().replace(`,${foundBy}`, '')
     expect(sourceOf({ ...list, source: Buffer.from(earlier) })).not.toHaveProperty('answers')
-    expect(withAnswers({ ...list, source: Buffer.from(earlier) })).toEqual(list)
-    expect(withAnswers(list)).toBe(list)
+    expect(withFoundBy({ ...list, source: Buffer.from(earlier) })).toEqual(list)
+    expect(withFoundBy(list)).toBe(list)
   }
 })
 

@@ -1,14 +1,8 @@
 import fc from 'fast-check'
 import { utc } from '../../../../src/api/parameters.ts'
-import {
-  countByTime,
-  countByValue,
-  likelySpan,
-  maxCounts,
-  spannedUnits,
-  timeUnits,
-} from '../../../../src/api/search/counts.ts'
+import { anyValueOf, countSubmissions, everyValueOf, maxCounts } from '../../../../src/api/search/counts.ts'
 import { InvalidSearch } from '../../../../src/api/search/searchClient.ts'
+import { likelySpan, spannedUnits, timeUnits } from '../../../../src/api/search/timeUnits.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()
@@ -40,7 +34,13 @@ const values = (total: number, others: number, error: number, ...counts: readonl
   return [total, { items: { doc_count_error_upper_bound: error, sum_other_doc_count: others, buckets } }]
 }
 
-const days = { unit: 'day', timeZone: utc, nowMs: 20_000 * dayMs } as const
+type Asking = ReturnType<typeof answering>['selection']
+
+const nothing = { timeZone: utc, hasScores: false, unit: undefined, value: undefined }
+const [byForm, byLevel] = [everyValueOf('formId'), anyValueOf('level')]
+const count = (selection: Asking, grouping: object) =>
+  countSubmissions(selection, { ...nothing, by: 'this', ...grouping }, 20_000 * dayMs)
+const countDays = (selection: Asking) => count(selection, { by: 'day', unit: 'day' })
 /** Of so many, none is within the likely span. */
 const outside = (total: number): [number, unknown] => times(total)
 const invalid = (type: string): InvalidSearch => new InvalidSearch(`400 ${type}`, type)
@@ -50,7 +50,7 @@ describe('counts by time', () => {
   test('take one search where all are within the span that is likely', async () => {
     const { selection, asked } = answering(times(3, 1, 0, 2))
     const items = [1, 0, 2].map((count, at) => ({ key: `k${at}`, count }))
-    expect(await countByTime(selection, days)).toEqual({ ok: true, value: { totalDocs: 3, items } })
+    expect(await countDays(selection)).toEqual({ ok: true, value: { totalDocs: 3, items } })
     const querystring = { routing: 'team-1', allow_partial_search_results: false }
     expect(asked).toMatchObject([{ path: '/tidemark-submissions/_search', querystring }])
   })
@@ -58,7 +58,7 @@ describe('counts by time', () => {
   test('are refused by their span alone, before Elasticsearch makes them', async () => {
     const { selection, asked } = answering(outside(1), span(0, 20_000 * dayMs))
     const rule = 'makes about 20001 items of at most 10000: narrow since and until'
-    expect(await countByTime(selection, days)).toEqual({ ok: false, problem: { path: 'by=day', rule } })
+    expect(await countDays(selection)).toEqual({ ok: false, problem: { path: 'by=day', rule } })
     expect(asked).toHaveLength(2)
     const { min, max } = JSON.parse(JSON.stringify(asked[0]?.body)).aggs.items.date_histogram.hard_bounds
     expect((max - min) / dayMs).toBeLessThanOrEqual(maxCounts + 1)
@@ -67,24 +67,24 @@ describe('counts by time', () => {
   test('are refused by their number when the span is a little too long', async () => {
     const tooMany = times(0, ...Array.from({ length: maxCounts + 1 }, () => 0))
     const refused = { ok: false, problem: { path: 'by=day', rule: expect.stringContaining('10001 items') } }
-    expect(await countByTime(answering(tooMany).selection, days)).toEqual(refused)
+    expect(await countDays(answering(tooMany).selection)).toEqual(refused)
   })
 
   test('in a time zone that Elasticsearch does not know are refused', async () => {
     const { selection } = answering(invalid('zone_rules_exception'))
-    expect(await countByTime(selection, days)).toMatchObject({ ok: false, problem: { path: 'timeZone' } })
+    expect(await countDays(selection)).toMatchObject({ ok: false, problem: { path: 'timeZone' } })
   })
 
   test('fail with what else is wrong', async () => {
     const bug = invalid('parsing_exception')
-    await expect(countByTime(answering(bug).selection, days)).rejects.toBe(bug)
-    const missing = countByTime(answering('missing').selection, days)
+    await expect(countDays(answering(bug).selection)).rejects.toBe(bug)
+    const missing = countDays(answering('missing').selection)
     await expect(missing).rejects.toMatchObject({ reason: 'missing-index' })
     // One has come between the searches, far away from all others.
     const answers = [outside(3), span(0, dayMs), times(4, 1, 2)]
-    await expect(countByTime(answering(...answers).selection, days)).rejects.toMatchObject(partial)
+    await expect(countDays(answering(...answers).selection)).rejects.toMatchObject(partial)
     for (const aggregations of [{}, { items: { buckets: [{ doc_count: 3 }] } }])
-      await expect(countByTime(answering([3, aggregations]).selection, days)).rejects.toMatchObject(partial)
+      await expect(countDays(answering([3, aggregations]).selection)).rejects.toMatchObject(partial)
   })
 })
 
@@ -92,12 +92,41 @@ describe('counts by value', () => {
   test('are refused when there are more', async () => {
     const { selection } = answering(values(4, 1, 0, 2, 1))
     const rule = 'makes more than 10000 items: narrow since and until, or choose another'
-    expect(await countByValue(selection, 'formId')).toEqual({ ok: false, problem: { path: 'by=form', rule } })
+    expect(await count(selection, { by: 'form', value: byForm })).toEqual({
+      ok: false,
+      problem: { path: 'by=form', rule },
+    })
   })
 
   test('are never inexact', async () => {
     for (const inexact of [values(3, 0, 1, 2, 1), values(4, 0, 0, 2, 1)])
-      await expect(countByValue(answering(inexact).selection, 'status')).rejects.toMatchObject(partial)
+      await expect(count(answering(inexact).selection, { value: byForm })).rejects.toMatchObject(partial)
+  })
+})
+
+describe('counts by time and value', () => {
+  const both = { by: 'day,level', unit: 'day', value: byLevel } as const
+  const pairs = (total: number, ...sizes: readonly number[]): [number, unknown] => {
+    const buckets = sizes.map((size, at) => {
+      const [, aggregations] = values(size, 0, 0, ...Array.from({ length: size }, () => 1))
+      return { key_as_string: `k${at}`, key: at, doc_count: size, ...(aggregations as object), none: { doc_count: 0 } }
+    })
+    return [total, { items: { buckets } }]
+  }
+
+  test('are as many as there are, and refused with their number when there are more', async () => {
+    const most = await count(answering(pairs(maxCounts, maxCounts - 1, 1)).selection, both)
+    expect(most.ok && most.value.items.at(-1)).toEqual({ key: ['k1', 'k0'], count: 1 })
+    const rule = 'makes 10001 items of at most 10000: narrow since and until'
+    const { selection, asked } = answering(pairs(maxCounts + 1, maxCounts, 1))
+    const refused = { ok: false, problem: { path: 'by=day,level', rule } }
+    expect(await count(selection, { ...both, hasScores: true })).toEqual(refused)
+    expect(JSON.stringify(asked)).not.toContain('score')
+  })
+
+  test('are refused where Elasticsearch would have to make more than it can', async () => {
+    const problem = { path: 'by=day,level', rule: expect.stringContaining('more than 10000 items') }
+    expect(await count(answering(invalid('too_many_buckets_exception')).selection, both)).toMatchObject({ problem })
   })
 })
 
