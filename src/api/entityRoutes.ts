@@ -1,7 +1,8 @@
 import type { z } from 'zod'
-import { servedFormSummary } from '../core/model/form.ts'
+import type { Served } from '../core/json/scanner.ts'
+import { servedForm, servedFormSummary } from '../core/model/form.ts'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
-import { servedSubmissionSummary } from '../core/model/submission.ts'
+import { servedSubmission, servedSubmissionSummary } from '../core/model/submission.ts'
 import { largeBytes } from '../core/stores/documentFormat.ts'
 import type { ExportParts, Route, RouteContext, RouteDeps } from './context.ts'
 import { apiError } from './errors.ts'
@@ -16,7 +17,8 @@ import {
   ndjsonLines,
   readCsvTable,
 } from './exports.ts'
-import { exportParameters, type ListParameters, listParameters, pageParameters } from './parameters.ts'
+import { pickFields, selectedFields } from './fields.ts'
+import { exportParameters, fieldsParameter, type ListParameters, listParameters, pageParameters } from './parameters.ts'
 import { type Making, respond } from './respond.ts'
 import { type Filters, windowClauses } from './search/clauses.ts'
 import { readDetail } from './search/details.ts'
@@ -25,10 +27,10 @@ import { hasLarge, weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
 
-/** The path of each list below the URL of the API, and the members of its items, which become columns of CSV. */
+/** The path of each list below the URL of the API, and the members of its items: in the list, where they become columns of CSV, and whole. */
 const lists = {
-  forms: { path: 'forms', served: servedFormSummary },
-  submissions: { path: 'records', served: servedSubmissionSummary },
+  forms: { path: 'forms', summary: servedFormSummary, full: servedForm },
+  submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
 } as const
 
 type Parameters = ListParameters & { readonly formId?: string | undefined }
@@ -38,6 +40,8 @@ type Asked = {
   readonly type: EntityType
   readonly filters: Filters
   readonly parameters: Parameters
+  /** The members of its items that are asked for; undefined for all. */
+  readonly fields: Served | undefined
 }
 
 /** What a route reads of a query, and how it answers. */
@@ -46,11 +50,13 @@ type EntityRoute = { readonly parameters: z.ZodObject; readonly respond: Route }
 /** The route of a single entity, which `render` makes of the stored JSON. */
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
-  schema: Schema,
+  own: Schema,
   render: (detail: Buffer, parameters: z.output<Schema>) => Buffer,
 ): EntityRoute {
+  const schema = own.extend(fieldsParameter)
   const respondWithDetail: Route = async (ctx, { readParameters, indexReader, answers }) => {
-    const parameters = readParameters(ctx, schema)
+    const parameters = readParameters(ctx, schema) as z.output<Schema> & { readonly fields?: string }
+    const pick = pickFields(selectedFields(parameters.fields, lists[type].full))
     const validators = validatorsOf(ctx, type, parameters)
     const { holder, runQuery, holdAnswer } = ctx.state
     const id = ctx.params['id'] ?? ''
@@ -60,7 +66,7 @@ export function detailRoute<Schema extends z.ZodObject>(
       await holdAnswer(bytes)
       const found = await runQuery((signal) => readDetail(list, id, signal), bytes)
       if (found === undefined) throw apiError('not_found', type === 'forms' ? 'no such form' : 'no such record')
-      return { body: render(found, parameters) }
+      return { body: pick(render(found, parameters)) }
     }
     await respond(ctx, answers, validators, { whole, mayBeMissing: true })
   }
@@ -81,7 +87,8 @@ export function listRoute<Selection extends Parameters>(
   const respondWithList: Route = async (ctx, deps) => {
     const format = exportFormat(ctx)
     const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as Selection
-    const asked = { type, parameters, filters: filtersOf(ctx.state.holder.teamId, parameters) }
+    const fields = selectedFields(parameters.fields, lists[type][parameters.view])
+    const asked = { type, parameters, fields, filters: filtersOf(ctx.state.holder.teamId, parameters) }
     // The columns of a form's submissions are its fields.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validate = () => validatorsOf(ctx, type, { ...parameters, as: format }, otherTypes)
@@ -123,12 +130,13 @@ async function untilChanged(
 const largeListBytes = 8 * 1024 * 1024
 
 function makePage(
-  { type, filters, parameters }: Asked,
+  { type, filters, parameters, fields }: Asked,
   { isSettled, version: known }: Validators,
   ctx: RouteContext,
   { indexReader, startStream, baseUrl }: RouteDeps,
 ): Making {
   const { holder, holdAnswer, runQuery } = ctx.state
+  const pick = pickFields(fields)
   // While a change may be visible already, a snapshot of this version may lack what other pages show.
   const list = { ...indexReader, type, teamId: holder.teamId, version: isSettled ? known : null }
   return {
@@ -140,13 +148,13 @@ function makePage(
         (signal) => searchPage(list, filters, parameters, isLarge, signal),
         isLarge ? largeListBytes : bytes,
       )
-      return { body: renderPage(parameters, found), totalDocs: found.total }
+      return { body: renderPage(parameters, found, pick), totalDocs: found.total }
     },
     parts: async () => {
       let totalDocs = 0
       const body = await startStream('large pages', ctx, (runPart) => {
         const parts = exportPage(list, filters, parameters, runPart)
-        return renderPageParts(parameters, parts, (total) => (totalDocs = total))
+        return renderPageParts(parameters, parts, pick, (total) => (totalDocs = total))
       })
       return { body, totalDocs, contentType: 'json' }
     },
@@ -155,17 +163,21 @@ function makePage(
 }
 
 function makeExport(
-  { type, filters, parameters }: Asked,
+  { type, filters, parameters, fields }: Asked,
   format: ExportFormat,
   ctx: RouteContext,
   { indexReader, startStream }: RouteDeps,
 ): Making {
   const { teamId } = ctx.state.holder
-  const content = { filters, view: parameters.view, deletions: deletionsOf(parameters) }
+  const { view } = parameters
+  const content = { filters, view, pick: pickFields(fields), deletions: deletionsOf(parameters) }
   const lines = (runPart: RunQuery): ExportParts => {
     const rows = exportList({ ...indexReader, type, teamId }, content, runPart)
     if (format === ndjson) return ndjsonLines(rows)
-    return csvLines(() => readCsvTable(indexReader, teamId, lists[type].served, parameters.formId, runPart), rows)
+    return csvLines(
+      () => readCsvTable(indexReader, teamId, fields ?? lists[type].summary, parameters.formId, runPart),
+      rows,
+    )
   }
   const contentType = format === csv ? csvContentType : format
   return { parts: async () => ({ body: await startStream('exports', ctx, lines), contentType }) }

@@ -202,8 +202,10 @@ const errorResponses = (): Response =>
   )
 
 /** The answers of an endpoint by status; the errors are references. */
-function responsesOf({ path, summary, answer, line }: Endpoint): Response {
-  const answered = json({ $ref: `#/components/schemas/${answer}` }, exampleOf(answerSchemas[answer]))
+function responsesOf({ path, summary, answer, line, parameters }: Endpoint): Response {
+  const whole = { $ref: `#/components/schemas/${answer}` }
+  const schema = 'fields' in parameters.shape ? { anyOf: [whole, selected] } : whole
+  const answered = json(schema, exampleOf(answerSchemas[answer]))
   return {
     200: {
       description: summary,
@@ -220,6 +222,11 @@ function responsesOf({ path, summary, answer, line }: Endpoint): Response {
         .map((code) => [errorAnswers[code][0], { $ref: `#/components/responses/${code}` }]),
     ),
   }
+}
+
+const selected: JsonSchema = {
+  type: 'object',
+  description: 'With `fields`: the same with only those members of each item that it names.',
 }
 
 const exportsOf = (line: string): Response => ({

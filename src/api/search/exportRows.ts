@@ -9,12 +9,14 @@ import { maxRows, type Pages, type Rows, readParts, weighDetails } from './large
 import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
 import { rangesOfRows } from './rowRanges.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
-import { findPageKeys, firstFound, type PageRequest } from './searchPage.ts'
+import { findPageKeys, firstFound, type PageRequest, type PickRow } from './searchPage.ts'
 
 export type ExportContent = {
   readonly filters: Filters
   /** `summary`: items as in the list; `full`: as requested by id. */
   readonly view: 'summary' | 'full'
+  /** Makes an item of a row. */
+  readonly pick: PickRow
   /** Filter for tombstones, whose ids follow the items; undefined for no deletions. */
   readonly deletions: Filter | undefined
 }
@@ -22,7 +24,7 @@ export type ExportContent = {
 /** Whether an export would contain any item or deletion. */
 export async function hasMatches(
   list: SearchedList,
-  { filters, deletions }: Omit<ExportContent, 'view'>,
+  { filters, deletions }: Pick<ExportContent, 'filters' | 'deletions'>,
   signal: AbortSignal,
 ): Promise<boolean> {
   const queries = filters.map((filter) => ofTeam(list.teamId, filter))
@@ -45,20 +47,29 @@ type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
  * part before was consumed. Also rejects if Elasticsearch returns fewer rows than it counted.
  */
 export async function* exportList(list: SearchedList, content: ExportContent, runQuery: RunQuery): Rows {
-  const { filters, view, deletions } = content
+  const { pick, deletions } = content
   const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
   try {
-    if (view === 'full') {
-      const keys = walkList(snapshot, filters, maxDetailKeys, runQuery)
-      // Prefetches one part.
-      yield* Readable.from(readWholeEntities(list, keys, runQuery), { highWaterMark: 1 })
-    } else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
-      yield* readRows(snapshot, walkList(snapshot, filters, maxKeys, runQuery), runQuery)
-    else yield* readSmallRows(snapshot, filters, runQuery)
+    for await (const rows of exportItems(list, snapshot, content, runQuery)) yield rows.map(pick)
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
   } finally {
     snapshot.close()
   }
+}
+
+async function* exportItems(
+  list: SearchedList,
+  snapshot: ListSnapshot,
+  { filters, view }: ExportContent,
+  runQuery: RunQuery,
+): Rows {
+  if (view === 'full') {
+    const keys = walkList(snapshot, filters, maxDetailKeys, runQuery)
+    // Prefetches one part.
+    yield* Readable.from(readWholeEntities(list, keys, runQuery), { highWaterMark: 1 })
+  } else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
+    yield* readRows(snapshot, walkList(snapshot, filters, maxKeys, runQuery), runQuery)
+  else yield* readSmallRows(snapshot, filters, runQuery)
 }
 
 /** Yields a page in parts, as an export does: at least one part, which may be empty, each with the total of the list. */

@@ -113,20 +113,24 @@ const rangeOf = (snapshot: ListSnapshot, filter: Filter, request: PageRequest, s
     request.limit,
   )
 
-/** Renders a page as JSON; rows are copied byte for byte. */
-export const renderPage = (request: PageRequest, { total, rows }: RowsFound): Buffer =>
-  Buffer.concat([beginOf(request, total), ...separated(rows), end])
+/** Makes an item of a row. */
+export type PickRow = (row: Buffer) => Buffer
+
+/** Renders a page as JSON. */
+export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>
+  Buffer.concat([beginOf(request, total), ...separated(rows.map(pick)), end])
 
 /** Renders the same JSON in parts; calls `onTotal` before the first one. */
 export async function* renderPageParts(
   request: PageRequest,
   parts: AsyncIterable<RowsFound>,
+  pick: PickRow,
   onTotal: (total: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
   let before: Buffer | undefined
   for await (const { total, rows } of parts) {
     onTotal(total)
-    yield Buffer.concat([before ?? beginOf(request, total), ...separated(rows)])
+    yield Buffer.concat([before ?? beginOf(request, total), ...separated(rows.map(pick))])
     before = comma
   }
   yield end

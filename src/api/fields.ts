@@ -1,0 +1,68 @@
+import { rawMembers, renderObject } from '../core/json/rawJson.ts'
+import type { Served } from '../core/json/scanner.ts'
+import { apiError } from './errors.ts'
+
+/** The object whose members have no fixed names: the answers of a submission, by their codes. */
+const answers = 'data'
+
+const maxFields = 100
+
+/**
+ * The members that the parameter `fields` selects among those that are served, in the order in which it names them; undefined without it. A
+ * dot stands before the name of a nested member; what follows `data.` is a code, whatever its characters but a comma. Throws 400 for any other name, and for more than 100.
+ */
+export function selectedFields(fields: string | undefined, served: Served): Served | undefined {
+  const paths = fields?.split(',')
+  if (paths !== undefined && paths.length > maxFields)
+    throw apiError('bad_request', `fields must be at most ${maxFields} names, not ${paths.length}`)
+  return paths?.reduce<Served>((selected, path) => {
+    const found = pathIn(path, served)
+    if (found === undefined)
+      throw apiError(
+        'bad_request',
+        `fields must be names of fields such as id,result.score, not "${path.slice(0, 64)}"`,
+      )
+    return withPath(selected, found)
+  }, [])
+}
+
+/** The names along a path, one for each level; undefined if it leads to no served member. */
+function pathIn(path: string, served: Served): readonly string[] | undefined {
+  for (const each of served) {
+    const [name, inner] = typeof each === 'string' ? [each] : each
+    if (path === name) return [name]
+    if (!path.startsWith(`${name}.`)) continue
+    const rest = path.slice(name.length + 1)
+    if (name === answers) return [name, rest]
+    const found = inner && pathIn(rest, inner)
+    return found && [name, ...found]
+  }
+  return undefined
+}
+
+/** The same members, and the one at a path: the whole of a member includes its parts. */
+function withPath(selected: Served, [name = '', ...rest]: readonly string[]): Served {
+  const at = selected.findIndex((each) => (typeof each === 'string' ? each : each[0]) === name)
+  const known = selected[at]
+  if (typeof known === 'string') return selected
+  const member = rest.length === 0 ? name : ([name, withPath(known?.[1] ?? [], rest)] as const)
+  return at === -1 ? [...selected, member] : selected.with(at, member)
+}
+
+/** Makes an item of a JSON object: the selected members, byte for byte, without those that it lacks; all of it for undefined. */
+export const pickFields =
+  (selected: Served | undefined) =>
+  (row: Buffer): Buffer =>
+    selected === undefined ? row : Buffer.from(pick(row.toString(), selected))
+
+function pick(raw: string, selected: Served): string {
+  const members = rawMembers(raw)
+  return renderObject(
+    selected.flatMap((each): (readonly [string, string])[] => {
+      const [name, inner] = typeof each === 'string' ? [each] : each
+      const value = members.get(name)
+      if (value === undefined) return []
+      return [[name, inner === undefined || value === 'null' ? value : pick(value, inner)]]
+    }),
+  )
+}
