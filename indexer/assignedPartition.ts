@@ -5,18 +5,7 @@ import { OffsetTracker } from './offsetTracker.ts'
 import type { StartOffset } from './startOffsets.ts'
 
 /** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
-export type AssignedPartition = TopicPartition & {
-  readonly start: StartOffset
-  readonly offsets: OffsetTracker
-  readonly coverage: DeletionCoverage
-  readonly changeTimes: ChangeTimes
-  /** The claim under which watermarks of the partition are published. */
-  readonly owner: string
-  /** What this owner has committed last. */
-  committed?: Pick<StartOffset, 'position' | 'promisedMs'>
-  /** The offset from which the next batch must have been fetched. */
-  nextOffset: bigint
-}
+export type AssignedPartition = ReturnType<typeof assignPartition>
 
 /**
  * Begins to read a partition under a claim. No record of it gets a `changedAt` below a watermark that Redis knows of, or that a commit
@@ -27,7 +16,7 @@ export function assignPartition(
   start: StartOffset | undefined,
   claimed: PartitionClaim,
   keptMs: () => number,
-): AssignedPartition {
+) {
   if (start === undefined) throw new Error(`the start offset of ${partitionName(partition)} is unknown`)
   return {
     ...partition,
@@ -38,7 +27,11 @@ export function assignPartition(
       watermarkMs: Math.max(claimed.watermarkMs ?? 0, start.promisedMs),
       changedAtRaisedByMs: claimed.changedAtRaisedByMs,
     }),
+    /** The claim under which watermarks of the partition are published. */
     owner: claimed.owner,
-    nextOffset: start.position,
+    /** What this owner has committed last. */
+    committed: undefined as Pick<StartOffset, 'position' | 'promisedMs'> | undefined,
+    /** The offset from which the next batch must have been fetched. */
+    nextOffset: start.position as bigint,
   }
 }

@@ -16,30 +16,17 @@ import {
 } from '../../src/core/stores/indices.ts'
 
 /** One index of each kind, built together and served together. */
-export type Generation = {
+export type Generation = Readonly<NonNullable<ReturnType<typeof completeOf>>>
+
+/** The indices of a generation. Some may be missing: its creation was interrupted, or somebody deleted them. */
+type FoundIndices = {
   readonly number: number
-  readonly tag: GenerationTag
-  readonly indices: Indices
-  /** When the first of its indices was created (epoch ms). */
-  readonly createdAtMs: number
-  /** The read aliases point to all of its indices, and to no others. */
-  readonly isServing: boolean
-  /** All of its write aliases exist, and none of its indices has a write block. */
-  readonly isWritable: boolean
-  /** It has served, so it held everything below the watermark; since then it was written on or retired, never emptied. */
-  readonly hasServed: boolean
   /** Its mappings are those of this release. */
   readonly hasCurrentMappings: boolean
-  /** What templates of the cluster have added that loses documents, or parts of them. */
-  readonly foreignSettings: readonly string[]
-}
-
-/** A generation of which indices may be missing: its creation was interrupted, or somebody deleted them. */
-export type FoundGeneration = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
   readonly indices: readonly FoundIndex[]
-  /** Undefined while an index is missing. */
-  readonly complete: Generation | undefined
 }
+/** `complete` is undefined while an index is missing. */
+export type FoundGeneration = FoundIndices & { readonly complete: Generation | undefined }
 
 /** A generation named by a committed offset or by Redis. */
 export type KnownGeneration = { readonly number: number; readonly tag: GenerationTag }
@@ -89,35 +76,13 @@ export class Generations {
       .map(([number, indices]) => {
         const hasCurrentMappings = indices.every(({ kind, version }) => version === definitions[kind].version)
         const named = { number, hasCurrentMappings, indices }
-        return { ...named, complete: this.#complete(named, read) }
+        return { ...named, complete: completeOf(this.#prefix, named, read) }
       })
   }
 
   /** The generation that the read aliases point to, if it is complete. */
   async serving(): Promise<Generation | undefined> {
     return (await this.find()).find(({ complete }) => complete?.isServing)?.complete
-  }
-
-  #complete(
-    { number, hasCurrentMappings, indices }: Omit<FoundGeneration, 'complete'>,
-    read: readonly FoundIndex[],
-  ): Generation | undefined {
-    const found = documentKinds.flatMap((kind) => indices.findLast((each) => each.kind === kind) ?? [])
-    if (found.length < documentKinds.length) return undefined
-    const settings = found.map(({ state }) => state.settings?.index)
-    const uuids = settings.map((each) => String(each?.uuid ?? ''))
-    const fingerprint = hash('sha256', uuids.join())
-    const isBlocked = settings.some((each) => String(each?.blocks?.write) === 'true')
-    return {
-      ...{ number, hasCurrentMappings },
-      tag: `${number}-${fingerprint.slice(0, 16)}` as GenerationTag,
-      indices: Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices,
-      createdAtMs: Math.min(...settings.map((each) => Number(each?.creation_date ?? 0))),
-      isServing: read.length === found.length && found.every((each) => read.includes(each)),
-      isWritable: !isBlocked && found.every((each) => hasAlias(each, writeAliasOf(each.name))),
-      hasServed: found.every((each) => hasAlias(each, this.#servedAlias(number))),
-      foreignSettings: found.flatMap(({ name, state }) => foreignSettings(name, state)),
-    }
   }
 
   /** Creates the missing indices of a generation, which does not serve yet. Safe to call from several processes at once. */
@@ -177,7 +142,8 @@ export class Generations {
     const moved = (await this.find()).flatMap((each) =>
       each.indices.flatMap(({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
         const read = aliasOf(this.#prefix, kind)
-        if (each.number === number) return [read, this.#servedAlias(number)].map((alias) => ({ add: { index, alias } }))
+        if (each.number === number)
+          return [read, servedAlias(this.#prefix, number)].map((alias) => ({ add: { index, alias } }))
         const retired = [read, ...(each.number < number ? [writeAliasOf(index)] : [])].filter(
           (alias) => alias in aliases,
         )
@@ -236,10 +202,35 @@ export class Generations {
   async #updateAliases(actions: estypes.IndicesUpdateAliasesAction[]): Promise<void> {
     await this.#client.indices.updateAliases({ actions }, this.#options)
   }
-
-  /** Set in the request by which a generation first serves. */
-  readonly #servedAlias = (number: number): string => `${this.#prefix}-generation-${number}-whole`
 }
+
+/** The generation of these indices; undefined while one is missing. `read`: the indices that read aliases point to. */
+function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: readonly FoundIndex[]) {
+  const found = documentKinds.flatMap((kind) => indices.findLast((each) => each.kind === kind) ?? [])
+  if (found.length < documentKinds.length) return undefined
+  const settings = found.map(({ state }) => state.settings?.index)
+  const uuids = settings.map((each) => String(each?.uuid ?? ''))
+  const fingerprint = hash('sha256', uuids.join())
+  const isBlocked = settings.some((each) => String(each?.blocks?.write) === 'true')
+  return {
+    ...named,
+    tag: `${named.number}-${fingerprint.slice(0, 16)}` as GenerationTag,
+    indices: Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices,
+    /** When the first of its indices was created (epoch ms). */
+    createdAtMs: Math.min(...settings.map((each) => Number(each?.creation_date ?? 0))),
+    /** The read aliases point to all of its indices, and to no others. */
+    isServing: read.length === found.length && found.every((each) => read.includes(each)),
+    /** All of its write aliases exist, and none of its indices has a write block. */
+    isWritable: !isBlocked && found.every((each) => hasAlias(each, writeAliasOf(each.name))),
+    /** It has served, so it held everything below the watermark; since then it was written on or retired, never emptied. */
+    hasServed: found.every((each) => hasAlias(each, servedAlias(prefix, named.number))),
+    /** What templates of the cluster have added that loses documents, or parts of them. */
+    foreignSettings: found.flatMap(({ name, state }) => foreignSettings(name, state)),
+  }
+}
+
+/** Set in the request by which a generation first serves. */
+const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`
 
 /** Exists while the rebuild `holder` has blocked writes to an index. */
 const switchMarker = (index: PhysicalIndex, holder: string): string => `${index}-switch-${holder}`
