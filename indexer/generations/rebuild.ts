@@ -5,7 +5,7 @@ import { documentKinds } from '../../src/core/stores/indices.ts'
 import {
   acquireWatermarkHold,
   extendWatermarkHold,
-  readHighestWatermark,
+  readWatermark,
   releaseWatermarkHold,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
@@ -136,7 +136,7 @@ async function switchOver(
   let isSwitched = false
   try {
     // No watermark is published from here on.
-    const watermarkMs = await readHighestWatermark(redis)
+    const { highestMs: watermarkMs } = await readWatermark(redis)
     // Records that only the new generation holds get no `changedAt` below the last watermark that readers know.
     if (watermarkMs !== undefined) pipeline.startChangesAt(watermarkMs)
     const readBefore = await options.source.offsetRanges(documentTopics(config))

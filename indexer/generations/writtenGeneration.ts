@@ -5,7 +5,7 @@ import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import {
   isWatermarkHeld,
   publishWatermark,
-  readWatermarkGeneration,
+  readWatermark,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
 import type { RoundResult } from '../watermarkPublisher.ts'
@@ -138,7 +138,7 @@ type Own = Awaited<ReturnType<typeof findOwn>>
 /** The generation to write, whether it holds everything below the last watermark, and whose watermarks count now (`adopted`). */
 async function findOwn({ redis }: Stores, generations: Generations, committed: Committed) {
   // Read first: a rebuild that switches later changes it, so that an indexer which was frozen meanwhile cannot adopt what served before.
-  const adopted = await readWatermarkGeneration(redis)
+  const { generation: adopted } = await readWatermark(redis)
   const found = await generations.find()
   const known = [adopted, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
   const newest = known.toSorted((a, b) => b.number - a.number)[0]

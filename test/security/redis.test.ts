@@ -76,11 +76,9 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await fold.complete()
     await view.isComplete()
     await watermark.setWatermarkGeneration(link, generation, 1)
-    await watermark.readWatermarkGeneration(link)
     await watermark.claimPartitions(link, 'indexer', ['forms/0'], undefined)
     await watermark.redisTimeMs(link)
     await watermark.noteRaised(link, 1)
-    await watermark.readHighestWatermark(link)
     await watermark.publishWatermark(link, {
       ...{ generation, owner: 'indexer', everyPartition: ['forms/0'], partitionWatermarks: new Map([['forms/0', 2]]) },
       ...{ highestMs: undefined, isWithheld: true },

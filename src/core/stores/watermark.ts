@@ -165,12 +165,6 @@ export async function claimPartitions(
 export const readClaimants = ({ client, keys }: RedisConnection, partitions: string[]): Promise<(string | null)[]> =>
   client.hmget(keys.partitionOwners, ...partitions)
 
-/** The highest watermark (epoch ms) ever published; undefined if none. */
-export async function readHighestWatermark({ client, keys }: RedisConnection): Promise<number | undefined> {
-  const highest = await client.hget(keys.watermark, 'highest')
-  return highest === null ? undefined : Number(highest)
-}
-
 const noteRaisedScript = script(`
 if tonumber(ARGV[1]) > tonumber(redis.call('HGET', KEYS[1], 'raised') or '0') then redis.call('HSET', KEYS[1], 'raised', ARGV[1]) end
 return 1`)
@@ -185,19 +179,17 @@ export async function redisTimeMs({ client }: RedisConnection): Promise<number> 
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
 }
 
-/** The generation whose watermarks count; undefined if none is set. */
-export const readWatermarkGeneration = async ({ client, keys }: RedisConnection): Promise<GenerationTag | undefined> =>
-  ((await client.hget(keys.watermark, 'generation')) ?? undefined) as GenerationTag | undefined
-
-/**
- * Reads the watermark that API answers carry, and all partition watermarks (epoch ms). The former is undefined if an earlier run of Redis
- * published it, because a restart may lose the last second of writes.
- */
+/** Reads all that Redis holds of the watermark; times are epoch ms. */
 export async function readWatermark({ client, keys, runId }: RedisConnection) {
-  const { published, run, ...others } = await client.hgetall(keys.watermark)
+  const { generation, published, run, highest, ...others } = await client.hgetall(keys.watermark)
   const partitions = Object.entries(others).filter(([name]) => name.includes('/'))
   return {
+    /** The generation whose watermarks count; undefined if none is set. */
+    generation: generation as GenerationTag | undefined,
+    /** That API answers carry; undefined if an earlier run of Redis published it, because a restart may lose the last second of writes. */
     watermarkMs: published === undefined || run !== runId() ? undefined : Number(published),
+    /** The highest ever published. */
+    highestMs: highest === undefined ? undefined : Number(highest),
     partitionWatermarks: new Map(partitions.map(([name, epochMs]) => [name, Number(epochMs)])),
   }
 }

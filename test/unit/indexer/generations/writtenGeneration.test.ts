@@ -24,7 +24,7 @@ class Redis {
   /** Awaited before a round is answered. */
   beforeAnswer: () => Promise<void> = async () => undefined
   readonly client = {
-    hget: async () => this.generation,
+    hgetall: async () => (this.generation === null ? {} : { generation: this.generation }),
     exists: async () => Number(this.isHeld),
     evalsha: async (_sha: string, keys: number, _key: string, ...args: unknown[]) => {
       await this.beforeAnswer()
