@@ -23,7 +23,7 @@ import {
 } from '../core/model/ids.ts'
 import { type Instant, instantRule, parseInstant, toInstant } from '../core/model/instant.ts'
 import type { Config } from '../core/process/config.ts'
-import { type AccountKeyStore, type StoredKey, stateOf } from '../core/stores/accountKeyStore.ts'
+import type { AccountKeyStore } from '../core/stores/accountKeyStore.ts'
 
 /** The rule that a request breaks; `deleted`: the key was deleted while it was being created or revoked. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
@@ -53,7 +53,7 @@ export type CreateKeyRequest = {
   readonly seed?: Uint8Array | undefined
 }
 
-export type CreatedKey = { readonly plaintext: string; readonly key: StoredKey }
+export type CreatedKey = { readonly plaintext: string; readonly key: AccountKey }
 
 type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly by: string }
 
@@ -93,7 +93,7 @@ export class AccountKeyManager {
     const { nowMs, randomBytes } = this.#deps
     const team = readTeam(request.team)
     const { key, plaintext } = newKey(request, request.seed ?? randomBytes(seedBytes), nowMs())
-    if ((await this.#reserve(team, key)) !== 'reserved') return { plaintext, key: await this.#find(team, key.id) }
+    if ((await this.#reserve(team, key)) !== 'reserved') return { plaintext, key: (await this.#find(team, key.id)).key }
     const change = keyChange('created', team, request.by, key, nowMs())
     await this.#add(team, key, change)
     this.#log(change)
@@ -101,7 +101,7 @@ export class AccountKeyManager {
   }
 
   /** The keys of a team, the oldest first. */
-  async list(team: string): Promise<StoredKey[]> {
+  async list(team: string): Promise<AccountKey[]> {
     return (await this.#deps.store.list(readTeam(team))).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
@@ -115,13 +115,13 @@ export class AccountKeyManager {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
     for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
-      const key = await this.#find(teamId, id)
+      const { revision, key } = await this.#find(teamId, id)
       const isRevoked = key.state === 'revoked'
-      const revision = (key.revision + 1) as Revision
       const revocation = { state: 'revoked', revokedAt: toInstant(nowMs()), revokedBy: by.toWellFormed() } as const
-      const revoked = isRevoked ? key : { ...key, ...revocation, revision }
-      if (!isRevoked && (await store.apply(teamId, id as EntityId, stateOf(revoked))).kind !== 'applied') continue
-      return await this.#complete(stateOf(revoked), keyChange('revoked', teamId, by, revoked, nowMs()))
+      const revoked = isRevoked ? key : { ...key, ...revocation }
+      const state = { revision: (isRevoked ? revision : revision + 1) as Revision, key: revoked }
+      if (!isRevoked && (await store.apply(teamId, id as EntityId, state)).kind !== 'applied') continue
+      return await this.#complete(state, keyChange('revoked', teamId, by, revoked, nowMs()))
     }
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
@@ -138,14 +138,15 @@ export class AccountKeyManager {
     await this.#complete(deleted, keyChange('deleted', teamId, by, stored.key ?? { id }, nowMs()))
   }
 
-  async #find(team: TeamId, id: string): Promise<StoredKey> {
-    const key = (await this.#deps.store.list(team)).find((each) => each.id === id)
-    if (key === undefined) throw unknownKey(team, id)
-    return key
+  /** A live key with its revision. */
+  async #find(team: TeamId, id: string) {
+    const { revision, key } = (await this.#deps.store.find(team, id as EntityId)) ?? { revision: 0, key: null }
+    if (key === null) throw unknownKey(team, id)
+    return { revision, key }
   }
 
   /** Takes a slot for a key, unless it has one. Throws `KeyRefused` when none is free, or the key was deleted. */
-  async #reserve(team: TeamId, { id }: StoredKey): Promise<'reserved' | 'held' | 'surplus'> {
+  async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
     const reserved = await store.reserve(team, id as EntityId, nowMs(), nowMs() + reservationMs)
     if (reserved === 'full') throw allTaken(team)
@@ -154,18 +155,19 @@ export class AccountKeyManager {
   }
 
   /** Writes a new key to Kafka, then to Redis, where it works from then on. */
-  async #add(team: TeamId, key: StoredKey, change: KeyChange): Promise<void> {
+  async #add(team: TeamId, key: AccountKey, change: KeyChange): Promise<void> {
     const { store } = this.#deps
     const id = key.id as EntityId
+    const created = { revision: 1 as Revision, key }
     try {
-      await this.#record(stateOf(key), change)
+      await this.#record(created, change)
       // Redis may have lost the slot meanwhile, and given it to another key. From the record on, a Redis that loses its data holds the key
       // again before it gives out a slot: the later one of two creations sees the other, and both may be refused.
       if ((await this.#reserve(team, key)) === 'surplus') throw allTaken(team)
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
-      const deleted = deletedAfter(key.revision)
+      const deleted = deletedAfter(created.revision)
       // Deleted rather than released: Kafka may have written the record after all, and an eleventh key must not come of it.
       await store.apply(team, id, deleted).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
@@ -176,7 +178,7 @@ export class AccountKeyManager {
       await this.#append(team, id, deleted).catch(() => undefined)
       throw error instanceof KeyRefused ? error : new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
-    const { kind } = await store.apply(team, id, stateOf(key)).catch((error: Error) => {
+    const { kind } = await store.apply(team, id, created).catch((error: Error) => {
       throw new KeyChangeIncomplete(`key ${id} is recorded, but Redis does not have it (${error.message}): delete it`)
     })
     if (kind !== 'applied' && (await store.find(team, id))?.key === null) throw deletedMeanwhile(id)
@@ -248,7 +250,7 @@ function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs
   // HKDF: neither id nor plaintext can be computed from the other, only from the seed.
   const derive = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))
   const plaintext = plaintextFrom(derive('account key', plaintextBytes))
-  const key: StoredKey = {
+  const key: AccountKey = {
     id: `key_${derive('account key id', idBytes).toString('base64url')}`,
     name: name.toWellFormed(),
     digest: digestOf(plaintext),
@@ -257,7 +259,6 @@ function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs
     createdAt: toInstant(nowMs),
     createdBy: by.toWellFormed(),
     expiresAt: readExpiry(expires, nowMs),
-    revision: 1 as Revision,
   }
   if (!accountKeySchema.shape.name.safeParse(key.name).success)
     throw new KeyRefused('name', 'name must be 1 to 100 characters')

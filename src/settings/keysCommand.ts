@@ -4,10 +4,11 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import { connectKafka } from '../core/kafka/client.ts'
 import { kafkaSink } from '../core/kafka/sink.ts'
+import type { AccountKey } from '../core/model/accountKey.ts'
 import type { EntityId } from '../core/model/ids.ts'
 import { configOrExit } from '../core/process/lifecycle.ts'
 import { jsonLine, printable } from '../core/process/log.ts'
-import { AccountKeyStore, type StoredKey } from '../core/stores/accountKeyStore.ts'
+import { AccountKeyStore } from '../core/stores/accountKeyStore.ts'
 import { connectRedis, untilConnected } from '../core/stores/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
 
@@ -83,12 +84,12 @@ async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Pro
 }
 
 /** A key as `--json` prints it: without its digest. */
-const shown = (
-  { digest: _digest, revision: _revision, ...key }: StoredKey,
-  lastUse: LastUse,
-): Readonly<Record<string, unknown>> => ({ ...key, lastUsedAt: lastUse.get(key.id as EntityId) ?? null })
+const shown = ({ digest: _digest, ...key }: AccountKey, lastUse: LastUse): object => ({
+  ...key,
+  lastUsedAt: lastUse.get(key.id as EntityId) ?? null,
+})
 
-function table(keys: readonly StoredKey[], lastUse: LastUse): string {
+function table(keys: readonly AccountKey[], lastUse: LastUse): string {
   const rows = keys.map((key) => {
     const lastUsed = lastUse.get(key.id as EntityId) ?? 'unknown'
     const expires = key.expiresAt ?? 'never'

@@ -3,12 +3,7 @@ import * as fc from 'fast-check'
 import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, entityTypes, type TeamId, teamList } from '../../src/core/model/ids.ts'
-import {
-  AccountKeyStore,
-  AccountKeysIncomplete,
-  type StoredKey,
-  stateOf,
-} from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
@@ -63,18 +58,18 @@ const storedKeys = fc
     digest: digests,
     state: oneOf('active' as const, 'revoked' as const),
     expiresAt: oneOf(undefined, null, '2999-01-01T00:00:00.000Z'),
-    revision: oneOf(1, 2, 3, 2 ** 53 - 2),
   })
-  .map((key) => ({ ...key, createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }) as unknown as StoredKey)
+  .map((key) => ({ ...key, createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }))
 const records = fc
   .record({
     teamId: teams,
     key: storedKeys,
+    revision: oneOf(1, 2, 3, 2 ** 53 - 2),
     isDeletion: fc.nat(19).map((n) => n === 0),
     place: fc.option(places, { nil: undefined }),
   })
-  .map(({ key, isDeletion, ...record }) => {
-    const state: AccountKeyState = isDeletion ? { revision: key.revision, key: null } : stateOf(key)
+  .map(({ key, revision, isDeletion, ...record }) => {
+    const state = { revision, key: isDeletion ? null : key } as AccountKeyState
     return { ...record, keyId: key.id as EntityId, state }
   })
 const partitions = ['forms/0', 'submissions/0', 'submissions/1']

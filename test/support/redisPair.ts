@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
-import { type StoredKey, stateOf } from '../../src/core/stores/accountKeyStore.ts'
+import { type AccountKey, type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { SimulatedRedis } from '../simulation/engines/redis/simulatedRedis.ts'
@@ -53,8 +52,11 @@ async function connected(link: RedisConnection): Promise<RedisConnection> {
 }
 
 /** The state of an account key that is active and lasts, but for `changes`. */
-export const keyState = (changes: Readonly<Partial<Record<keyof StoredKey, unknown>>> = {}): AccountKeyState => {
-  const known = { id: 'k1', name: 'Dashboard', digest: digestOf('rqp_acct_one'), state: 'active', revision: 1 }
+export const keyState = ({
+  revision = 1,
+  ...changes
+}: Readonly<Partial<Record<'revision' | keyof AccountKey, unknown>>> = {}): AccountKeyState => {
+  const known = { id: 'k1', name: 'Dashboard', digest: digestOf('rqp_acct_one'), state: 'active' }
   const made = { createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }
-  return stateOf({ ...known, ...made, ...changes } as StoredKey)
+  return { revision, key: { ...known, ...made, ...changes } } as AccountKeyState
 }

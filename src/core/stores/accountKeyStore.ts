@@ -1,14 +1,9 @@
 import type { AppendPosition } from '../kafka/sourceRecord.ts'
 import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
-import type { Digest, EntityId, Revision, TeamId } from '../model/ids.ts'
+import type { Digest, EntityId, TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
 import { type KeyHolder, shareLookups } from './keyLookups.ts'
 import { type RedisConnection, script } from './redis.ts'
-
-/** A live key with its revision. */
-export type StoredKey = AccountKey & { readonly revision: Revision }
-
-export const stateOf = ({ revision, ...key }: StoredKey): AccountKeyState => ({ revision, key })
 
 /**
  * The outcome of applying a state. `stale`: the same or a newer state is stored; `conflict`: another state of the same revision is.
@@ -161,13 +156,10 @@ export class AccountKeyStore {
   }
 
   /** The team's live keys. Throws `AccountKeysIncomplete`, as `find` does. */
-  async list(teamId: TeamId): Promise<StoredKey[]> {
+  async list(teamId: TeamId): Promise<AccountKey[]> {
     const { client, keys } = await this.#complete()
     const fields = Object.values(await client.hgetall(keys.teamKeys(teamId)))
-    return fields.flatMap((field) => {
-      const { revision, key } = readField(field) ?? { key: null }
-      return key === null || revision === undefined ? [] : [{ ...key, revision }]
-    })
+    return fields.flatMap((field) => readField(field)?.key ?? [])
   }
 
   /** The newest state of a key; undefined if the key is unknown or its slot only reserved. */

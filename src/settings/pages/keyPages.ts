@@ -1,15 +1,14 @@
-import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
+import { type AccountKey, maxKeysPerTeam } from '../../core/model/accountKey.ts'
 import type { EntityId } from '../../core/model/ids.ts'
 import type { Instant } from '../../core/model/instant.ts'
 import { type Html, html } from '../../core/process/html.ts'
-import type { StoredKey } from '../../core/stores/accountKeyStore.ts'
 import type { Messages } from './english.ts'
 import { csrfField, type Page, timeAgo, timeIn } from './layout.ts'
 
-/** A stored key as pages show it. */
+/** A key as pages show it. */
 export type ListedKey = ReturnType<typeof listedKey>
 
-export function listedKey(key: StoredKey, lastUse: ReadonlyMap<EntityId, Instant>, nowMs: number) {
+export function listedKey(key: AccountKey, lastUse: ReadonlyMap<EntityId, Instant>, nowMs: number) {
   const isExpired = key.expiresAt != null && Date.parse(key.expiresAt) <= nowMs
   const shownState = key.state === 'active' && isExpired ? ('expired' as const) : key.state
   return { ...key, shownState, lastUsed: lastUse.get(key.id as EntityId) }
