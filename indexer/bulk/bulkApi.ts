@@ -15,8 +15,6 @@ type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 /** The bounds of one bulk request; a single record may be larger. */
 export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 } as const
 
-const requestTimeout = 60_000
-
 /** Which stored documents a write replaces: those of a lower version, or (`external_gte`) also one of the same version. */
 export type VersionType = 'external' | 'external_gte'
 
@@ -132,7 +130,7 @@ export function bulkSender(
   signal: AbortSignal,
   mark: () => Promise<void>,
 ) {
-  const options = { requestTimeout, signal }
+  const options = { signal }
   return {
     /** Sends one bulk request; outcomes in the order of the documents. */
     send: async (documents: Documents): Promise<ItemOutcome[]> => {

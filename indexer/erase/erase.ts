@@ -14,7 +14,7 @@ import { kindsOf, type PhysicalIndex, readPhysicalName } from '../../src/core/st
 import { until } from '../backoff.ts'
 import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { Generations } from '../generations/generations.ts'
-import { expunge, requestTimeoutMs } from './expunge.ts'
+import { expunge } from './expunge.ts'
 import { isLetterOf, type KeptRecord, placesOf, readKeeping, readKept } from './keptRecords.ts'
 import { type Place, type Receipt, receiptLines } from './receipt.ts'
 
@@ -79,7 +79,7 @@ export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): v
 /** Waits until the generation that serves holds the tombstones. Returns the documents of every generation. */
 async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: boolean) {
   const { elasticsearch, config, signal } = tools
-  const generations = new Generations(elasticsearch, config, { signal, requestTimeout: requestTimeoutMs })
+  const generations = new Generations(elasticsearch, config, { signal })
   let documents: Awaited<ReturnType<typeof readDocument>>[] = []
   const isApplied = async (): Promise<boolean> => {
     const found = await generations.find()
@@ -103,11 +103,15 @@ async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: bool
 }
 
 /** The document of an index, whose generation is `age` above the one that serves. */
-async function readDocument(tools: CommandTools, index: PhysicalIndex, age: number, id: DocumentId) {
-  const { elasticsearch, signal } = tools
+async function readDocument(
+  { elasticsearch, signal }: CommandTools,
+  index: PhysicalIndex,
+  age: number,
+  id: DocumentId,
+) {
   const asked = { index, _source: ['tombstone'], docs: [{ _id: id, routing: teamIdOf(id) }] }
   type Source = { readonly tombstone?: { readonly deletedAt: Instant } }
-  const { docs } = await elasticsearch.mget<Source>(asked, { signal, requestTimeout: requestTimeoutMs })
+  const { docs } = await elasticsearch.mget<Source>(asked, { signal })
   const [found] = docs
   if (found === undefined || 'error' in found) throw new Error(`Elasticsearch cannot read ${id} from ${index}`)
   const present = found._version === deletedRevision ? 'deleted' : 'live'
@@ -126,7 +130,7 @@ function otherGeneration(name: PhysicalIndex, age: number, found: 'live' | 'miss
 /** Snapshots with indices of submissions, in the repositories that Elasticsearch knows. */
 async function snapshotsOf({ elasticsearch, config, signal }: CommandTools) {
   const asked = { repository: '*', snapshot: '*' }
-  const { snapshots = [] } = await elasticsearch.snapshot.get(asked, { signal, requestTimeout: requestTimeoutMs })
+  const { snapshots = [] } = await elasticsearch.snapshot.get(asked, { signal })
   const isOurs = (index: string): boolean =>
     kindsOf.submissions.some((kind) => readPhysicalName(config.INDEX_PREFIX, index)?.kind === kind)
   return snapshots

@@ -9,7 +9,6 @@ type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'>
 /** The shard of a deleted document; `seqNo` is the sequence number of the tombstone that replaced it. */
 type Shard = Tools & { readonly index: PhysicalIndex; readonly shard: string; readonly seqNo: number }
 
-export const requestTimeoutMs = 60_000
 const watchMs = 2_000
 /** Copies agree every 30 s on what none of them needs any more; merges and searches that are under way take a while. */
 const waitMs = 120_000
@@ -23,8 +22,7 @@ const share = 'index.merge.policy.expunge_deletes_allowed'
  */
 export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId, seqNo: number): Promise<Place> {
   const { elasticsearch, report, signal } = tools
-  const request = { signal, requestTimeout: requestTimeoutMs }
-  const { shards } = await elasticsearch.searchShards({ index, routing: teamIdOf(id) }, request)
+  const { shards } = await elasticsearch.searchShards({ index, routing: teamIdOf(id) }, { signal })
   const shard = { ...tools, index, seqNo, shard: String(shards[0]?.[0]?.shard) }
   const told = (state: Place['state'], detail: string): Place => ({
     ...{ engine: 'elasticsearch', name: index, state, until: null, detail },
@@ -53,7 +51,7 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
     if (!(await until(isFlushed, waitMs, signal))) return told('left', 'segments with deletions remain: run again')
     rewritten += suspects.size
   }
-  const { status, relocating_shards: moving } = await elasticsearch.cluster.health({ index, timeout: '1s' }, request)
+  const { status, relocating_shards: moving } = await elasticsearch.cluster.health({ index, timeout: '1s' }, { signal })
   if (status !== 'green' || moving > 0) return told('left', 'a copy is away, or moves: run again when all are there')
   report.step(`${index}: waits until no search reads an earlier file`)
   const isUnread = async (): Promise<boolean> =>
@@ -64,9 +62,11 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
 
 /** Everything that was written is in segments, and no other ones are searched. */
 async function flush({ elasticsearch, index, signal }: Shard): Promise<void> {
-  const request = { signal, requestTimeout: requestTimeoutMs }
-  await refreshEveryCopy(elasticsearch, [index], request)
-  const { _shards: shards } = await elasticsearch.indices.flush({ index, force: true, wait_if_ongoing: true }, request)
+  await refreshEveryCopy(elasticsearch, [index], { signal })
+  const { _shards: shards } = await elasticsearch.indices.flush(
+    { index, force: true, wait_if_ongoing: true },
+    { signal },
+  )
   if (shards?.failed !== 0) throw new Error(`${index} could not be flushed on every copy`)
 }
 
@@ -81,7 +81,7 @@ async function isForgotten(shard: Shard): Promise<boolean> {
 
 async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
   const asked = { index, metric: 'search', level: 'shards' } as const
-  const { indices } = await elasticsearch.indices.stats(asked, { signal, requestTimeout: requestTimeoutMs })
+  const { indices } = await elasticsearch.indices.stats(asked, { signal })
   const copies = indices?.[index]?.shards?.[shard] ?? []
   if (copies.length === 0) throw new Error(`Elasticsearch tells nothing of shard ${shard} of ${index}`)
   return copies
@@ -89,7 +89,7 @@ async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
 
 /** Segments that may hold deleted documents, by copy and name. One without live documents is not searched. */
 async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promise<Set<string>> {
-  const { indices } = await elasticsearch.indices.segments({ index }, { signal, requestTimeout: requestTimeoutMs })
+  const { indices } = await elasticsearch.indices.segments({ index }, { signal })
   const copies = [indices[index]?.shards[shard] ?? []].flat()
   const suspects = copies.flatMap(({ routing, segments }) =>
     Object.entries(segments).flatMap(([name, { deleted_docs: deleted, search: isSearched }]) =>
@@ -101,11 +101,10 @@ async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promi
 
 /** Rewrites every segment with deletions, also those with less than the usual share (10 %), which is restored. */
 async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Promise<boolean>): Promise<void> {
-  const request = { signal, requestTimeout: requestTimeoutMs }
-  const settings = await elasticsearch.indices.getSettings({ index, name: share, flat_settings: true }, request)
+  const settings = await elasticsearch.indices.getSettings({ index, name: share, flat_settings: true }, { signal })
   const before = (settings[index]?.settings as Record<string, string> | undefined)?.[share] ?? null
   // Where a killed run leaves it, it matters only to who asks for such a merge.
-  await elasticsearch.indices.putSettings({ index, settings: { [share]: 0 } }, request)
+  await elasticsearch.indices.putSettings({ index, settings: { [share]: 0 } }, { signal })
   // For its progress, which may fail.
   const watch = setInterval(() => void isGone().catch(() => undefined), watchMs)
   try {
@@ -116,6 +115,6 @@ async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Prom
     clearInterval(watch)
     // Also when the command was asked to stop.
     const restored = { index, settings: { [share]: before } }
-    await elasticsearch.indices.putSettings(restored, { requestTimeout: requestTimeoutMs })
+    await elasticsearch.indices.putSettings(restored)
   }
 }

@@ -36,7 +36,6 @@ const timeFields = ['changedAt', 'tombstone.deletedAt']
 
 type Tools = Pick<CommandTools, 'elasticsearch' | 'raw' | 'report' | 'signal'>
 
-const requestTimeoutMs = 60_000
 const versionsPerRequest = 2_000
 /** Each may be a megabyte or more. */
 const sourcesPerRequest = 20
@@ -63,7 +62,7 @@ export class Reconciliation {
     this.from = from
     this.to = to
     this.#tools = tools
-    this.#request = { signal, requestTimeout: requestTimeoutMs }
+    this.#request = { signal }
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
     this.#writer = new BulkWriter({

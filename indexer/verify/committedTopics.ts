@@ -8,7 +8,7 @@ import { fetchStartOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn } from '../topics.ts'
 import { type ComparedRecord, type DocumentComparison, deadLetterVersion } from './compareDocuments.ts'
 import { storedContentOf } from './storedDocuments.ts'
-import { requestTimeoutMs, type VerifyContext } from './verifyContext.ts'
+import type { VerifyContext } from './verifyContext.ts'
 
 /** Every record from `low` to below `committed` is in the generation that serves; `high` is the offset after the last record. */
 type Partition = TopicPartition & {
@@ -38,8 +38,7 @@ export class CommittedTopics {
   /** Notes which generation serves, and what is committed for it. */
   static async note(context: VerifyContext): Promise<CommittedTopics> {
     const { config, source, elasticsearch, signal } = context
-    const request = { signal, requestTimeout: requestTimeoutMs }
-    const generation = await new Generations(elasticsearch, config, request).serving()
+    const generation = await new Generations(elasticsearch, config, { signal }).serving()
     if (generation === undefined) throw new Error('no complete generation of indices serves')
     const topics = documentTopics(config)
     const starts = await fetchStartOffsets(source, [...(await source.offsetRanges(topics)).values()], {

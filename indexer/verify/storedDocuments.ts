@@ -5,7 +5,7 @@ import { isTombstone } from '../../src/core/stores/documentFormat.ts'
 import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { multiGet, type StoredDocument, scan } from '../../src/core/stores/readDocuments.ts'
 import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
-import { requestTimeoutMs, type VerifyContext } from './verifyContext.ts'
+import type { VerifyContext } from './verifyContext.ts'
 
 const maxPartDocuments = 250
 /** Each may be a megabyte or more. */
@@ -18,8 +18,7 @@ export async function* scanDocuments(
   index: PhysicalIndex,
 ): AsyncGenerator<ComparedDocument[]> {
   const asked = { query: ofTeam(team), size: maxPartDocuments }
-  for await (const part of scan(raw, index, asked, { signal, requestTimeout: requestTimeoutMs }))
-    yield part.map((document) => comparedOf(kind, document))
+  for await (const part of scan(raw, index, asked, { signal })) yield part.map((document) => comparedOf(kind, document))
 }
 
 /** Selects the documents of a team, or all. */
@@ -36,7 +35,7 @@ export async function getDocuments(
   const documents: ComparedDocument[] = []
   for (let at = 0; at < ids.length; at += documentsPerRequest) {
     const some = ids.slice(at, at + documentsPerRequest)
-    const found = await multiGet(raw, index, some, undefined, { signal, requestTimeout: requestTimeoutMs })
+    const found = await multiGet(raw, index, some, undefined, { signal })
     documents.push(...found.flatMap((each) => (each === undefined ? [] : comparedOf(kind, each))))
   }
   return documents

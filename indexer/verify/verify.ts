@@ -11,7 +11,7 @@ import { verifyAccountKeys } from './compareAccountKeys.ts'
 import { DocumentComparison } from './compareDocuments.ts'
 import { DifferenceReport } from './differenceReport.ts'
 import { getDocuments, ofTeam, scanDocuments } from './storedDocuments.ts'
-import { requestTimeoutMs, restsAsLong, type VerifyContext } from './verifyContext.ts'
+import { restsAsLong, type VerifyContext } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 
@@ -105,8 +105,7 @@ async function readIndices(context: VerifyContext, indices: Indices, comparison:
   const { elasticsearch, report, team, rest, signal } = context
   for (const kind of documentKinds) {
     const index = indices[kind]
-    const request = { signal, requestTimeout: requestTimeoutMs }
-    const { count } = await elasticsearch.count({ index, query: ofTeam(team) }, request)
+    const { count } = await elasticsearch.count({ index, query: ofTeam(team) }, { signal })
     let read = 0
     for await (const part of scanDocuments(context, kind, index)) {
       for (const document of part) {

@@ -9,8 +9,6 @@ export type VerifyContext = CommandTools & {
   rest(): Promise<void>
 }
 
-export const requestTimeoutMs = 60_000
-
 const workMs = 20
 const maxRestMs = 1_000
 

@@ -12,8 +12,8 @@ import { type Config, latest } from '../process/config.ts'
 import { printable } from '../process/log.ts'
 import { addressIn, type EngineProbe } from './preflight.ts'
 
-/** How a request may end before its answer. */
-export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout: number }
+/** How a request may end before its answer. `requestTimeout`: by default that of the client. */
+export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout?: number }
 
 /** Passes bytes through: parsing would reorder keys and lose digits of documents that are served byte for byte. */
 export class RawSerializer extends Serializer {
@@ -104,7 +104,7 @@ export const connectElasticsearchBytes = (config: Config): Client =>
   })
 
 /** Set because the client has no default timeout: an unanswered request would wait for ever. */
-export const defaultRequestTimeoutMs = 30_000
+export const defaultRequestTimeoutMs = 60_000
 
 function options(config: Config): ConstructorParameters<typeof Client>[0] {
   return {

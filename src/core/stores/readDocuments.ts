@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 import { type DocumentId, teamIdOf } from '../model/ids.ts'
-import { parsedBody, type RequestOptions, textOf } from './elasticsearch.ts'
+import { defaultRequestTimeoutMs, parsedBody, type RequestOptions, textOf } from './elasticsearch.ts'
 import type { PhysicalIndex } from './indices.ts'
 
 export type StoredDocument = {
@@ -92,8 +92,7 @@ export async function* scan(
       size = Math.min(maxSize, nextSize(hits.length, text.length))
     }
   } finally {
-    const { requestTimeout } = options
-    const closing = { signal: AbortSignal.timeout(requestTimeout), requestTimeout }
+    const closing = { signal: AbortSignal.timeout(defaultRequestTimeoutMs) }
     // If this fails, the point in time expires by itself.
     await raw.transport.request({ method: 'DELETE', path: '/_pit', body: { id } }, closing).catch(() => undefined)
   }
