@@ -24,21 +24,11 @@ type Sources = {
   readonly clock: () => number
 }
 
-const viewOf = async ({ own, observed, health, clock }: Sources, isRefreshing: boolean) => ({
-  checks: await health.results(),
-  own: own(),
-  name: `${hostname()}, process ${process.pid}`,
-  observed: observed(),
-  nowMs: clock(),
-  isRefreshing,
-})
-type StatusView = Awaited<ReturnType<typeof viewOf>>
-
 /** The status page at `/status`, a redirect from `/`, and the files that the page loads. */
 export function statusPages(sources: Sources): AdminPages {
   const page = async (query: URLSearchParams): Promise<PlainAnswer> => {
-    const view = await viewOf(sources, query.get('refresh') !== 'off')
-    return { status: 200, headers: pageHeaders, body: String(statusPage(view)) }
+    const body = String(await statusPage(sources, query.get('refresh') !== 'off'))
+    return { status: 200, headers: pageHeaders, body }
   }
   const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
   const asset = (type: string, read: () => string) => async (): Promise<PlainAnswer> => ({
@@ -56,8 +46,9 @@ export function statusPages(sources: Sources): AdminPages {
 }
 
 /** The whole document. The script replaces its content; without JavaScript the browser reloads it. */
-export function statusPage(view: StatusView): Html {
-  const { nowMs, checks, observed, isRefreshing, name } = view
+async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html> {
+  const checks = await sources.health.results()
+  const [own, observed, nowMs] = [sources.own(), sources.observed(), sources.clock()]
   const { watermarkMs } = observed
   const ageSeconds = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
   const isReady = isHealthy(checks)
@@ -81,11 +72,11 @@ export function statusPage(view: StatusView): Html {
       watermarkMs === undefined
         ? 'There is no watermark: how complete answers are is unknown.'
         : html`Everything appended to Kafka before ${timeOfDay(watermarkMs)} is searchable.`
-    } Seen by ${name} at ${timeOfDay(nowMs)} UTC.</p>
+    } Seen by ${hostname()}, process ${process.pid} at ${timeOfDay(nowMs)} UTC.</p>
 ${isReady ? '' : html`<ul class="problems card unstyled" role="list">${problems.map((check) => html`<li><strong>${check.name}</strong> ${check.problem}</li>`)}</ul>`}
 ${tiles(ageSeconds, observed)}
-${partitionTables(view)}
-${indexTable(view)}`,
+${partitionTables(own, observed)}
+${indexTable(own, observed)}`,
   })
 }
 
@@ -124,7 +115,7 @@ function watermarkLevel(ageSeconds: number | undefined): Level {
 }
 
 /** Every partition of the source topics: its lag, and whether this or another indexer owns it. */
-function partitionTables({ own, observed: { group, marks } }: StatusView): Html {
+function partitionTables(own: OwnState, { group, marks }: Observed): Html {
   if (group === undefined) return html`<section><h2>Partitions</h2><p class="card">Not known yet.</p></section>`
   const { indexers } = group.value
   const owned = new Set(own.partitions.map(partitionName))
@@ -147,7 +138,7 @@ function partitionTables({ own, observed: { group, marks } }: StatusView): Html 
 </section>`
 }
 
-function indexTable({ observed: { indices, group }, own }: StatusView): Html {
+function indexTable(own: OwnState, { indices, group }: Observed): Html {
   if (indices === undefined) return html`<section><h2>Indices</h2><p class="card">Not known yet.</p></section>`
   const others = new Set(indices.value.map(({ generation }) => generation).filter((each) => each !== own.generation))
   const written = own.generation === undefined ? 'No generation is written' : `Generation ${own.generation} is written`
@@ -186,7 +177,7 @@ const day = 86_400
 const kibi = 1024
 
 /** A duration in the largest unit that is precise enough. */
-export function duration(seconds: number): string {
+function duration(seconds: number): string {
   if (seconds === 0) return '0 s'
   if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`
   if (seconds < 2 * minute) return `${Math.floor(seconds)} s`
@@ -195,7 +186,7 @@ export function duration(seconds: number): string {
 }
 
 /** A number of bytes in the largest unit that leaves it at 1 or above. */
-export function size(bytes: number): string {
+function size(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
   let [value, unit] = [bytes, 0]
   while (value >= kibi && unit < units.length - 1) {
@@ -205,4 +196,4 @@ export function size(bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
 }
 
-export const count = (value: number): string => Math.round(value).toLocaleString('en')
+const count = (value: number): string => Math.round(value).toLocaleString('en')

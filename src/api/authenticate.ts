@@ -1,11 +1,10 @@
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
 import { type AccountKeyStore, AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
-import type { KeyHolder, Lookup } from '../core/stores/keyLookups.ts'
+import type { KeyHolder, Lookup, RequestWindow } from '../core/stores/keyLookups.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
-import { enforceRateLimit, windowSeconds } from './rateLimit.ts'
 import { createTeamLimit } from './requestsInFlight.ts'
 
 type LookUp = Pick<AccountKeyStore, 'lookup'>
@@ -24,6 +23,24 @@ export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () 
     Object.assign(ctx.state, { freshness })
     return next()
   }
+}
+
+/**
+ * The window of a key's rate limit begins with its first request. The script that looks the key up counts its requests in Redis
+ * (`lookupScript` in keyLookups.ts), so all API processes share the window. Refused requests do not extend it.
+ */
+const windowSeconds = 60
+
+/** Sets the rate limit headers, and throws `rate_limited` if the request exceeds the limit. */
+function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
+  const resetSeconds = Math.max(1, Math.ceil(leftMs / 1000))
+  ctx.set('RateLimit-Policy', `"key";q=${limit};w=${windowSeconds}`)
+  ctx.set('RateLimit', `"key";r=${Math.max(0, limit - requests)};t=${resetSeconds}`)
+  if (requests > limit)
+    throw apiError('rate_limited', `too many requests with this key; retry in ${resetSeconds} s`, {
+      headers: { 'Retry-After': String(resetSeconds) },
+      rejection: 'rate_limited',
+    })
 }
 
 /** Judges the key of a request again after a wait, and updates the freshness in the state. Counts no request. */

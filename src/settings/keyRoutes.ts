@@ -25,7 +25,7 @@ import {
   type SettingsState,
   seeOther,
 } from './respond.ts'
-import type { BrowserSessions, OpenSession } from './sessions.ts'
+import type { OpenSession, Sessions } from './sessions.ts'
 
 type Change = 'revoke' | 'delete'
 
@@ -47,7 +47,7 @@ const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
 const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
-export function keyRoutes(keys: AccountKeyManager, { forOwner }: BrowserSessions, nowMs: () => number) {
+export function keyRoutes(keys: AccountKeyManager, { forOwner }: Sessions, nowMs: () => number) {
   const listKeys = async ({ team }: OpenSession): Promise<ListedKey[]> => {
     const [all, uses] = await fromKeys(Promise.all([keys.list(team), keys.lastUse(team)]))
     return all.map((key) => listedKey(key, uses, nowMs()))

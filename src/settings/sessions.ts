@@ -16,39 +16,25 @@ export type OpenSession = StoredSession & { readonly id: string }
 
 const sessionLifeMs = 15 * 60_000
 const randomLength = 32
-
-/** Keeps sessions in Redis under the digest of their id: whoever reads Redis cannot take a session over. */
-export function createSessions({ client, keys }: RedisConnection, randomBytes: (count: number) => Uint8Array) {
-  const random = (): string => Buffer.from(randomBytes(randomLength)).toString('base64url')
-  const keyOf = (id: string): string => keys.session(hash('sha256', id))
-  return {
-    open: async (owner: Owner): Promise<OpenSession> => {
-      const session = { ...owner, csrf: random(), secret: random() }
-      const id = random()
-      await fromRedis(client.set(keyOf(id), JSON.stringify(session), 'PX', sessionLifeMs))
-      return { ...session, id }
-    },
-    /** Null for an unknown id, and for a session that has expired or was ended. */
-    find: async (id: string): Promise<OpenSession | null> => {
-      const text = await fromRedis(client.get(keyOf(id)))
-      return text === null ? null : { ...(JSON.parse(text) as StoredSession), id }
-    },
-    end: async (id: string): Promise<void> => {
-      await fromRedis(client.del(keyOf(id)))
-    },
-  }
-}
+const idPattern = /^[A-Za-z0-9_-]{43}$/
 
 /** Answers a request of a signed-in owner; `form` is empty unless the request is a POST. */
 type OwnerHandler = (ctx: SettingsContext, session: OpenSession, form: URLSearchParams) => Promise<void>
 
-const idPattern = /^[A-Za-z0-9_-]{43}$/
+export type Sessions = ReturnType<typeof createSessions>
 
-export type BrowserSessions = ReturnType<typeof browserSessions>
-
-/** Sessions by a cookie that holds their id. The prefix `__Host-` keeps other hosts of the same domain from setting the cookie. */
-export function browserSessions(sessions: ReturnType<typeof createSessions>, isSecure: boolean) {
+/**
+ * Sessions by a cookie that holds their id. Redis has them under the digest of the id: whoever reads Redis cannot take a session over. The
+ * prefix `__Host-` keeps other hosts of the same domain from setting the cookie.
+ */
+export function createSessions(
+  { client, keys }: RedisConnection,
+  isSecure: boolean,
+  randomBytes: (bytes: number) => Buffer,
+) {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
+  const random = (): string => randomBytes(randomLength).toString('base64url')
+  const keyOf = (id: string): string => keys.session(hash('sha256', id))
   const idIn = (ctx: SettingsContext): string | undefined => {
     const id = ctx.cookies.get(cookie)
     return id !== undefined && idPattern.test(id) ? id : undefined
@@ -57,22 +43,25 @@ export function browserSessions(sessions: ReturnType<typeof createSessions>, isS
     /** Opens a session, and ends the one that the browser had: against session fixation. */
     start: async (ctx: SettingsContext, owner: Owner): Promise<void> => {
       const former = idIn(ctx)
-      if (former !== undefined) await sessions.end(former)
-      const session = await sessions.open(owner)
+      if (former !== undefined) await fromRedis(client.del(keyOf(former)))
+      const [session, id] = [{ ...owner, csrf: random(), secret: random() }, random()]
+      await fromRedis(client.set(keyOf(id), JSON.stringify(session), 'PX', sessionLifeMs))
       ctx.state.session = session
-      ctx.cookies.set(cookie, session.id, { sameSite: 'lax' })
+      ctx.cookies.set(cookie, id, { sameSite: 'lax' })
     },
-    end: async (ctx: SettingsContext, { id }: OpenSession): Promise<void> => {
-      await sessions.end(id)
+    end: async (ctx: SettingsContext, { id }: Pick<OpenSession, 'id'>): Promise<void> => {
+      await fromRedis(client.del(keyOf(id)))
       ctx.cookies.set(cookie)
     },
     /** Ends any request that no signed-in owner sent with `no-session`, and a POST without the session's CSRF token with `foreign-form`. */
     forOwner:
       (handle: OwnerHandler): SettingsMiddleware =>
       async (ctx) => {
-        const id = idIn(ctx)
-        const session = id === undefined ? null : await sessions.find(id)
-        if (session === null) throw settingsError('no-session')
+        const id = idIn(ctx) ?? ''
+        const text = id === '' ? null : await fromRedis(client.get(keyOf(id)))
+        // Unknown, expired or ended.
+        if (text === null) throw settingsError('no-session')
+        const session = { ...(JSON.parse(text) as StoredSession), id }
         ctx.state.session = session
         await handle(ctx, session, ctx.method === 'POST' ? await readForm(ctx, session.csrf) : new URLSearchParams())
       },

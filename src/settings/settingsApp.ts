@@ -12,7 +12,7 @@ import type { AccountKeyManager } from './accountKeyManager.ts'
 import { errors, rejectionReasons, settingsError } from './errors.ts'
 import { keyRoutes } from './keyRoutes.ts'
 import { assets, chooseLanguage, type SettingsMiddleware, type SettingsState } from './respond.ts'
-import { browserSessions, createSessions, requireSameOrigin } from './sessions.ts'
+import { createSessions, requireSameOrigin } from './sessions.ts'
 import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
 
 /** Sent with every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form. */
@@ -35,7 +35,7 @@ export function createSettingsApp(
 ): RequestListener {
   const isSecure = origin.startsWith('https:')
   const requests = requestMetrics(metrics, rejectionReasons)
-  const sessions = browserSessions(createSessions(redis, randomBytes), isSecure)
+  const sessions = createSessions(redis, isSecure, randomBytes)
   const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis, nowMs), sessions)
   const manageKeys = keyRoutes(keys, sessions, nowMs)
   const reportUnsent = (error: unknown, ctx?: { readonly state: SettingsState }): void =>

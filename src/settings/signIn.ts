@@ -9,13 +9,13 @@ import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import { settingsError } from './errors.ts'
 import { messagePage } from './pages/layout.ts'
 import { respondWithPage, type SettingsState, seeOther } from './respond.ts'
-import type { BrowserSessions } from './sessions.ts'
+import type { Sessions } from './sessions.ts'
 
 /** Signing in with a link from the product, and signing out. */
 export const signInRoutes = (
   verifyToken: ReturnType<typeof tokenVerifier>,
   consumeToken: ReturnType<typeof usedTokens>,
-  sessions: BrowserSessions,
+  sessions: Sessions,
 ): Router<SettingsState, object> =>
   new Router<SettingsState, object>({ sensitive: true })
     .get('/sign-in', async (ctx) => {

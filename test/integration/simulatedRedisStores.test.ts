@@ -12,7 +12,6 @@ import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import * as watermark from '../../src/core/stores/watermark.ts'
-import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
 import { connectReal, connectSimulated } from '../support/redisPair.ts'
@@ -27,7 +26,6 @@ type Side = {
   /** The same tokens on both sides. */
   newToken(): string
   replay: { complete(): Promise<boolean> }
-  sessionId: string
   reservedAtMs: number
 }
 type Step = { readonly what: string; readonly values: unknown; run(side: Side): Promise<unknown> }
@@ -176,17 +174,9 @@ const keySteps = [
 ]
 
 const otherSteps = [
-  step('open a session', teams, async (side, team) => {
-    const session = await sessionsOf(side).open({ team, sub: 'someone' })
-    side.sessionId = session.id
-    return session
-  }),
-  step('find a session', none, (side) => sessionsOf(side).find(side.sessionId)),
-  step('end a session', none, (side) => sessionsOf(side).end(side.sessionId)),
   step('use a token', oneOf('t1', 't2'), ({ link }, token) => usedTokens(link, () => nowMs)(token, nowMs + minuteMs)),
 ]
 
-const sessionsOf = ({ link, newToken }: Side) => createSessions(link, () => Buffer.from(newToken()))
 const byText = <T>(values: readonly T[]): string[] => values.map((value) => JSON.stringify(value)).sort()
 
 let [real, simulated]: RedisConnection[] = []
@@ -203,7 +193,7 @@ async function sideOf(connection: RedisConnection, prefix: string): Promise<Side
   await watermark.setWatermarkGeneration(link, firstGeneration, undefined)
   await (await store.beginReplay('none')).complete()
   const replay = await store.beginReplay('first')
-  return { link, store, newToken: () => `token ${++tokens}`, replay, sessionId: '', reservedAtMs: 0 }
+  return { link, store, newToken: () => `token ${++tokens}`, replay, reservedAtMs: 0 }
 }
 
 /** The outcome of a step, where the run of the server has the same name on both sides. */

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
@@ -13,6 +13,7 @@ import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import * as watermark from '../../src/core/stores/watermark.ts'
+import type { SettingsContext } from '../../src/settings/respond.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { eventually } from '../support/eventually.ts'
@@ -107,8 +108,12 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, deleted)
     await view.find(team, keyId)
     await view.lastUse(team)
-    const sessions = createSessions(link, (count) => Buffer.alloc(count, randomUUID()))
-    await sessions.end((await sessions.open({ team, sub: 'owner' })).id)
+    const sessions = createSessions(link, false, randomBytes)
+    let id = ''
+    const cookies = { get: () => undefined, set: (_name: string, value = '') => (id ||= value) }
+    const visit = { state: {}, cookies } as unknown as SettingsContext
+    await sessions.start(visit, { team, sub: 'owner' })
+    await sessions.end(visit, { id })
     await usedTokens(link, Date.now)(randomUUID(), Date.now() + 1_000)
   },
   'tidemark-verify': async (link) => {
