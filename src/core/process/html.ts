@@ -1,15 +1,5 @@
 /** Markup in which every value is escaped. */
-export class Html {
-  readonly #text: string
-
-  constructor(text: string) {
-    this.#text = text
-  }
-
-  toString(): string {
-    return this.#text
-  }
-}
+export class Html extends String {}
 
 /** Values in markup: `Html` is inserted as it is, text escaped, lists item by item, null and undefined as nothing. */
 type Value = Html | string | number | boolean | null | undefined | readonly Value[]
