@@ -1,4 +1,3 @@
-import type { Client } from '@elastic/elasticsearch'
 import { InvalidArgumentError } from 'commander'
 import { destination, type Logger } from 'pino'
 import { connectKafka } from '../src/core/kafka/client.ts'
@@ -7,15 +6,13 @@ import { type Branded, identifierRule, isIdentifier } from '../src/core/model/id
 import { configOrExit } from '../src/core/process/lifecycle.ts'
 import { createLog, summaryOf } from '../src/core/process/log.ts'
 import { reportTo, type TerminalReport } from '../src/core/process/progressBar.ts'
-import { connectElasticsearch, connectElasticsearchBytes } from '../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
 import { connectRedis, untilConnected } from '../src/core/stores/redis.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 
 /** What a command works with that needs every engine. */
 export type CommandTools = Stores & {
   readonly source: KafkaSource
-  /** A client that returns bytes. */
-  readonly raw: Client
   readonly report: TerminalReport
   readonly log: Logger
   readonly clock: () => number
@@ -39,20 +36,19 @@ export async function runEngineCommand(
   const onSignal = (): void => stop.abort(new Error(stopped))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   const elasticsearch = connectElasticsearch(config)
-  const raw = connectElasticsearchBytes(config)
   const redis = connectRedis(config, () => undefined)
   const source = kafkaSource(connectKafka(config, log))
   const report = reportTo(process.stderr)
   try {
     await untilConnected(redis, signal)
-    await run({ config, source, elasticsearch, raw, redis, report, log, clock: Date.now, signal })
+    await run({ config, source, elasticsearch, redis, report, log, clock: Date.now, signal })
   } catch (error) {
     report.end()
     process.stderr.write(`${failed}${summaryOf(signal.aborted ? signal.reason : error)}\n`)
     process.exitCode = failedCode
   }
   report.end()
-  await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
+  await Promise.allSettled([source.close(), elasticsearch.close(), redis.close()])
 }
 
 export function readIdentifier<Id extends Branded<string, 'TeamId' | 'EntityId'>>(text: string): Id {

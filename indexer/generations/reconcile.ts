@@ -34,7 +34,7 @@ export type Version = {
 /** The time of a list document's change: members of its source and fields of its index. */
 const timeFields = ['changedAt', 'tombstone.deletedAt']
 
-type Tools = Pick<CommandTools, 'elasticsearch' | 'raw' | 'report' | 'signal'>
+type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'>
 
 const versionsPerRequest = 2_000
 /** Each may be a megabyte or more. */
@@ -129,7 +129,7 @@ export class Reconciliation {
       _source: false,
       docvalue_fields: isList(kind) ? [...times, { field: 'digest' }] : [],
     }
-    for await (const part of scan(this.#tools.raw, this.from.indices[kind], asked, this.#request))
+    for await (const part of scan(this.#tools.elasticsearch, this.from.indices[kind], asked, this.#request))
       yield part.map(({ id, version, fields }) => {
         const values = (fields === '' ? {} : JSON.parse(fields)) as Readonly<Record<string, readonly string[]>>
         const [changedAt] = timeFields.flatMap((field) => values[field] ?? []) as Instant[]
@@ -162,7 +162,7 @@ export class Reconciliation {
   async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
     const members = isList(kind) ? [...timeFields, 'digest'] : []
     const ids = documents.map(idOf)
-    const found = await multiGet(this.#tools.raw, this.to.indices[kind], ids, members, this.#request)
+    const found = await multiGet(this.#tools.elasticsearch, this.to.indices[kind], ids, members, this.#request)
     return ids.map((id, at) => {
       const { version = 0, source = '' } = found[at] ?? {}
       const list = (source === '' ? {} : JSON.parse(source)) as Pick<Version, 'changedAt' | 'digest'> & {
@@ -223,7 +223,7 @@ export class Reconciliation {
   ): AsyncGenerator<DocumentWrite[]> {
     for (let at = 0; at < ids.length; at += sourcesPerRequest) {
       const some = ids.slice(at, at + sourcesPerRequest)
-      const found = await multiGet(this.#tools.raw, index, some, undefined, this.#request)
+      const found = await multiGet(this.#tools.elasticsearch, index, some, undefined, this.#request)
       yield found.flatMap((each): DocumentWrite[] => {
         if (each === undefined) return []
         const { id, version, source } = each

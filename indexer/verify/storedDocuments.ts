@@ -13,12 +13,13 @@ const documentsPerRequest = 20
 
 /** Reads every document of an index at one moment; with a team only those that are routed to it. */
 export async function* scanDocuments(
-  { raw, team, signal }: Pick<VerifyContext, 'raw' | 'team' | 'signal'>,
+  { elasticsearch, team, signal }: Pick<VerifyContext, 'elasticsearch' | 'team' | 'signal'>,
   kind: DocumentKind,
   index: PhysicalIndex,
 ): AsyncGenerator<ComparedDocument[]> {
   const asked = { query: ofTeam(team), size: maxPartDocuments }
-  for await (const part of scan(raw, index, asked, { signal })) yield part.map((document) => comparedOf(kind, document))
+  for await (const part of scan(elasticsearch, index, asked, { signal }))
+    yield part.map((document) => comparedOf(kind, document))
 }
 
 /** Selects the documents of a team, or all. */
@@ -27,7 +28,7 @@ export const ofTeam = (team: TeamId | undefined) =>
 
 /** The present state of documents of one kind, also of those that no search shows yet; those that are not there are left out. */
 export async function getDocuments(
-  { raw, signal }: Pick<VerifyContext, 'raw' | 'signal'>,
+  { elasticsearch, signal }: Pick<VerifyContext, 'elasticsearch' | 'signal'>,
   kind: DocumentKind,
   index: PhysicalIndex,
   ids: readonly DocumentId[],
@@ -35,7 +36,7 @@ export async function getDocuments(
   const documents: ComparedDocument[] = []
   for (let at = 0; at < ids.length; at += documentsPerRequest) {
     const some = ids.slice(at, at + documentsPerRequest)
-    const found = await multiGet(raw, index, some, undefined, { signal })
+    const found = await multiGet(elasticsearch, index, some, undefined, { signal })
     documents.push(...found.flatMap((each) => (each === undefined ? [] : comparedOf(kind, each))))
   }
   return documents

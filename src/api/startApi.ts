@@ -52,7 +52,7 @@ export function openApi(
   elapsedMs: () => number = () => performance.now(),
 ): Pick<Started, 'checks'> & { readonly listener: RequestListener; close(): void } {
   const { config, engines, metrics } = service
-  const elasticsearch = engines.elasticsearchBytes(config)
+  const elasticsearch = engines.elasticsearch(config)
   const { redis, accountKeys } = openStores(service, elasticsearch)
   const search = readPrimaries(
     openSearchClient(elasticsearch, config.INDEX_PREFIX),

@@ -3,7 +3,7 @@ import { createIndexReader, type IndexReader } from '../../src/api/search/indexR
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchPage } from '../../src/api/search/searchPage.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import type { ListVersion } from '../../src/core/stores/listVersions.ts'
 import { testConfig } from '../support/config.ts'
 import { submissionEntity } from '../support/entities.ts'
@@ -15,18 +15,15 @@ const { signal } = new AbortController()
 const [first, second] = ['version-1', 'version-2'] as [ListVersion, ListVersion]
 
 let stored: TestReplica
-let raw: Client
 let elasticsearch: Client
 
 beforeEach(async () => {
   stored = await createTestReplica()
-  raw = connectElasticsearchBytes(testConfig({}))
   elasticsearch = connectElasticsearch(testConfig({}))
   await store(0, 300)
 })
 afterEach(async () => {
   await stored.close()
-  await raw.close()
   await elasticsearch.close()
 })
 
@@ -40,7 +37,7 @@ const store = (from: number, to: number): Promise<void> =>
 /** A indexReader in which every page is a deep one, and what it is asked. */
 function watched(): { indexReader: IndexReader; asked: string[] } {
   const asked: string[] = []
-  const { indexPrefix, send } = createIndexReader(openSearchClient(raw, stored.prefix), 0)
+  const { indexPrefix, send } = createIndexReader(openSearchClient(elasticsearch, stored.prefix), 0)
   const asking = {
     indexPrefix,
     send: ((question, until) => {

@@ -46,7 +46,7 @@ describe.each([
     first = await create(1)
     await generations.serve(first)
     second = await create(2)
-    reader = createIndexReader(openSearchClient(clients.bytes, prefix), 5)
+    reader = createIndexReader(openSearchClient(clients.elasticsearch, prefix), 5)
   })
   afterAll(async () => {
     for (const each of await generations.find()) await generations.delete(each)
@@ -162,7 +162,7 @@ describe.each([
   })
 
   test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {
-    const tools = { elasticsearch: clients.elasticsearch, raw: clients.bytes, report, signal }
+    const tools = { elasticsearch: clients.elasticsearch, report, signal }
     const reconciliation = new Reconciliation(tools, first, second)
     await reconciliation.pass()
     await write([...submission('a', 2), ...submission('b'), ...submission('c', 1, later), ...submission('d')])
@@ -175,14 +175,24 @@ describe.each([
     expect(await reconciliation.pass()).toEqual({ compared: 2, copied: 2 })
     await refresh(second)
     const ids = ['a', 'b', 'c', 'd', 'e'].map((id) => `${team}/${id}` as DocumentId)
-    const copied = await getDocuments({ raw: clients.bytes, signal }, 'submissions', second.indices.submissions, ids)
+    const copied = await getDocuments(
+      { elasticsearch: clients.elasticsearch, signal },
+      'submissions',
+      second.indices.submissions,
+      ids,
+    )
     expect(copied.map(({ version }) => version)).toEqual([2, 5, 1, deletedRevision, 1])
-    const kept = await getDocuments({ raw: clients.bytes, signal }, 'submissions', first.indices.submissions, ids)
+    const kept = await getDocuments(
+      { elasticsearch: clients.elasticsearch, signal },
+      'submissions',
+      first.indices.submissions,
+      ids,
+    )
     expect(copied[2]).toEqual(kept[2])
   })
 
   test('what is written while a pass refreshes is compared by the next one', async () => {
-    const { elasticsearch, bytes: raw } = clients
+    const { elasticsearch } = clients
     const during = async (answer: Promise<unknown>): Promise<unknown> => {
       const refreshed = await answer
       await write(submission('late'))
@@ -204,12 +214,12 @@ describe.each([
     const writing = new Proxy(elasticsearch, {
       get: (target, name) => (name === 'indices' ? indices : Reflect.get(target, name)),
     })
-    const reconciliation = new Reconciliation({ elasticsearch: writing, raw, report, signal }, first, second)
+    const reconciliation = new Reconciliation({ elasticsearch: writing, report, signal }, first, second)
     await reconciliation.pass()
     await reconciliation.pass()
     await refresh(second)
     const late = [`${team}/late` as DocumentId]
-    const found = await getDocuments({ raw, signal }, 'submissions', second.indices.submissions, late)
+    const found = await getDocuments({ elasticsearch, signal }, 'submissions', second.indices.submissions, late)
     expect(found.map(({ version }) => version)).toEqual([1])
   })
 
@@ -222,12 +232,14 @@ describe.each([
     const index = first.indices.submissions
     const query = { term: { _routing: team } }
     expect((await clients.elasticsearch.count({ index, query })).count).toBe(2)
-    const scanned = await collect(scanDocuments({ raw: clients.bytes, team, signal }, 'submissions', index))
+    const scanned = await collect(
+      scanDocuments({ elasticsearch: clients.elasticsearch, team, signal }, 'submissions', index),
+    )
     expect(scanned.map(({ id, version }) => [id, version]).sort()).toEqual([
       [`${team}/a`, 1],
       [`${team}/b`, 1],
     ])
-    const all = scanDocuments({ raw: clients.bytes, team: undefined, signal }, 'submissions', index)
+    const all = scanDocuments({ elasticsearch: clients.elasticsearch, team: undefined, signal }, 'submissions', index)
     expect(await collect(all)).toHaveLength(before + 2)
   })
   const documentsIn = async (kind: DocumentKind): Promise<number> => {
@@ -253,7 +265,7 @@ describe.each([
     const switched = await generations.find()
     await generations.unblockWrites({ ...old, isServing: true })
     expect(await generations.find()).toEqual(switched)
-    const asked = { ...clients, raw: clients.bytes, config: { INDEX_PREFIX: prefix }, signal, report }
+    const asked = { ...clients, config: { INDEX_PREFIX: prefix }, signal, report }
     const rebuild = asked as unknown as CommandTools
     await pruneLeftOver(rebuild, second)
     expect(await states()).toEqual([[2, true, true, true]])

@@ -39,7 +39,7 @@ beforeAll(async () => {
       const generations = new Generations(clients.elasticsearch, config, request)
       const generation = await generations.create(1)
       await generations.serve(generation)
-      return { clients, generation, reader: createIndexReader(openSearchClient(clients.bytes, prefix), 8) }
+      return { clients, generation, reader: createIndexReader(openSearchClient(clients.elasticsearch, prefix), 8) }
     }),
   )
 })

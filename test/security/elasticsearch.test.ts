@@ -19,7 +19,7 @@ import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/mode
 import { toInstant } from '../../src/core/model/instant.ts'
 import type { Check } from '../../src/core/process/health.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
-import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import type { DocumentKind, PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { kindsOf } from '../../src/core/stores/indices.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
@@ -85,8 +85,8 @@ const settingsAs = (name: string): Record<string, string> => ({
   ELASTICSEARCH_USERNAME: name,
   ELASTICSEARCH_PASSWORD: name === elasticsearch.keeper.name ? elasticsearch.keeper.password : `password-of-${name}`,
 })
-const clientAs = (name: string, connect = connectElasticsearch): Client => {
-  const client = connect(testConfig(settingsAs(name)))
+const clientAs = (name: string): Client => {
+  const client = connectElasticsearch(testConfig(settingsAs(name)))
   clients.push(client)
   return client
 }
@@ -126,7 +126,7 @@ async function expectPassing(check: Check): Promise<void> {
 
 /** Everything that an indexer and a rebuild ask of Elasticsearch. */
 async function indexAndRebuild(name: string): Promise<void> {
-  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchBytes)]
+  const client = clientAs(name)
   const { signal } = options()
   const generations = generationsOf(client)
   const from = await generations.create(1)
@@ -140,7 +140,7 @@ async function indexAndRebuild(name: string): Promise<void> {
   await expectPassing(isolatedNodesAnswerNothing(client))
   await generations.serve(from)
   const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
-  const reconciliation = new Reconciliation({ elasticsearch: client, raw, report, signal }, from, to)
+  const reconciliation = new Reconciliation({ elasticsearch: client, report, signal }, from, to)
   expect(await reconciliation.pass()).toEqual({ compared: 1, copied: 1 })
   await generations.blockWrites(from, 'rebuild')
   await generations.unblockWrites({ ...from, isServing: true })
@@ -155,7 +155,7 @@ async function indexAndRebuild(name: string): Promise<void> {
 
 /** Everything that the API asks of Elasticsearch. */
 async function search(name: string): Promise<void> {
-  const client = clientAs(name, connectElasticsearchBytes)
+  const client = clientAs(name)
   const state = {
     freshness: async () => ({ isSettled: true, watermark: null }),
     recordPrimary: async ({ id }: { readonly id: string }) => ({ id, sinceMs: 0 }),
@@ -184,14 +184,14 @@ async function search(name: string): Promise<void> {
 
 /** Everything that a verification asks of Elasticsearch. */
 async function readEverything(name: string): Promise<void> {
-  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchBytes)]
+  const client = clientAs(name)
   const { signal } = options()
   const serving = await generationsOf(client).serving()
   if (serving === undefined) throw new Error('nothing serves')
   for (const [kind, index] of Object.entries(serving.indices) as [DocumentKind, PhysicalIndex][]) {
     await client.count({ index, query: { term: { _routing: team } } }, options())
-    for await (const _ of scanDocuments({ raw, team, signal }, kind, index));
-    await getDocuments({ raw, signal }, kind, index, [form.id])
+    for await (const _ of scanDocuments({ elasticsearch: client, team, signal }, kind, index));
+    await getDocuments({ elasticsearch: client, signal }, kind, index, [form.id])
   }
 }
 
@@ -206,7 +206,7 @@ async function eraseDeleted(name: string): Promise<void> {
   }
   const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
   const tools = {
-    ...{ config: testConfig(settingsAs(name)), elasticsearch: clientAs(name), source, report, clock: Date.now },
+    ...{ config: testConfig(settingsAs(name)), elasticsearch: clientAs(name), source, report },
     ...{ redis: { client: { scanStream: () => [] } }, signal: options().signal },
   }
   expect(await erase(tools as unknown as Parameters<typeof erase>[0], erased)).toMatchObject({ erased: true })

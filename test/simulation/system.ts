@@ -81,7 +81,7 @@ export class System {
   startRebuild(onEnd: (error: unknown) => void): void {
     this.#start('rebuild', async (service, running) => {
       const { config, log, signal } = service
-      const { elasticsearch, elasticsearchBytes, redis, kafka } = this.engines
+      const { elasticsearch, redis, kafka } = this.engines
       const connection = redis(config, () => undefined)
       const report = {
         step: (text: string) => {
@@ -98,7 +98,6 @@ export class System {
           ...{ config, log, report, signal, clock: Date.now },
           source: kafka(config, log).openSource(),
           elasticsearch: elasticsearch(config),
-          raw: elasticsearchBytes(config),
           redis: connection,
         })
       }

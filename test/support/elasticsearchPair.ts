@@ -1,4 +1,4 @@
-import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {
   type Clients,
   SimulatedElasticsearch,
@@ -11,7 +11,6 @@ import { seeded } from './random.ts'
 /** Connects to the Elasticsearch shared by all tests. */
 export const connectReal = (): Clients => ({
   elasticsearch: connectElasticsearch(testConfig({})),
-  bytes: connectElasticsearchBytes(testConfig({})),
 })
 
 /** Connects to a new simulated Elasticsearch, on the clock of this machine. */

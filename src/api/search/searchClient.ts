@@ -1,5 +1,6 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import type { List } from '../../core/model/ids.ts'
+import { asBytes } from '../../core/stores/elasticsearch.ts'
 import { aliasOf, type DocumentKind } from '../../core/stores/indices.ts'
 
 /** A request to Elasticsearch; `path` is percent-encoded. */
@@ -83,12 +84,14 @@ export async function askShard(
 /** Shorter than the deadline of a query: a timeout makes the client avoid the node, an abort does not. */
 const requestTimeoutMs = 4_000
 
-/** Sends requests through a client that returns raw bytes. */
 export const openSearchClient = (client: Client, indexPrefix: string): SearchClient => ({
   indexPrefix,
   send: async ({ shard: _known, check, ...request }, signal) => {
     const { statusCode, body } = await client.transport
-      .request<Uint8Array | object>(request, { signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true })
+      .request<Uint8Array | object>(request, {
+        ...{ signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true },
+        ...asBytes(client),
+      })
       .catch((error: unknown) => {
         throw classifyClientError(error)
       })

@@ -22,12 +22,14 @@ export class RawSerializer extends Serializer {
   }
 }
 
-/** Decodes a response body of the bytes client. */
-export const textOf = (body: Uint8Array): string => Buffer.from(body).toString()
+/** Marks a request whose answer is to be bytes. */
+export const bytesContext = { isForBytes: true }
 
-/** Parses a response body of either client below, unless its client did. */
-export const parsedBody = <T>(body: Uint8Array | object): T =>
-  body instanceof Uint8Array ? (JSON.parse(textOf(body)) as T) : (body as T)
+/**
+ * Options of a request whose answer is to be bytes of JSON. Retries on the next node, each node once, when a node is unreachable or answers
+ * 502, 503 or 504, as a node without a master does.
+ */
+export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext, maxRetries: connectionPool.size - 1 })
 
 type Options = ConnectionRequestOptions | ConnectionRequestOptionsAsStream
 
@@ -54,19 +56,14 @@ class AbortableConnection extends UndiciConnection {
     }
   }
 
-  protected read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
-    return super.request(params, options as ConnectionRequestOptions)
-  }
-}
-
-/** Returns successful responses as bytes, and errors as text, which the client parses. */
-class BytesConnection extends AbortableConnection {
-  protected override async read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
-    type Answer = { readonly statusCode: number; readonly body: { bytes(): Promise<Uint8Array> } }
-    const answer = (await super.read(params, { ...options, asStream: true })) as Answer
+  /** Where bytes are asked for, returns successful responses as bytes, and errors as text, which the client parses. */
+  protected async read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
+    if (options.context !== bytesContext) return await super.request(params, options as ConnectionRequestOptions)
+    const answer = await super.request(params, { ...options, asStream: true })
+    const body = answer.body as unknown as { bytes(): Promise<Uint8Array> }
     try {
       // Not a Buffer, which the client would decode to text.
-      const bytes = await answer.body.bytes()
+      const bytes = await body.bytes()
       return { ...answer, body: answer.statusCode < 400 ? bytes : Buffer.from(bytes).toString() }
     } catch (error) {
       throw new errors.ConnectionError((error as Error).message)
@@ -75,8 +72,8 @@ class BytesConnection extends AbortableConnection {
 }
 
 /** Connections that name their user with the credentials of that time, of which the client would keep the first. */
-const authenticating = (config: Config, Connection: typeof AbortableConnection): typeof AbortableConnection =>
-  class extends Connection {
+const authenticating = (config: Config): typeof AbortableConnection =>
+  class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
       const now = latest(config)
       const key = now.ELASTICSEARCH_API_KEY
@@ -88,27 +85,16 @@ const authenticating = (config: Config, Connection: typeof AbortableConnection):
     }
   }
 
-/** A client that parses responses and never retries: retries are up to its callers. */
+/** A client that parses responses, but for `asBytes`. It retries nothing unless it is told to: that is up to its callers. */
 export const connectElasticsearch = (config: Config): Client => new Client(options(config))
-
-/**
- * A client for reading that returns raw bytes of JSON. Retries on the next node, each node once, when a node is unreachable or answers
- * 502, 503 or 504, as a node without a master does.
- */
-export const connectElasticsearchBytes = (config: Config): Client =>
-  new Client({
-    ...options(config),
-    maxRetries: config.ELASTICSEARCH_URL.length - 1,
-    Serializer: RawSerializer,
-    Connection: authenticating(config, BytesConnection),
-  })
 
 /** Set because the client has no default timeout: an unanswered request would wait for ever. */
 export const defaultRequestTimeoutMs = 60_000
 
 function options(config: Config): ConstructorParameters<typeof Client>[0] {
   return {
-    Connection: authenticating(config, AbortableConnection),
+    Connection: authenticating(config),
+    Serializer: RawSerializer,
     nodes: config.ELASTICSEARCH_URL,
     maxRetries: 0,
     requestTimeout: defaultRequestTimeoutMs,

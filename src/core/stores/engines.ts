@@ -3,16 +3,13 @@ import { connectKafka, kafkaProbe } from '../kafka/client.ts'
 import { kafkaSink } from '../kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
 import type { Config, Need } from '../process/config.ts'
-import { connectElasticsearch, connectElasticsearchBytes, elasticsearchProbe } from './elasticsearch.ts'
+import { connectElasticsearch, elasticsearchProbe } from './elasticsearch.ts'
 import type { EngineProbe } from './preflight.ts'
 import { connectRedis, redisProbe } from './redis.ts'
 
 /** Makes the clients of the configured engines. No call waits for an engine: clients connect lazily and reconnect. */
 export const configuredEngines = {
-  /** A client that parses responses. */
   elasticsearch: connectElasticsearch,
-  /** A client whose responses are raw bytes of JSON. */
-  elasticsearchBytes: connectElasticsearchBytes,
   redis: connectRedis,
   /** Each `openSource` has its own connection; the sink connects at first use. */
   kafka: (config: Config, log: Logger) => {

@@ -1,7 +1,8 @@
 import type { Client } from '@elastic/elasticsearch'
+import type { TransportRequestParams } from '@elastic/transport'
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 import { type DocumentId, teamIdOf } from '../model/ids.ts'
-import { defaultRequestTimeoutMs, parsedBody, type RequestOptions, textOf } from './elasticsearch.ts'
+import { asBytes, defaultRequestTimeoutMs, type RequestOptions } from './elasticsearch.ts'
 import type { PhysicalIndex } from './indices.ts'
 
 export type StoredDocument = {
@@ -13,10 +14,10 @@ export type StoredDocument = {
 
 /**
  * Reads documents in real time, searchable or not, in the order of `ids`; undefined for a missing one. `members`: those of the sources to
- * return, or all. Rejects unless Elasticsearch answers for every document. `raw` is a client that returns bytes.
+ * return, or all. Rejects unless Elasticsearch answers for every document.
  */
 export async function multiGet(
-  raw: Client,
+  client: Client,
   index: PhysicalIndex,
   ids: readonly DocumentId[],
   members: readonly string[] | undefined,
@@ -26,8 +27,8 @@ export async function multiGet(
   const wanted = members === undefined ? {} : { _source: members.length > 0 && members }
   const docs = ids.map((id) => ({ _id: id, routing: teamIdOf(id), ...wanted }))
   const request = { method: 'POST', path: `/${index}/_mget`, body: { docs } }
-  const body = await raw.transport.request<Uint8Array>(request, options)
-  const found = rawElements(rawMembers(textOf(body)).get('docs') ?? '').map(rawMembers)
+  const text = await textOf(client, request, options)
+  const found = rawElements(rawMembers(text).get('docs') ?? '').map(rawMembers)
   return ids.map((id, at) => {
     const document = found[at]
     if (document?.get('_id') !== JSON.stringify(id) || document.has('error'))
@@ -35,6 +36,12 @@ export async function multiGet(
     if (document.get('found') !== 'true') return undefined
     return { id, version: Number(document.get('_version')), source: document.get('_source') ?? '' }
   })
+}
+
+/** The text of an answer: parsing would reorder keys and lose digits. */
+async function textOf(client: Client, request: TransportRequestParams, options: RequestOptions): Promise<string> {
+  const bytes = await client.transport.request<Uint8Array>(request, { ...options, ...asBytes(client) })
+  return Buffer.from(bytes).toString()
 }
 
 type ScanQuery = {
@@ -57,21 +64,17 @@ const firstSize = 10
 
 /**
  * Yields all matching documents of an index from one point in time, unordered, in parts of about a megabyte. Rejects unless every
- * shard answers. `raw` is a client that returns bytes.
+ * shard answers.
  */
 export async function* scan(
-  raw: Client,
+  client: Client,
   index: PhysicalIndex,
   { preference, size: maxSize, ...asked }: ScanQuery,
   options: RequestOptions,
 ): AsyncGenerator<ScannedDocument[]> {
-  const post = (path: string, querystring: object, body?: object): Promise<Uint8Array> =>
-    raw.transport.request<Uint8Array>(
-      { method: 'POST', path, querystring, ...(body !== undefined && { body }) },
-      options,
-    )
-  const opening = { keep_alive: keepAlive, ...(preference !== undefined && { preference }) }
-  let { id } = parsedBody<{ id: string }>(await post(`/${index}/_pit`, opening))
+  const querystring = { keep_alive: keepAlive, ...(preference !== undefined && { preference }) }
+  const opened = await textOf(client, { method: 'POST', path: `/${index}/_pit`, querystring }, options)
+  let { id } = JSON.parse(opened) as { id: string }
   let size = asked._source === false ? maxSize : Math.min(maxSize, firstSize)
   try {
     for (let after: unknown; ; ) {
@@ -79,7 +82,8 @@ export async function* scan(
         ...{ ...asked, size, version: true, track_total_hits: false, pit: { id, keep_alive: keepAlive } },
         ...{ sort: ['_shard_doc'], ...(after !== undefined && { search_after: after }) },
       }
-      const text = textOf(await post('/_search', { allow_partial_search_results: false }, body))
+      const search = { method: 'POST', path: '/_search', querystring: { allow_partial_search_results: false }, body }
+      const text = await textOf(client, search, options)
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const found = rawMembers(answer.get('hits') ?? '').get('hits')
@@ -94,7 +98,7 @@ export async function* scan(
   } finally {
     const closing = { signal: AbortSignal.timeout(defaultRequestTimeoutMs) }
     // If this fails, the point in time expires by itself.
-    await raw.transport.request({ method: 'DELETE', path: '/_pit', body: { id } }, closing).catch(() => undefined)
+    await client.transport.request({ method: 'DELETE', path: '/_pit', body: { id } }, closing).catch(() => undefined)
   }
 }
 

@@ -3,7 +3,6 @@ import type { KafkaSource } from '../kafka/source.ts'
 import type { Check } from '../process/health.ts'
 import { summaryOf } from '../process/log.ts'
 import type { AccountKeyStore } from './accountKeyStore.ts'
-import { parsedBody } from './elasticsearch.ts'
 import { aliasOf } from './indices.ts'
 import type { RedisConnection } from './redis.ts'
 
@@ -37,7 +36,7 @@ const noMasterBlock = 'cluster.no_master_block'
 
 /**
  * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default such a node serves old data, while the
- * rest of the cluster takes writes that the watermark promises. A single node passes. The client may return parsed or raw bodies.
+ * rest of the cluster takes writes that the watermark promises. A single node passes.
  */
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>
@@ -45,9 +44,8 @@ export const isolatedNodesAnswerNothing =
     const ask = async <T>(path: string, query: Readonly<Record<string, string | boolean>> = {}): Promise<T> => {
       // Shorter than the deadline of a check, so that a node without a master can report that.
       const querystring = { ...query, master_timeout: '1s' }
-      return parsedBody<T>(
-        await client.transport.request<Uint8Array | object>({ method: 'GET', path, querystring }, { signal }),
-      )
+      const maxRetries = client.connectionPool.size - 1
+      return await client.transport.request<T>({ method: 'GET', path, querystring }, { signal, maxRetries })
     }
     type Group = { readonly cluster?: { readonly no_master_block?: string } }
     try {

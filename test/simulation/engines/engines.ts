@@ -30,7 +30,6 @@ export function simulateEngines(world: World): SimulatedEngines {
     simulatedElasticsearch,
     clockOffsetsMs,
     elasticsearch: () => simulatedClients(simulatedElasticsearch, world.network).elasticsearch,
-    elasticsearchBytes: () => simulatedClients(simulatedElasticsearch, world.network).bytes,
     redis: (config, _onError, onCommand) => simulatedRedis.connect(world.network, config.INDEX_PREFIX, onCommand),
     kafka: (_config, log) => simulatedKafka.client(world.network, log),
   }

@@ -1,4 +1,5 @@
 import { BaseConnection, type ConnectionRequestOptions, type ConnectionRequestParams, errors } from '@elastic/transport'
+import { bytesContext } from '../../../../src/core/stores/elasticsearch.ts'
 import { type Network, NetworkFailure } from '../../network.ts'
 
 export type HttpRequest = {
@@ -19,12 +20,11 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 export function connectionTo(
   network: Network,
   answer: (request: HttpRequest) => Promise<HttpAnswer>,
-  bytes: boolean,
 ): typeof BaseConnection {
   class SimulatedConnection extends BaseConnection {
     override async request(
       { method, path, querystring = '', body }: ConnectionRequestParams,
-      { timeout, signal }: ConnectionRequestOptions,
+      { timeout, signal, context }: ConnectionRequestOptions,
     ): Promise<never> {
       // The product writes some query parameters into the path.
       const { pathname, searchParams: query } = new URL(querystring === '' ? path : `${path}?${querystring}`, this.url)
@@ -34,7 +34,7 @@ export function connectionTo(
         const found = await network
           .call('elasticsearch', `${method} ${path}`, () => answer(request), options)
           .catch(refusal)
-        const isRaw = bytes && found.status < 400
+        const isRaw = context === bytesContext && found.status < 400
         const encoded = isRaw ? new TextEncoder().encode(found.body) : method === 'HEAD' ? '' : found.body
         return { statusCode: found.status, headers, body: encoded } as never
       } catch (error) {

@@ -166,19 +166,11 @@ export class SimulatedElasticsearch {
   }
 }
 
-export type Clients = {
-  /** A client that parses responses. */
-  readonly elasticsearch: Client
-  /** A client that returns raw bytes of JSON. */
-  readonly bytes: Client
-}
+export type Clients = { readonly elasticsearch: Client }
 
-/** The clients of `src/core/stores/elasticsearch.ts`, connected to a simulated Elasticsearch. */
+/** The client of `src/core/stores/elasticsearch.ts`, connected to a simulated Elasticsearch. */
 export function simulatedClients(simulated: SimulatedElasticsearch, network: Network): Clients {
-  const connection = (bytes: boolean) => connectionTo(network, (request) => answerRequest(simulated, request), bytes)
+  const Connection = connectionTo(network, (request) => answerRequest(simulated, request))
   const options = { node: 'http://simulated', maxRetries: 0, requestTimeout: defaultRequestTimeoutMs }
-  return {
-    elasticsearch: new Client({ ...options, Connection: connection(false) }),
-    bytes: new Client({ ...options, Serializer: RawSerializer, Connection: connection(true) }),
-  }
+  return { elasticsearch: new Client({ ...options, Serializer: RawSerializer, Connection }) }
 }

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
-import { connectElasticsearch, connectElasticsearchBytes } from '../../../../src/core/stores/elasticsearch.ts'
+import { asBytes, connectElasticsearch } from '../../../../src/core/stores/elasticsearch.ts'
 import { closing } from '../../../support/closing.ts'
 import { testConfig } from '../../../support/config.ts'
 import { startLocalServer } from '../../../support/localServer.ts'
@@ -24,7 +24,7 @@ async function gone(): Promise<string> {
 /** The responses of six searches one after the other, each as its text or the reason why there is none. */
 async function searches(urls: readonly string[]): Promise<string[]> {
   const config = testConfig({ ELASTICSEARCH_URL: urls.join(','), REDIS_URL: 'redis://127.0.0.1' })
-  const client = connectElasticsearchBytes(config)
+  const client = connectElasticsearch(config)
   const { send } = openSearchClient(client, 'x')
   const responses: string[] = []
   for (let turn = 0; turn < 6; turn++) {
@@ -52,32 +52,40 @@ test('a node that does not answer costs one search; the next ones avoid it', asy
 })
 
 test.each([
-  ['bytes', connectElasticsearchBytes],
-  ['parsed responses', connectElasticsearch],
-])('a client of %s that aborts while a response arrives blames no node, and asks no other', async (_what, connect) => {
-  let asked = 0
-  const other: RequestListener = (...exchange) => {
-    asked++
-    healthy(...exchange)
-  }
-  const arrives = Promise.withResolvers<void>()
-  const slow = await node((_, response) => {
-    asked++
-    response.writeHead(200, headers)
-    response.write('{"took":', () => arrives.resolve())
-  })
-  const urls = [slow, await node(other)]
-  const client = connect(testConfig({ ELASTICSEARCH_URL: urls.join(','), REDIS_URL: 'redis://127.0.0.1' }))
-  const gone = new AbortController()
-  const aborted = client.transport.request({ method: 'GET', path: '/x' }, { signal: gone.signal })
-  await arrives.promise
-  // What came before the response to another request has come.
-  await (await fetch(await node(healthy))).text()
-  gone.abort()
-  await expect(aborted).rejects.toMatchObject({ name: 'RequestAbortedError' })
-  expect([asked, client.connectionPool.connections.map(({ status }) => status)]).toEqual([1, ['alive', 'alive']])
-  await client.close()
-})
+  ['bytes', asBytes],
+  ['parsed responses', () => ({})],
+])(
+  'who asks for %s and aborts while a response arrives blames no node, and asks no other',
+  async (_what, optionsOf) => {
+    let asked = 0
+    const other: RequestListener = (...exchange) => {
+      asked++
+      healthy(...exchange)
+    }
+    const arrives = Promise.withResolvers<void>()
+    const slow = await node((_, response) => {
+      asked++
+      response.writeHead(200, headers)
+      response.write('{"took":', () => arrives.resolve())
+    })
+    const urls = [slow, await node(other)]
+    const client = connectElasticsearch(
+      testConfig({ ELASTICSEARCH_URL: urls.join(','), REDIS_URL: 'redis://127.0.0.1' }),
+    )
+    const gone = new AbortController()
+    const aborted = client.transport.request(
+      { method: 'GET', path: '/x' },
+      { signal: gone.signal, ...optionsOf(client) },
+    )
+    await arrives.promise
+    // What came before the response to another request has come.
+    await (await fetch(await node(healthy))).text()
+    gone.abort()
+    await expect(aborted).rejects.toMatchObject({ name: 'RequestAbortedError' })
+    expect([asked, client.connectionPool.connections.map(({ status }) => status)]).toEqual([1, ['alive', 'alive']])
+    await client.close()
+  },
+)
 
 test('a search fails when no node can answer it', async () => {
   expect(new Set(await searches([await gone(), await gone()]))).toEqual(new Set(['unreachable']))

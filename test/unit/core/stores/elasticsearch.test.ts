@@ -2,11 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { type Config, readConfig } from '../../../../src/core/process/config.ts'
-import {
-  connectElasticsearch,
-  connectElasticsearchBytes,
-  elasticsearchProbe,
-} from '../../../../src/core/stores/elasticsearch.ts'
+import { asBytes, connectElasticsearch, elasticsearchProbe } from '../../../../src/core/stores/elasticsearch.ts'
 import { probe } from '../../../../src/core/stores/preflight.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { answer, type FakeElasticsearch, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
@@ -37,16 +33,16 @@ const configOf = (settings: Record<string, string> = {}): Config => {
 }
 /** The server, with a user and a password that a URL must encode. */
 const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: server.url.replace('//', '//us%20er:p%40ss@') })
-const ask = (client: Client, path: string, signal: AbortSignal, requestTimeout: number): Promise<unknown> =>
-  client.transport.request({ method: 'GET', path }, { signal, requestTimeout })
 
 describe.each([
-  ['parsed responses', connectElasticsearch],
-  ['bytes', connectElasticsearchBytes],
-])('for a client of %s', (_of, connect) => {
+  ['parsed responses', () => ({})],
+  ['bytes', asBytes],
+])('who asks for %s', (_of, optionsOf) => {
+  const ask = (client: Client, path: string, signal: AbortSignal, requestTimeout: number): Promise<unknown> =>
+    client.transport.request({ method: 'GET', path }, { signal, requestTimeout, ...optionsOf(client) })
   const clients: Client[] = []
   const opened = (settings?: Record<string, string>): Client => {
-    const client = connect(configOf(settings))
+    const client = connectElasticsearch(configOf(settings))
     clients.push(client)
     return client
   }

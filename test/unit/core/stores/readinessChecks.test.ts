@@ -1,4 +1,4 @@
-import { connectElasticsearch, connectElasticsearchBytes } from '../../../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch } from '../../../../src/core/stores/elasticsearch.ts'
 import { isolatedNodesAnswerNothing } from '../../../../src/core/stores/readinessChecks.ts'
 import { testConfig } from '../../../support/config.ts'
 import { answer, type FakeElasticsearch, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
@@ -7,10 +7,7 @@ const setting = 'cluster.no_master_block'
 const block = (no_master_block: string): object => ({ cluster: { no_master_block } })
 const refusal = { error: { type: 'master_not_discovered_exception' }, status: 503 }
 
-describe.each([
-  ['the client of an indexer', connectElasticsearch],
-  ['the client of an API', connectElasticsearchBytes],
-])('asked by %s', (_whose, connect) => {
+describe('the check of nodes without a master', () => {
   let fake: FakeElasticsearch
   beforeEach(async () => {
     fake = await startFakeElasticsearch()
@@ -18,7 +15,7 @@ describe.each([
   afterEach(() => fake.close())
 
   const problem = async (): Promise<string | undefined> => {
-    const client = connect(testConfig({ ELASTICSEARCH_URL: fake.url, REDIS_URL: 'redis://127.0.0.1:1' }))
+    const client = connectElasticsearch(testConfig({ ELASTICSEARCH_URL: fake.url, REDIS_URL: 'redis://127.0.0.1:1' }))
     try {
       return await isolatedNodesAnswerNothing(client)(AbortSignal.timeout(10_000))
     } finally {

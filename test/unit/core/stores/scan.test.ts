@@ -6,7 +6,8 @@ const options = { signal: new AbortController().signal, requestTimeout: 30_000 }
 
 test('an answer without hits is an error, not the end', async () => {
   const answers = ['{"id":"p"}', '{"pit_id":"p","hits":{}}', '{}']
-  const client = { transport: { request: async () => answers.shift() } } as unknown as Client
+  const transport = { request: async () => Buffer.from(answers.shift() ?? '') }
+  const client = { transport, connectionPool: { size: 1 } } as unknown as Client
   const parts = scan(client, 'index' as PhysicalIndex, { query: { match_all: {} }, size: 10 }, options)
   await expect(parts.next()).rejects.toThrow('without hits')
 })

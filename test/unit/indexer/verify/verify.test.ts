@@ -117,7 +117,7 @@ async function verified(team?: string) {
   const differences = new DifferenceReport()
   let pending: (() => Promise<void>) | undefined
   const context = {
-    ...{ config, source, elasticsearch: clients.elasticsearch, raw: clients.bytes, team, signal },
+    ...{ config, source, elasticsearch: clients.elasticsearch, team, signal },
     report: {
       step: (text: string) => {
         pending = Object.entries(onStep).find(([words]) => text.includes(words))?.[1]
