@@ -228,7 +228,7 @@ test.each([
 ])('%s is refused before anything is written', async (_, wrong, message) => {
   const { keys, kafka } = keysOver()
   await expect(keys.create({ team, name: 'n', by, ...wrong })).rejects.toThrow(message)
-  expect([kafka.sent, await redis.client.keys(`${redis.keys.teamKeysPrefix}*`)]).toEqual([[], []])
+  expect([kafka.sent, await redis.client.keys(`${redis.keys.teamKeys('')}*`)]).toEqual([[], []])
 })
 
 test.each(['revoke', 'delete'] as const)(

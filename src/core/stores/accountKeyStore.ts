@@ -138,7 +138,7 @@ export class AccountKeyStore {
     when: 'always' | 'when complete' = 'always',
   ): Promise<Applied> {
     const { keys, runId } = this.#redis
-    const names = [keys.teamKeys(teamId), keys.accountKeyPrefix, keys.contestedDigests]
+    const names = [keys.teamKeys(teamId), keys.accountKey(''), keys.contestedDigests]
     const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
     const required = when === 'always' ? [] : [keys.accountKeysComplete, runId() ?? '']
     const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, ...required]

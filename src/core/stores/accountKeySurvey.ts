@@ -12,14 +12,14 @@ export type AccountKeySurvey = Awaited<ReturnType<typeof surveyAccountKeys>>
 /** Reads the whole account-key store in pages. Concurrent writes may be included or not. */
 export async function surveyAccountKeys({ client, keys: names }: RedisConnection) {
   const keys: { readonly teamId: TeamId; readonly keyId: EntityId; readonly state: AccountKeyState }[] = []
-  for await (const [teamId, hash] of hashesWith(client, names.teamKeysPrefix))
+  for await (const [teamId, hash] of hashesWith(client, names.teamKeys('')))
     for (const [keyId, field] of Object.entries(hash)) {
       const state = readField(field)
       if (state !== undefined) keys.push({ teamId: teamId as TeamId, keyId: keyId as EntityId, state })
     }
   // Digest → the live keys that share it; a look-up succeeds for one key only.
   const claims = new Map<Digest, readonly KeyHolder[]>()
-  for await (const [digest, hash] of hashesWith(client, names.accountKeyPrefix))
+  for await (const [digest, hash] of hashesWith(client, names.accountKey('')))
     claims.set(
       digest as Digest,
       Object.values(hash).map((text) => JSON.parse(text) as KeyHolder),

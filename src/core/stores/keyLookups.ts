@@ -72,8 +72,8 @@ export function shareLookups(redis: RedisConnection) {
   let waiting = new Map<string, Asking>()
 
   const call = async (asking: readonly Asking[]): Promise<void> => {
-    const { accountKeysComplete, accountKey, limitPrefix, lastUsePrefix } = redis.keys
-    const names = [accountKeysComplete, limitPrefix, lastUsePrefix, ...freshnessValues(redis.keys, randomToken())]
+    const { accountKeysComplete, accountKey, limitPrefix, lastUse } = redis.keys
+    const names = [accountKeysComplete, limitPrefix, lastUse(''), ...freshnessValues(redis.keys, randomToken())]
     const valuesOf = ({ digest, nowMs, windowMs, requests }: Asking) =>
       [accountKey(digest), nowMs, windowMs, requests.length] as const
     const [complete, ...found] = (await lookupScript(redis, [], [...names, ...asking.flatMap(valuesOf)])) as LookupReply

@@ -16,8 +16,8 @@ const maxTokensPerCommand = 1_000
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.watermark,
   keys.watermarkHold,
-  keys.changeTokenPrefix,
-  keys.pendingWritesPrefix,
+  keys.changeToken(''),
+  keys.pendingWrites(''),
   newToken,
 ]
 

@@ -1,7 +1,7 @@
 import type { Digest, TeamId, TeamList } from '../model/ids.ts'
 
 /**
- * Every key in Redis. Only those whose type names a lifetime expire.
+ * Every key in Redis; with `''` for a name, what all keys of that kind begin with. Only those whose type names a lifetime expire.
  *
  * | key | type | holds | written by |
  * |---|---|---|---|
@@ -22,20 +22,15 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  * | `limit` prefix | string, 60 s | requests of a key in its rate-limit window | `AccountKeyStore.lookup` |
  */
 export const redisKeys = (prefix: string) => ({
-  accountKey: (digest: Digest) => `${prefix}:account-key:${digest}`,
-  teamKeys: (teamId: TeamId) => `${prefix}:team-keys:${teamId}`,
+  accountKey: (digest: Digest | '') => `${prefix}:account-key:${digest}`,
+  teamKeys: (teamId: TeamId | '') => `${prefix}:team-keys:${teamId}`,
   accountKeyReplay: (token: string) => `${prefix}:account-key-replay:${token}`,
-  lastUse: (teamId: TeamId) => `${prefix}:last-use:${teamId}`,
-  changeToken: (list: TeamList) => `${prefix}:change-token:${list}`,
-  pendingWrites: (list: TeamList) => `${prefix}:pending-writes:${list}`,
+  lastUse: (teamId: TeamId | '') => `${prefix}:last-use:${teamId}`,
+  changeToken: (list: TeamList | '') => `${prefix}:change-token:${list}`,
+  pendingWrites: (list: TeamList | '') => `${prefix}:pending-writes:${list}`,
   primaryReads: (index: string) => `${prefix}:primary-reads:${index}`,
   session: (digest: string) => `${prefix}:session:${digest}`,
   usedSignIn: (digest: string) => `${prefix}:used-sign-in:${digest}`,
-  accountKeyPrefix: `${prefix}:account-key:`,
-  changeTokenPrefix: `${prefix}:change-token:`,
-  pendingWritesPrefix: `${prefix}:pending-writes:`,
-  lastUsePrefix: `${prefix}:last-use:`,
-  teamKeysPrefix: `${prefix}:team-keys:`,
   contestedDigests: `${prefix}:contested-digests`,
   accountKeysComplete: `${prefix}:account-keys-complete`,
   watermark: `${prefix}:watermark`,
