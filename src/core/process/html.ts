@@ -1,5 +1,8 @@
 /** Markup in which every value is escaped. */
-export class Html extends String {}
+export class Html extends String {
+  /** Tells it from text, which must be escaped. */
+  declare readonly isMarkup: true
+}
 
 /** Values in markup: `Html` is inserted as it is, text escaped, lists item by item, null and undefined as nothing. */
 type Value = Html | string | number | boolean | null | undefined | readonly Value[]
