@@ -17,8 +17,8 @@ import {
   ndjsonLines,
   readCsvTable,
 } from './exports.ts'
-import { pickFields, selectedFields } from './fields.ts'
-import { exportParameters, fieldsParameter, type ListParameters, listParameters, pageParameters } from './parameters.ts'
+import { fieldsParameter, pickFields, selectedFields } from './fields.ts'
+import { exportParameters, type ListParameters, listParameters, pageParameters } from './parameters.ts'
 import { type Making, respond } from './respond.ts'
 import { type Filters, windowClauses } from './search/clauses.ts'
 import { readDetail } from './search/details.ts'
@@ -53,7 +53,7 @@ export function detailRoute<Schema extends z.ZodObject>(
   own: Schema,
   render: (detail: Buffer, parameters: z.output<Schema>) => Buffer,
 ): EntityRoute {
-  const schema = own.extend(fieldsParameter)
+  const schema = own.extend(fieldsParameter(lists[type].full))
   const respondWithDetail: Route = async (ctx, { readParameters, indexReader, answers }) => {
     const parameters = readParameters(ctx, schema) as z.output<Schema> & { readonly fields?: string }
     const pick = pickFields(selectedFields(parameters.fields, lists[type].full))
@@ -76,9 +76,10 @@ export function detailRoute<Schema extends z.ZodObject>(
 /** The route of a list: one page of it as JSON, or all of it as NDJSON or CSV. */
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
-  schema: z.ZodObject & z.ZodType<Selection>,
+  own: z.ZodObject & z.ZodType<Selection>,
   filtersOf: (teamId: TeamId, selection: Selection) => Filters,
 ): EntityRoute {
+  const schema = own.extend(fieldsParameter(lists[type].summary))
   const schemas = {
     page: schema.superRefine(refuseMeaningless(undefined)),
     [ndjson]: schema.superRefine(refuseMeaningless(ndjson)),

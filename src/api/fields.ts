@@ -1,11 +1,30 @@
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import type { Served } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
+import { text } from './parameters.ts'
 
 /** The object whose members have no fixed names: the answers of a submission, by their codes. */
 const answers = 'data'
 
 const maxFields = 100
+
+/** The parameter that names fields of items with these members. */
+export function fieldsParameter(served: Served) {
+  const name = patternOf(served)
+  const description =
+    'Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows ' +
+    '`data.` is the code of an answer. Columns of CSV have this order. With `view=full`, the fields are those of a single item.'
+  return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
+}
+
+/** A regular expression of the names along each path. */
+const patternOf = (served: Served): string => {
+  const names = served.map((each) => {
+    if (typeof each !== 'string') return `${each[0]}(\\.${patternOf(each[1])})?`
+    return each === answers ? `${answers}(\\.[^,]*)?` : each
+  })
+  return `(${names.join('|')})`
+}
 
 /**
  * The members that the parameter `fields` selects among those that are served, in the order in which it names them; undefined without it. A

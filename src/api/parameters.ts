@@ -255,15 +255,7 @@ export const exportParameters = {
   ),
 }
 
-export const fieldsParameter = {
-  fields: text
-    .describe(
-      'Only these fields, by their names with commas between them; a dot stands before the name of a nested one. What follows `data.` is the code of an answer. Columns of CSV have this order.',
-    )
-    .meta({ examples: ['id,submittedAt,result.score', 'id,data.q1'] }),
-}
-
 /** What every list has besides its filters. */
-export const listParameters = { ...pageParameters, ...changedParameters, ...exportParameters, ...fieldsParameter }
+export const listParameters = { ...pageParameters, ...changedParameters, ...exportParameters, fields: text }
 
 export type ListParameters = z.output<z.ZodObject<typeof listParameters>>

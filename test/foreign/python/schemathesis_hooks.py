@@ -6,7 +6,7 @@ OpenAPI cannot say that a parameter belongs to one of two media types, or that i
 import schemathesis
 
 OF_PAGES = ("limit", "page")
-WITHOUT_DELETIONS = ("formId", "status", "scene", "titleContains", "since", "until")
+OF_DELETIONS = ("changedSince", "changedUntil", "view", "includeDeleted", "fields")
 
 
 @schemathesis.hook
@@ -19,8 +19,8 @@ def before_call(context, case, kwargs):
     if is_negative or not query or not {"view", "includeDeleted"} & set(query):
         return
     case.headers = {**(case.headers or {}), "Accept": "application/x-ndjson"}
-    dropped = set(OF_PAGES)
+    # With this view, other fields are valid than those that the description names.
+    dropped = OF_PAGES + (("fields",) if query.get("view") == "full" else ())
     if str(query.get("includeDeleted", "false")).lower() == "true":
-        dropped.update(WITHOUT_DELETIONS)
-        query = {"changedSince": "2026-01-01", **query}
+        query = {"changedSince": "2026-01-01", **{name: query[name] for name in OF_DELETIONS if name in query}}
     case.query = {name: value for name, value in query.items() if name not in dropped}
