@@ -162,6 +162,6 @@ describeNginx('a release', () => {
       expect(Object.fromEntries(statuses)).toEqual(expected)
       process.stderr.write(`requests: ${JSON.stringify(told)}\n`)
     },
-    180_000 + releases * 60_000,
+    240_000 + releases * 90_000,
   )
 })

@@ -69,7 +69,7 @@ const counts = z.object({
     .array(
       z.object({
         key: z
-          .union([value, z.tuple([z.string(), value])])
+          .union([value, z.array(value).length(2)])
           .describe(
             'The value, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
               '`2026-03-29T03:00:00.000+02:00`; or both. A value is null for submissions without any.',
