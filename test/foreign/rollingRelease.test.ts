@@ -59,7 +59,13 @@ function resolveReady(programs: readonly Program[], intervalMs: number) {
   return { agent, stop: () => clearInterval(timer) }
 }
 
-/** Requests `url` at a constant rate until stopped; returns the results. */
+/** More are not under way at once: on a machine that carries less than the rate, a backlog would stop everything else. */
+const maxRunning = 50
+const timers = new Set<NodeJS.Timeout>()
+// Also when the test has failed: the requests would slow down all others.
+afterAll(() => timers.forEach((timer) => clearInterval(timer)))
+
+/** Requests `url` at a constant rate until stopped, as far as the machine carries it; returns the results. */
 function askSteadily(url: string, authorization: string, agent: Agent, rate: number) {
   const told = new Map<string, number>()
   const running = new Set<Promise<void>>()
@@ -71,9 +77,11 @@ function askSteadily(url: string, authorization: string, agent: Agent, rate: num
     told.set(what, (told.get(what) ?? 0) + 1)
   }
   const timer = setInterval(() => {
+    if (running.size >= maxRunning) return
     const asked = ask().finally(() => running.delete(asked))
     running.add(asked)
   }, 1_000 / rate)
+  timers.add(timer)
   return async () => {
     clearInterval(timer)
     await Promise.all(running)
