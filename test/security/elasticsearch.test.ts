@@ -206,7 +206,7 @@ async function eraseDeleted(name: string): Promise<void> {
   }
   const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
   const tools = {
-    ...{ config: testConfig(settingsAs(name)), elasticsearch: clientAs(name), source, report },
+    ...{ config: testConfig(settingsAs(name)), elasticsearch: clientAs(name), source, report, clock: Date.now },
     ...{ redis: { client: { scanStream: () => [] } }, signal: options().signal },
   }
   expect(await erase(tools as unknown as Parameters<typeof erase>[0], erased)).toMatchObject({ erased: true })
