@@ -63,7 +63,9 @@ function resolveReady(programs: readonly Program[], intervalMs: number) {
 const maxRunning = 50
 const timers = new Set<NodeJS.Timeout>()
 // Also when the test has failed: the requests would slow down all others.
-afterAll(() => timers.forEach((timer) => clearInterval(timer)))
+afterAll(() => {
+  for (const timer of timers) clearInterval(timer)
+})
 
 /** Requests `url` at a constant rate until stopped, as far as the machine carries it; returns the results. */
 function askSteadily(url: string, authorization: string, agent: Agent, rate: number) {
