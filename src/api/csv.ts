@@ -1,5 +1,5 @@
 import { escapeOf, rawMembers, renderObject } from '../core/json/rawJson.ts'
-import type { Served } from '../core/json/scanner.ts'
+import { type Served, servedPair } from '../core/json/scanner.ts'
 
 /*
  * CSV (RFC 4180) made from JSON text. Text stands in quotes, numbers and booleans do not, and null is an empty cell: so a reader that sees
@@ -59,7 +59,7 @@ const line = (cells: readonly string[]): string => `${cells.join(',')}${lineEnd}
 
 function columnsOfMembers(prefix: string, served: Served, codes: readonly string[] | undefined): Columns {
   const members = served.map((each): readonly [string, Columns] => {
-    const [name, inner] = typeof each === 'string' ? [each] : each
+    const [name, inner] = servedPair(each)
     const path = `${prefix}${name}`
     if (inner !== undefined) return [name, columnsOfMembers(`${path}.`, inner, undefined)]
     return [name, path === 'data' && codes !== undefined ? answerColumns(codes) : oneColumn(path)]

@@ -1,5 +1,5 @@
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
-import type { Served } from '../core/json/scanner.ts'
+import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
 import { text } from './parameters.ts'
 
@@ -20,8 +20,9 @@ export function fieldsParameter(served: Served) {
 /** A regular expression of the names along each path. */
 const patternOf = (served: Served): string => {
   const names = served.map((each) => {
-    if (typeof each !== 'string') return `${each[0]}(\\.${patternOf(each[1])})?`
-    return each === answers ? `${answers}(\\.[^,]*)?` : each
+    const [name, inner] = servedPair(each)
+    if (inner !== undefined) return `${name}(\\.${patternOf(inner)})?`
+    return name === answers ? `${answers}(\\.[^,]*)?` : name
   })
   return `(${names.join('|')})`
 }
@@ -48,7 +49,7 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
 /** The names along a path, one for each level; undefined if it leads to no served member. */
 function pathIn(path: string, served: Served): readonly string[] | undefined {
   for (const each of served) {
-    const [name, inner] = typeof each === 'string' ? [each] : each
+    const [name, inner] = servedPair(each)
     if (path === name) return [name]
     if (!path.startsWith(`${name}.`)) continue
     const rest = path.slice(name.length + 1)
@@ -61,7 +62,7 @@ function pathIn(path: string, served: Served): readonly string[] | undefined {
 
 /** The same members, and the one at a path: the whole of a member includes its parts. */
 function withPath(selected: Served, [name = '', ...rest]: readonly string[]): Served {
-  const at = selected.findIndex((each) => (typeof each === 'string' ? each : each[0]) === name)
+  const at = selected.findIndex((each) => servedPair(each)[0] === name)
   const known = selected[at]
   if (typeof known === 'string') return selected
   const member = rest.length === 0 ? name : ([name, withPath(known?.[1] ?? [], rest)] as const)
@@ -78,7 +79,7 @@ function pick(raw: string, selected: Served): string {
   const members = rawMembers(raw)
   return renderObject(
     selected.flatMap((each): (readonly [string, string])[] => {
-      const [name, inner] = typeof each === 'string' ? [each] : each
+      const [name, inner] = servedPair(each)
       const value = members.get(name)
       if (value === undefined) return []
       return [[name, inner === undefined || value === 'null' ? value : pick(value, inner)]]

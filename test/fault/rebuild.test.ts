@@ -116,13 +116,24 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     await writeFile(mapping, JSON.stringify({ ...definition, version: definition.version + 1 }))
 
     const next = await startProgram('indexer', pipeline.names, [], folder)
-    const says = async (program: Program): Promise<string> =>
-      await (await fetch(`${program.adminUrl}/readyz`)).text().catch(() => '')
-    await eventually(async () => (await says(next).catch(() => '')).includes('mappings of another release'))
+    const says = (program: Program): Promise<string> =>
+      fetch(`${program.adminUrl}/readyz`).then(
+        (answer) => answer.text(),
+        () => '',
+      )
+    await eventually(async () => (await says(next)).includes('mappings of another release'))
+    const nextApi = await startProgram('api', pipeline.names, [], folder)
+    const statusOf = async (list: string): Promise<number> =>
+      (await pipeline.get(nextApi, 'acme', `/api/v1/${list}`)).status
+    await eventually(async () => (await says(nextApi)).includes('is of an earlier release'))
+    // Nothing is read by a field that its index may lack. The mapping of forms is the same.
+    expect([await statusOf('records'), await statusOf('forms')]).toEqual([503, 200])
     running.push(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
     const rebuild = await startRebuild({}, folder)
     expect(await untilServes(rebuild)).toBe(2)
     await untilReady(next)
+    await untilReady(nextApi)
+    expect(await statusOf('records')).toBe(200)
     await eventually(async () => (await says(indexer)).includes('mappings of another release'))
     // Whatever it was writing is refused now, and is no writer that is blocked.
     expect(await says(indexer)).toContain('"writer":{"ok":true}')

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Served } from '../../core/json/scanner.ts'
+import { type Served, servedPair } from '../../core/json/scanner.ts'
 import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
 import { defaultLimit, maxLimit } from '../parameters.ts'
@@ -27,7 +27,7 @@ export function sent(schema: z.ZodObject): JsonSchema {
 function served(schema: JsonSchema, members: Served, omissible: readonly string[] = []): JsonSchema {
   const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
   const properties = members.map((member): [string, JsonSchema] => {
-    const [name, inner] = typeof member === 'string' ? [member] : member
+    const [name, inner] = servedPair(member)
     // A member that is not validated may be anything.
     const property = (known[name] ?? {}) as JsonSchema
     return [name, inner === undefined ? property : served(property, inner)]

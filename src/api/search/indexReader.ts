@@ -5,6 +5,7 @@ import type { ListVersion } from '../../core/stores/listVersions.ts'
 import { anyAtAll, type Clause, countOnly } from './clauses.ts'
 import { readAnswer, searchTeam, totalOf } from './hits.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
+import { findCopies } from './readPrimaries.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from './searchClient.ts'
 
 /** Reads the indices, with caches shared between requests. */
@@ -72,12 +73,13 @@ function keepSnapshots() {
 export const hasAny = async (list: SearchedList, query: Clause, signal: AbortSignal): Promise<boolean> =>
   totalOf(await searchTeam(list, { query, ...anyAtAll }, signal)) > 0
 
-/** Resolves if every shard of every index answers, else rejects. */
-export async function probe({ indexPrefix, send }: SearchClient, signal: AbortSignal): Promise<void> {
-  const aliases = documentKinds.map((kind) => aliasOf(indexPrefix, kind)).join(',')
+/** Resolves if every shard of every index answers and has the mapping of this release, or a later one; else rejects. */
+export async function probe(client: SearchClient, signal: AbortSignal): Promise<void> {
+  const aliases = documentKinds.map((kind) => aliasOf(client.indexPrefix, kind)).join(',')
   const querystring = { allow_partial_search_results: false }
   const request = { method: 'POST', path: `/${aliases}/_search`, querystring, body: countOnly } as const
-  const { isFound, bytes } = await send(request, signal)
+  const { isFound, bytes } = await client.send(request, signal)
   if (!isFound) throw new ElasticsearchUnavailable('missing-index', aliases)
+  await findCopies(client, aliases, {}, signal)
   totalOf(readAnswer(bytes))
 }

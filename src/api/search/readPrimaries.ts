@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { List } from '../../core/model/ids.ts'
 import type { Instant } from '../../core/model/instant.ts'
+import { hasOlderMapping } from '../../core/stores/indices.ts'
 import type { Primary, PrimaryRead } from '../../core/stores/primaryReads.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from './searchClient.ts'
 
@@ -108,16 +109,7 @@ async function findPrimary(
   { alias, teamId }: Shard,
   signal: AbortSignal,
 ): Promise<FoundPrimary | undefined> {
-  const querystring = {
-    routing: teamId,
-    filter_path: 'shards.primary,shards.index,shards.shard,shards.node,shards.allocation_id.id',
-    master_timeout: '1s',
-  }
-  const { isFound, bytes } = await client.send({ method: 'GET', path: `/${alias}/_search_shards`, querystring }, signal)
-  if (!isFound) return undefined
-  const { success, data } = shardsSchema.safeParse(JSON.parse(bytes.toString()))
-  if (!success) throw new ElasticsearchUnavailable('partial', 'the shards are not named')
-  const copies = data.shards.flat()
+  const copies = await findCopies(client, alias, { routing: teamId }, signal)
   const primary = copies.find((copy) => copy.primary)
   if (!primary?.node || !primary.allocation_id) return undefined
   const {
@@ -127,4 +119,23 @@ async function findPrimary(
     allocation_id: { id },
   } = primary
   return { index, shard, node, id, isOnly: copies.length === 1 }
+}
+
+/** The copies of the shards behind aliases. Throws for an index of an earlier release, which may lack fields that this one searches. */
+export async function findCopies(
+  { indexPrefix, send }: SearchClient,
+  aliases: string,
+  routing: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+) {
+  const filter_path = 'shards.primary,shards.index,shards.shard,shards.node,shards.allocation_id.id'
+  const querystring = { ...routing, filter_path, master_timeout: '1s' }
+  const { isFound, bytes } = await send({ method: 'GET', path: `/${aliases}/_search_shards`, querystring }, signal)
+  if (!isFound) return []
+  const { success, data } = shardsSchema.safeParse(JSON.parse(bytes.toString()))
+  if (!success) throw new ElasticsearchUnavailable('partial', 'the shards are not named')
+  const copies = data.shards.flat()
+  const older = copies.find(({ index }) => hasOlderMapping(indexPrefix, index))
+  if (older === undefined) return copies
+  throw new ElasticsearchUnavailable('older-mapping', `${older.index} is of an earlier release: \`npm run rebuild\``)
 }

@@ -35,6 +35,7 @@ type UnavailableReason =
   | 'deadline' // no response in time
   | 'partial' // an incomplete response
   | 'missing-index' // the alias points to no index
+  | 'older-mapping' // the index may lack fields that a search needs, which would find nothing by them
   | 'missing-snapshot' // the point in time has expired
   | 'overloaded' // too little memory or too many requests
   | 'no-copy' // the named node has no copy of the shard

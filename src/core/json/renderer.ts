@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
-import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape } from './scanner.ts'
+import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape, servedPair } from './scanner.ts'
 
 /**
  * The summary that lists serve and the detail that a request by id gets, as one-line JSON in UTF-8. `digest` detects other content
@@ -151,7 +151,7 @@ function shapeOf({ properties = {} }: JsonSchema, memberOf: MakeMember): Shape {
 /** The steps that write the served members of a shape; adds served members that the schema lacks to the shape. */
 const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step[] =>
   served.map((each, at) => {
-    const [name, inner] = typeof each === 'string' ? [each] : each
+    const [name, inner] = servedPair(each)
     const member = members.get(name) ?? memberOf(name, 'any')
     members.set(name, member)
     return {

@@ -27,7 +27,12 @@ const maxFiniteCharacters = 300
 export const none = -1
 
 /** Names of the served members of an object, in order; a pair names an object of which only `members` are served. */
-export type Served = readonly (string | readonly [name: string, members: Served])[]
+export type Served = readonly ServedMember[]
+type ServedMember = string | readonly [name: string, members: Served]
+
+/** The name of a served member, and which of its own members are served; undefined for the whole value. */
+export const servedPair = (member: ServedMember): readonly [name: string, members?: Served] =>
+  typeof member === 'string' ? [member] : member
 
 /** JSON types; `integer` is a number without fraction and exponent. */
 export const kinds = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const

@@ -52,6 +52,12 @@ export function readPhysicalName(prefix: string, name: string) {
   return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
 }
 
+/** Whether the name of a physical index says that its mapping is older than this release's, so that it may lack fields. */
+export function hasOlderMapping(prefix: string, index: string): boolean {
+  const found = readPhysicalName(prefix, index)
+  return found !== undefined && found.version < definitions[found.kind].version
+}
+
 const read = (kind: DocumentKind): string =>
   readFileSync(new URL(`../../../mappings/${kind}.json`, import.meta.url), 'utf8')
 

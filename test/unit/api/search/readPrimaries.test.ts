@@ -7,6 +7,7 @@ import {
 } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
+import { definitions, physicalName } from '../../../../src/core/stores/indices.ts'
 import type { Primary, PrimaryRead } from '../../../../src/core/stores/primaryReads.ts'
 
 const { signal } = new AbortController()
@@ -21,7 +22,7 @@ const search = (): SearchRequest => ({
 /** A cluster whose primaries are on a node; it answers with where it was asked. */
 class Cluster {
   primary: { node: string; id: string } | undefined = { node: 'a', id: 'first' }
-  index = 'x-forms-v1-1'
+  index: string = physicalName('x', 'forms', definitions.forms.version, 1)
   /** Nodes that hold no copy any more, though the master may not know it yet. */
   readonly gone = new Set<string>()
   isSettled = true
@@ -100,6 +101,15 @@ test('without a primary, Elasticsearch is asked all the same, and says what is m
   expect(cluster.asked).toEqual([search()])
 })
 
+test('an index of an earlier release is not searched, as it may lack fields; one of a later release is', async () => {
+  const cluster = new Cluster()
+  cluster.index = physicalName('x', 'forms', definitions.forms.version - 1, 1)
+  await expect(cluster.read()).rejects.toMatchObject({ reason: 'older-mapping' })
+  expect(cluster.asked).toEqual([])
+  cluster.index = physicalName('x', 'forms', definitions.forms.version + 1, 1)
+  expect(await cluster.read()).toBe('_only_nodes:a')
+})
+
 test('a primary that has moved before the master says so is looked for again', async () => {
   const cluster = new Cluster()
   cluster.gone.add('a')
@@ -154,6 +164,14 @@ async function moved(primary = { node: 'b', id: 'second' }): Promise<Cluster> {
   return cluster
 }
 
+async function readsOnceSettled(cluster: Cluster): Promise<void> {
+  const reading = cluster.read()
+  await untilLookedUp(cluster, 3)
+  expect(cluster.asked).toHaveLength(1)
+  cluster.isSettled = true
+  await reading
+}
+
 test('a new primary is not read before all that the lost one has shown can be seen on it', async () => {
   const cluster = await moved()
   const answered = jest.fn()
@@ -178,11 +196,7 @@ test('a process that has just started waits for a new primary if another process
 test('a process that has read the lost primary waits although Redis has lost what was recorded', async () => {
   const cluster = await moved()
   cluster.loseRecorded()
-  const reading = cluster.read()
-  await untilLookedUp(cluster, 3)
-  expect(cluster.asked).toHaveLength(1)
-  cluster.isSettled = true
-  await reading
+  await readsOnceSettled(cluster)
 })
 
 test('the first primary of a shard is read at once, however much is written', async () => {
@@ -205,17 +219,13 @@ test('a list that is written all the time is read again once a watermark promise
 
 test('a list that another generation serves from now on is read from there at once, however much it is written', async () => {
   const cluster = await moved()
-  cluster.index = 'x-forms-v1-2'
+  cluster.index = physicalName('x', 'forms', definitions.forms.version, 2)
   expect(await cluster.read()).toBe('_only_nodes:b')
 })
 
 test('a copy that was made anew on the same node is another one', async () => {
   const cluster = await moved({ node: 'a', id: 'second' })
-  const reading = cluster.read()
-  await untilLookedUp(cluster, 3)
-  expect(cluster.asked).toHaveLength(1)
-  cluster.isSettled = true
-  await reading
+  await readsOnceSettled(cluster)
 })
 
 test('a list whose pending marks nobody removes is read again after half a minute', async () => {
