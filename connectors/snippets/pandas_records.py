@@ -8,7 +8,10 @@ import requests
 
 
 def read_records(base_url: str, account_key: str, **filters: str) -> pandas.DataFrame:
-    """All submissions that the filters of `/records` select, a row each, with dotted columns."""
+    """All submissions that the filters of `/records` select, a row each, with dotted columns.
+
+    `read_records(url, key, level="fail", fields="id,submittedAt,result.score")`; answers: `**{"answer.q1": "b"}`.
+    """
     with requests.get(
         f"{base_url}/records",
         params=filters,

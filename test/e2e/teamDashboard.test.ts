@@ -13,7 +13,13 @@ const variables: Readonly<Record<string, string>> = {
 const submissions = [
   { id: 's-1', formId: 'form-1', submittedAt: '2026-11-19T23:30:00.000Z' },
   { id: 's-2', formId: 'form-1', submittedAt: '2026-11-20T12:00:00.000Z' },
-  { id: 's-3', formId: 'form-2', submittedAt: '2026-11-22T08:00:00.000Z', result: { status: 'pending' } },
+  {
+    id: 's-3',
+    formId: 'form-2',
+    submittedAt: '2026-11-22T08:00:00.000Z',
+    result: { status: 'pending' },
+    metadata: null,
+  },
   { id: 'too-early', formId: 'form-1', submittedAt: '2026-10-31T12:00:00.000Z' },
 ]
 
@@ -79,6 +85,19 @@ test('the panels show what was submitted in the time shown, on the days of its t
     '2026-11-22T08:00:00.000Z',
     '2026-11-20T12:00:00.000Z',
     '2026-11-19T23:30:00.000Z',
+  ])
+})
+
+test('levels and campaigns have the scores of their submissions', async () => {
+  const scores = { 'mean score': 80, lowest: 80, highest: 80 }
+  const none = { submissions: 1, 'mean score': null, lowest: null, highest: null }
+  expect(await rowsOf(queryOf('Levels and their scores'))).toEqual([
+    { level: 'good', submissions: 2, ...scores },
+    { level: null, ...none },
+  ])
+  expect(await rowsOf(queryOf('Campaigns and their scores'))).toEqual([
+    { campaign: 'spring', submissions: 2, ...scores },
+    { campaign: null, ...none },
   ])
 })
 

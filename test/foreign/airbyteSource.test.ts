@@ -32,6 +32,15 @@ describePython('The Airbyte manifest', () => {
     }
     const cursors = states.map(({ stream }) => Object.values(stream.stream_state)[0])
     expect(cursors).not.toContain('1970-01-01T00:00:00.000000Z')
+
+    states = []
+    tables.records.clear()
+    await sync({ record_fields: 'result.status' })
+    const few = listAfter(known, 'records', team).map(({ id, result }) => ({
+      id,
+      result: result && { status: result.status },
+    }))
+    expect(rows('records')).toEqual(few.map(withoutNulls))
   })
 })
 
@@ -51,7 +60,7 @@ async function check(): Promise<Json> {
   return messages.find(({ type }) => type === 'CONNECTION_STATUS')?.connectionStatus
 }
 
-async function sync(): Promise<void> {
+async function sync(settings: Json = {}): Promise<void> {
   const catalog = {
     streams: (['forms', 'records'] as const).map((name) => ({
       stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh', 'incremental'] },
@@ -62,7 +71,7 @@ async function sync(): Promise<void> {
     })),
   }
   const files = ['--catalog', await saved('catalog', catalog), '--state', await saved('state', states)]
-  const messages = await run(['read', ...files])
+  const messages = await run(['read', ...files], settings)
   for (const { type, record } of messages) if (type === 'RECORD') apply(record)
   const newest = new Map<string, Json>(states.map((state) => [state.stream.stream_descriptor.name, state]))
   for (const { type, state } of messages) if (type === 'STATE') newest.set(state.stream.stream_descriptor.name, state)
@@ -76,8 +85,8 @@ function apply({ stream, data }: { stream: Stream; data: Json }): void {
 }
 
 /** Runs the manifest with Airbyte's own program; returns its messages. */
-async function run(args: readonly string[]): Promise<Json[]> {
-  const config = { base_url: `${api.url}/api/v1/`, account_key: pipeline.keyOf(team), lookback: 'PT2S' }
+async function run(args: readonly string[], settings: Json = {}): Promise<Json[]> {
+  const config = { base_url: `${api.url}/api/v1/`, account_key: pipeline.keyOf(team), lookback: 'PT2S', ...settings }
   const options = ['--manifest-path', manifest, '--config', await saved('config', config)]
   const said = await tools.run('source-declarative-manifest', [...args, ...options])
   const messages = said

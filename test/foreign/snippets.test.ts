@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { randomHistory } from '../support/randomHistory.ts'
@@ -31,6 +31,15 @@ describePython('The snippets', () => {
     const snippet = [resolve('connectors/snippets/duckdb.sql'), loaded]
     const said = await tools.runScript('test/foreign/python/run_duckdb_snippet.py', snippet)
     expect(jsonLines(said).map(servedRow)).toEqual(expected)
+
+    const few = resolve(tools.folder, 'few')
+    await mkdir(few)
+    const withFields = { ...options, env: { ...options.env, FIELDS: 'result.status' } }
+    await promisify(execFile)('sh', [resolve('connectors/snippets/curl.sh'), few], withFields)
+    const [file = ''] = (await readdir(few)).filter((name) => name.endsWith('.ndjson'))
+    const rows = jsonLines(await readFile(resolve(few, file), 'utf8')).filter(({ deleted }) => deleted !== true)
+    expect(rows.map((row) => Object.keys(row).join()).filter((names) => names !== 'id,result')).toEqual([])
+    expect(rows.map(({ id }) => id).sort()).toEqual(expected.map(({ id }) => id))
 
     const csv = resolve(tools.folder, 'records.csv')
     await tools.runScript('connectors/snippets/pandas_records.py', [csv], env)

@@ -1,4 +1,4 @@
-"""Loads changes into DuckDB with the source of connectors/dlt: load_with_dlt.py FILE."""
+"""Loads changes into DuckDB with the source of connectors/dlt: load_with_dlt.py FILE [FIELDS OF RECORDS]."""
 
 import os
 import sys
@@ -6,5 +6,6 @@ import sys
 import dlt
 from tidemark_dlt import tidemark
 
-pipeline = dlt.pipeline("tidemark", destination=dlt.destinations.duckdb(sys.argv[1]), dataset_name="replica")
-pipeline.run(tidemark(os.environ["TIDEMARK_URL"], account_key=os.environ["TIDEMARK_KEY"]))
+fields = {"records": sys.argv[2]} if len(sys.argv) > 2 else None
+pipeline = dlt.pipeline(f"tidemark_{len(sys.argv)}", destination=dlt.destinations.duckdb(sys.argv[1]), dataset_name="replica")
+pipeline.run(tidemark(os.environ["TIDEMARK_URL"], account_key=os.environ["TIDEMARK_KEY"], fields=fields))
