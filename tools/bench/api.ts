@@ -7,6 +7,7 @@ import { startBareReader } from './api/bareProcesses.ts'
 import { compareAtRest, compareUnderWrites, type ListSize } from './api/comparisons.ts'
 import { compareCounts } from './api/counts.ts'
 import { compareExports } from './api/exports.ts'
+import { compareFilters, findAnswered } from './api/filters.ts'
 import { expectSameAnswers, type Lists } from './api/lists.ts'
 import { compareRepeated } from './api/repeated.ts'
 import { type Rounds, runRounds, together } from './comparison.ts'
@@ -70,10 +71,12 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   }
   await expectSameAnswers(lists, size.teams.largeTeam, stage)
 
+  const answered = await findAnswered(lists, stage)
   const atRest = together([
     await compareAtRest(lists, size.lists, stage),
     await compareRepeated(lists, smallTeamKey, stage),
-    compareCounts(lists, stage),
+    compareFilters(lists, answered, stage),
+    compareCounts(lists, answered, stage),
   ])
   const samplesAtRest = await runRounds('Measuring at rest', atRest.contenders, size.rounds)
   const exports = await compareExports(lists, size.teams.largeTeam, stage)

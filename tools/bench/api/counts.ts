@@ -1,4 +1,5 @@
-import { countOnly, ofTeam, windowClauses } from '../../../src/api/search/clauses.ts'
+import { countOnly, ofTeam, scoreField, windowClauses } from '../../../src/api/search/clauses.ts'
+import { answersTo, anyValueOf, type CountedValue, everyValueOf } from '../../../src/api/search/counts.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import { toInstant } from '../../../src/core/model/instant.ts'
 import { type Asker, type Comparison, sideBySide } from '../comparison.ts'
@@ -6,10 +7,16 @@ import { apiRequest } from '../http.ts'
 import type { HttpRequest, Pace } from '../load.ts'
 import type { Stage } from '../stage.ts'
 import { newestMs } from '../submissions.ts'
-import { type Lists, untilNeverAsked } from './lists.ts'
+import type { Answered } from './filters.ts'
+import { type Lists, searchRequest, untilNeverAsked } from './lists.ts'
 
-/** What is counted: submissions of each `by`, of the last `days` if given, with the same aggregation for Elasticsearch. */
-type Counted = { readonly by: string; readonly days?: number; readonly aggregation: object }
+/** What is counted: submissions by the parameters, of the last `days` if given, with the same aggregation for Elasticsearch. */
+type Counted = {
+  readonly by: string
+  readonly days?: number
+  readonly parameters?: Readonly<Record<string, string>>
+  readonly aggregation: object
+}
 
 const pace: Pace = { connections: 1, leadIn: 5, maxRequests: 50, maxMs: 3_000 }
 const dayMs = 86_400_000
@@ -18,34 +25,36 @@ const byTime = (unit: string) => ({
   by: unit,
   aggregation: { date_histogram: { field: 'createdAt', calendar_interval: unit, min_doc_count: 0 } },
 })
-const byValue = (by: string, field: string) => ({ by, aggregation: { terms: { field, size: 10_000 } } })
+const byValue = (by: string, { terms }: CountedValue) => ({ by, aggregation: { terms: { ...terms, size: 10_000 } } })
+const byLevel = byValue('level', anyValueOf('summary.result.level'))
 
-const counted: readonly Counted[] = [
+/** `code` is that of an answer. */
+const countedWith = (code: string): readonly Counted[] => [
   byTime('month'),
   byTime('day'),
   { ...byTime('hour'), days: 30 },
   byTime('hour'),
-  byValue('status', 'status'),
-  byValue('form', 'formId'),
+  byValue('status', everyValueOf('status')),
+  byValue('form', everyValueOf('formId')),
+  byLevel,
+  { ...byLevel, parameters: { scores: 'true' }, aggregation: { ...byLevel.aggregation, ...withScores } },
+  { by: 'day,level', aggregation: { ...byTime('day').aggregation, aggs: { values: byLevel.aggregation } } },
+  { ...byValue('answer', answersTo(code)), parameters: { code } },
 ]
 
+const withScores = { aggs: { scores: { stats: { field: scoreField } } } }
+
 /** Counts of the API beside the same aggregation of Elasticsearch; the window is another one each time, so that no cache knows the answer. */
-export function compareCounts(lists: Lists, stage: Stage): Comparison {
+export function compareCounts(lists: Lists, { code }: Answered, stage: Stage): Comparison {
   const { accountKey, apiOrigin, elasticsearchOrigin } = lists
-  const askers = counted.flatMap(({ by, days, aggregation }): Asker[] => {
-    const name = `by ${by}${days === undefined ? '' : `, ${days} days`}`
+  const askers = countedWith(code).flatMap(({ by, days, parameters = {}, aggregation }): Asker[] => {
+    const name = `by ${by}${days === undefined ? '' : `, ${days} days`}${'scores' in parameters ? ', with scores' : ''}`
     const since = days === undefined ? undefined : toInstant(newestMs - days * dayMs)
     const asked = (): HttpRequest =>
-      apiRequest(accountKey, 'record-counts', { by, until: untilNeverAsked(), ...(since && { since }) })
+      apiRequest(accountKey, 'record-counts', { by, ...parameters, until: untilNeverAsked(), ...(since && { since }) })
     const direct = (): HttpRequest => {
       const query = ofTeam(lists.teamId as TeamId, windowClauses('createdAt', since, untilNeverAsked()))
-      return {
-        method: 'POST',
-        path: `/${lists.index}/_search?routing=${lists.teamId}`,
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ ...countOnly, query, aggs: { items: aggregation } }),
-        expectedStatus: 200,
-      }
+      return searchRequest(lists, { ...countOnly, query, aggs: { items: aggregation } })
     }
     return [
       { label: `Elasticsearch, ${name}`, origin: elasticsearchOrigin, requestsOf: () => [direct] },

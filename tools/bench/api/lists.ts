@@ -48,20 +48,26 @@ export const directRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>
 })
 
 /** Asks Elasticsearch for a first page that is new to everybody, in one search: the API does not know yet that the list is long. */
-export const newDirectRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>, limit: number): HttpRequest => {
-  const rows = newestRows(teamId, windowClauses('createdAt', undefined, untilNeverAsked()), limit)
-  return {
-    method: 'POST',
-    path: `/${index}/_search?routing=${teamId}&allow_partial_search_results=false`,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ...rows, track_total_hits: true }),
-    expectedStatus: 200,
-  }
+export const newDirectRequest = (list: Pick<Lists, 'index' | 'teamId'>, limit: number): HttpRequest => {
+  const rows = newestRows(list.teamId, windowClauses('createdAt', undefined, untilNeverAsked()), limit)
+  return searchRequest(list, { ...rows, track_total_hits: true })
 }
 
+/** Asks Elasticsearch for one search of a team's list. */
+export const searchRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>, body: object): HttpRequest => ({
+  method: 'POST',
+  path: `/${index}/_search?routing=${teamId}&allow_partial_search_results=false`,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+  expectedStatus: 200,
+})
+
 /** Asks the API the same. */
-export const newListRequest = ({ accountKey }: Pick<Lists, 'accountKey'>, limit: number): HttpRequest =>
-  apiRequest(accountKey, 'records', { limit, until: untilNeverAsked() })
+export const newListRequest = (
+  { accountKey }: Pick<Lists, 'accountKey'>,
+  limit: number,
+  filters: Readonly<Record<string, string>> = {},
+): HttpRequest => apiRequest(accountKey, 'records', { ...filters, limit, until: untilNeverAsked() })
 
 /** Later than any submission. */
 const firstUntilMs = Date.UTC(2100, 0, 1)

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { type Comparison, sideBySide } from '../comparison.ts'
+import { ask } from '../http.ts'
+import type { Pace } from '../load.ts'
+import type { Goal } from '../report.ts'
+import type { Stage } from '../stage.ts'
+import { type Lists, listRequest, newListRequest } from './lists.ts'
+
+const pace: Pace = { connections: 1, leadIn: 5, maxRequests: 100, maxMs: 3_000 }
+const limit = 20
+
+/** What one submission of the team has, and so what it is found by. */
+export type Answered = z.output<typeof rowSchema>
+
+const text = z.string().min(1)
+const rowSchema = z
+  .object({
+    examinee: z.object({ email: text }),
+    metadata: z.object({ utmCampaign: text }),
+    result: z.object({ level: text, score: z.number() }),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .transform(({ data, ...row }, context) => {
+    const answers = Object.entries(data).filter(
+      (answer): answer is [string, string] => text.safeParse(answer[1]).success,
+    )
+    const [[code, value], [otherCode, otherValue]] = [answers[0] ?? [], answers[1] ?? []]
+    if (code !== undefined && value !== undefined && otherCode !== undefined && otherValue !== undefined)
+      return { ...row, ...{ code, value, otherCode, otherValue } }
+    context.addIssue('it has fewer than two answers that are texts')
+    return z.NEVER
+  })
+
+/** Finds a submission that has something for every filter, among the newest. */
+export async function findAnswered(lists: Lists, stage: Stage): Promise<Answered> {
+  const { json } = await ask(lists.apiOrigin, listRequest(lists, 100), stage)
+  for (const item of (json as { items: unknown[] }).items) {
+    const { data } = rowSchema.safeParse(item)
+    if (data !== undefined) return data
+  }
+  throw new Error('none of the newest submissions has something for every filter')
+}
+
+/** The first page that each filter finds beside the first page of all; another `until` each time, so that no cache knows it. */
+export function compareFilters(lists: Lists, answered: Answered, stage: Stage): Comparison {
+  const { examinee, metadata, result, code, value, otherCode, otherValue } = answered
+  const [own, ofAnswers] = [{ atMost: 1.5 }, { atMost: 2 }]
+  const answer = { [`answer.${code}`]: value }
+  const filters: [label: string, filters: Readonly<Record<string, string>>, goal?: Goal][] = [
+    ['all', {}],
+    ['`level`', { level: result.level }, own],
+    ['`email`', { email: examinee.email }, own],
+    ['`utmCampaign`', { utmCampaign: metadata.utmCampaign }, own],
+    ['`minScore`', { minScore: String(result.score) }, own],
+    ['one answer', answer, ofAnswers],
+    ['answers to two fields', { ...answer, [`answer.${otherCode}`]: otherValue }, ofAnswers],
+  ]
+  const askers = filters.map(([label, filter, goal]) => ({
+    label,
+    origin: lists.apiOrigin,
+    requestsOf: () => [() => newListRequest(lists, limit, filter)],
+    ...(goal && { to: { label: 'all', of: 'all', goal } }),
+  }))
+  return sideBySide('Pages of 20 by filters and answers, ANSWER_CACHE_BYTES=0', pace, askers, stage)
+}
