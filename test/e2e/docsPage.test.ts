@@ -35,6 +35,11 @@ describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
     ])
   })
 
+  test('leads to the page that charts submissions', async () => {
+    const link = visited.page.getByRole('link', { name: '/explore' })
+    expect(await link.getAttribute('href')).toBe('/explore')
+  })
+
   test('has the colours that are preferred', async () => {
     const text = await visited.page.evaluate<string>('getComputedStyle(document.querySelector(".info .title")).color')
     const brightness = Math.max(...(text.match(/\d+/g) ?? []).map(Number))

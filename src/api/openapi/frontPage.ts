@@ -1,5 +1,5 @@
 import { contentSecurityPolicy, html, htmlDocument } from '../../core/process/html.ts'
-import { languageSwitch, preferredOf } from '../../core/process/languages.ts'
+import { languageSwitch, respondInLanguage } from '../../core/process/languages.ts'
 import { pageAssets, readStyle, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
 import type { ApiMiddleware } from '../context.ts'
 import { descriptionPath } from './docsPage.ts'
@@ -11,6 +11,7 @@ const english = {
   about: "Scripts and dashboards read a team's quiz forms and their submissions here, as JSON, NDJSON or CSV.",
   docs: 'API documentation',
   description: 'OpenAPI description',
+  explore: 'Explore submissions',
   first: 'A first request',
   key: 'An owner of the team creates the key in the settings area.',
 }
@@ -22,6 +23,7 @@ const chinese: typeof english = {
   about: '脚本和仪表板可以在此读取团队的测验表单及其提交记录，格式为 JSON、NDJSON 或 CSV。',
   docs: 'API 文档',
   description: 'OpenAPI 描述',
+  explore: '浏览提交记录',
   first: '第一个请求',
   key: '密钥由团队所有者在设置页面中创建。',
 }
@@ -49,7 +51,7 @@ export function frontPage(baseUrl: string): ApiMiddleware {
       barEnd: languageSwitch([english, chinese], say, '/'),
       main: html`<h1>Tidemark</h1>
 <p>${say.about}</p>
-<p class="hstack"><a class="button" href="/docs" hreflang="en">${say.docs}</a> <a class="button outline" href="${descriptionPath}" hreflang="en">${say.description}</a></p>
+<p class="hstack"><a class="button" href="/docs" hreflang="en">${say.docs}</a> <a class="button outline" href="${descriptionPath}" hreflang="en">${say.description}</a> <a class="button outline" href="/explore">${say.explore}</a></p>
 <section class="card">
 <h2 id="first">${say.first}</h2>
 <p id="key">${say.key}</p>
@@ -64,10 +66,7 @@ export function frontPage(baseUrl: string): ApiMiddleware {
     const file = files.get(ctx.path)
     if (file !== undefined) return respondWithFile(ctx, file)
     if (ctx.path !== '/' || ctx.accepts('json', 'html') !== 'html') return next()
-    const asked = [ctx.query['language']].flat()
-    const { language, page } = preferredOf(pages, [...asked, ...ctx.acceptsLanguages()])
-    respondWithFile(ctx, page)
-    ctx.set('Content-Language', language)
-    return ctx.vary('Accept, Accept-Language')
+    respondInLanguage(ctx, pages)
+    return ctx.vary('Accept')
   }
 }

@@ -10,7 +10,7 @@ import { answerSchemas, exampleOf, type JsonSchema, sent } from './schemas.ts'
 const introduction = `Read-only JSON for one team: its forms, and the submissions that these collected.
 
 Every request carries an account key, \`Authorization: Bearer ${accountKeyPrefix}…\`, and reads all of its team's data and nothing else.
-Submissions hold personal data of respondents; handle them with care.
+Submissions hold personal data of respondents; handle them with care. The page [/explore](/explore) charts them.
 
 A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
 \`GET\` without a body, and a trailing slash is the same route.`

@@ -1,0 +1,150 @@
+// The key is in its field alone. It leaves the page in one header, to the API beside the page; no answer is stored.
+
+const byId = (id) => document.getElementById(id)
+const choices = byId('choices')
+const say = JSON.parse(choices.dataset.texts)
+const number = new Intl.NumberFormat(say.language, { maximumFractionDigits: 1 })
+const date = new Intl.DateTimeFormat(say.language, { month: 'short', day: 'numeric' })
+/** As long as somebody who types rests between two letters. */
+const typingMs = 250
+
+/** An element with properties and content; text is never taken for markup. */
+const element = (name, properties, ...content) => {
+  const made = Object.assign(document.createElement(name), properties)
+  made.append(...content)
+  return made
+}
+
+/** Shows the request as `<name>-request`; resolves with the answer of the API, or rejects with its message. */
+const ask = async (name, path, query, signal) => {
+  const parameters = String(new URLSearchParams(query)).replace(/%(2C|2F|3A)/g, decodeURIComponent)
+  const url = new URL(`api/v1/${path}?${parameters}`, location.href)
+  // A quote in the path would end the text for a shell.
+  const quoted = url.href.replaceAll("'", '%27')
+  byId(`${name}-request`).value = `curl -H "Authorization: Bearer $TIDEMARK_KEY" '${quoted}'`
+  const key = byId('key').value.trim()
+  if (!key) throw new Error(say.noKey)
+  // Changes no character of a key. Others could be in no header: let the API judge them.
+  const headers = { Authorization: `Bearer ${encodeURIComponent(key)}` }
+  const [answer, body] = await fetch(url, { headers, signal, cache: 'no-store', credentials: 'omit' })
+    .then(async (response) => [response, await response.json()])
+    .catch(() => Promise.reject(new Error(say.unreachable)))
+  signal.throwIfAborted()
+  if (answer.ok) return body
+  throw Object.assign(new Error(body.error.message), { lang: 'en', seconds: answer.headers.get('Retry-After') })
+}
+
+/** Starts the work of a section after a rest, in place of what was under way, and tells there how it ended. */
+const latest = (section, work) => {
+  const [status, alert, result] = ['[role=status]', '[role=alert]', '.result'].map((each) =>
+    section.querySelector(each),
+  )
+  let running = new AbortController()
+  return (restMs = 0) => {
+    running.abort()
+    running = new AbortController()
+    const { signal } = running
+    const tell = (text, ...failure) => {
+      if (signal.aborted) return
+      status.textContent = text
+      alert.replaceChildren(...failure)
+      result.hidden = failure.length > 0
+    }
+    const start = () => (signal.aborted ? '' : work(signal))
+    new Promise((resolve) => setTimeout(resolve, restMs))
+      .then(start)
+      .then(tell, ({ message, lang = say.language, seconds }) =>
+        tell('', element('span', { lang }, message), seconds ? say.again.replace('%', seconds) : ''),
+      )
+  }
+}
+
+const findForms = latest(byId('forms'), async (signal) => {
+  const titleContains = byId('title').value.trim()
+  const query = { ...(titleContains && { titleContains }), fields: 'id,title', limit: 8 }
+  const { totalDocs, items } = await ask('forms', 'forms', query, signal)
+  const list = byId('form-list')
+  const chosen = list.querySelector(':checked')
+  const kept = { id: chosen?.value ?? '', title: chosen?.parentElement.textContent ?? say.allForms }
+  const titles = new Map([{ id: '', title: say.allForms }, kept, ...items].map(({ id, title }) => [id, title]))
+  const radio = (value) => element('input', { type: 'radio', name: 'form', value, checked: value === kept.id })
+  list.replaceChildren(...[...titles].map(([id, title]) => element('label', {}, radio(id), title)))
+  return say.formsFound.replace('%', number.format(totalDocs))
+})
+
+/** Offers the questions of the form, unless they are on offer, and resolves with the code of the chosen one. */
+const chosenQuestion = async (form, signal) => {
+  if (!form) throw new Error(say.noForm)
+  const select = byId('code')
+  if (select.dataset.form !== form) {
+    const path = `forms/${encodeURIComponent(form)}`
+    const { fields } = await ask('form', path, { includeReport: false }, signal)
+    const questions = (fields ?? []).filter(({ code, type }) => typeof code === 'string' && type !== 'page_break')
+    select.replaceChildren(...questions.map(({ code, title }) => element('option', { value: code }, title ?? code)))
+    select.dataset.form = form
+  }
+  return select.value
+}
+
+const showCounts = latest(byId('counts'), async (signal) => {
+  const { form, counted, span } = Object.fromEntries(new FormData(choices))
+  byId('question').hidden = counted !== 'answer'
+  const code = counted === 'answer' ? { code: await chosenQuestion(form, signal) } : {}
+  const now = new Date()
+  const dayAt = (offset) => new Date(now.getFullYear(), now.getMonth(), now.getDate() + offset)
+  const days = Array.from({ length: Number(span) }, (_, at) => dayAt(at + 1 - span))
+  const time = { since: days[0].toISOString(), until: new Date(dayAt(1) - 1).toISOString() }
+  const filters = { ...code, ...(form && { formId: form }), ...time }
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  const [byDay, totals] = await Promise.all([
+    ask('days', 'record-counts', { by: `day,${counted}`, timeZone, ...filters }, signal),
+    ask('totals', 'record-counts', { by: counted, scores: true, ...filters }, signal),
+  ])
+  draw(days, totals.items, byDay.items)
+  return say.found.replace('%', number.format(totals.totalDocs))
+})
+
+/** A piece in the colour of the value at a place. Only a script may set styles: the policy of the page forbids them in markup. */
+const piece = (at, size) => element('i', { style: `--at: ${at}; flex-grow: ${size}` })
+
+/** Shows the counts of each day and value as stacked bars, and with the `totals` of the values as a table. */
+const draw = (days, totals, items) => {
+  const nameOf = (day, value) => JSON.stringify([day, value])
+  const counts = new Map(items.map(({ key: [time, value], count }) => [nameOf(time.slice(0, 10), value), count]))
+  // Swedish writes dates as ISO 8601 does.
+  const countOf = (day, value) => counts.get(nameOf(day.toLocaleDateString('sv'), value)) ?? 0
+  const bars = days.map((day) => totals.map(({ key }) => countOf(day, key)))
+  const sums = bars.map((parts) => parts.reduce((sum, part) => sum + part, 0))
+  const highest = Math.max(1, ...sums)
+  const labels = days.map((day) => date.format(day))
+  const drawn = bars.map((parts, at) => {
+    const [title, style] = [`${labels[at]}: ${number.format(sums[at])}`, `height: ${(100 * sums[at]) / highest}%`]
+    return element('div', { title, style }, ...parts.map((part, value) => piece(value, part)))
+  })
+  byId('bars').replaceChildren(...drawn)
+  const scale = { highest: number.format(highest), first: labels[0], last: labels.at(-1) }
+  for (const [id, text] of Object.entries(scale)) byId(id).textContent = text
+
+  const rows = totals.map(({ key, count, scores: { mean } }, at) => {
+    const texts = [count, mean, ...bars.map((parts) => parts[at])].map((each) =>
+      each === null ? '–' : number.format(each),
+    )
+    const name = element('th', { scope: 'row' }, piece(at), key ?? say.none)
+    return element('tr', {}, name, ...texts.map((text) => element('td', {}, text)))
+  })
+  const head = [say.value, say.submissions, say.mean, ...labels].map((text) => element('th', { scope: 'col' }, text))
+  byId('numbers').replaceChildren(element('thead', {}, element('tr', {}, ...head)), element('tbody', {}, ...rows))
+}
+
+choices.addEventListener('submit', (event) => {
+  event.preventDefault()
+  findForms()
+  showCounts()
+})
+choices.addEventListener('change', ({ target }) => {
+  // Another key may be that of a team with other forms.
+  if (target.id === 'key') byId('form-list').replaceChildren()
+  if (target.name) showCounts()
+})
+byId('title').addEventListener('input', () => findForms(typingMs))
+for (const request of document.querySelectorAll('textarea')) request.addEventListener('focus', () => request.select())

@@ -1,0 +1,45 @@
+/** All texts of the page, in English and in simplified Chinese; `%` stands for a number. */
+const texts = {
+  language: ['en', 'zh-Hans'],
+  languageName: ['English', '简体中文'],
+  languageSwitch: ['Language', '语言'],
+  title: ['Explore submissions', '浏览提交记录'],
+  about: [
+    'What your team has collected, asked from the API with your key, which stays in this page until you leave it.',
+    '使用您的密钥向 API 查询团队收集的数据。密钥只保留在此页面中，离开页面后即消失。',
+  ],
+  noScript: ['This page needs JavaScript.', '此页面需要 JavaScript。'],
+  key: ['Account key', '账户密钥'],
+  noKey: ['Enter an account key first.', '请先输入账户密钥。'],
+  show: ['Show', '显示'],
+  form: ['Form', '表单'],
+  titleSearch: ['Search titles', '搜索标题'],
+  allForms: ['All forms', '全部表单'],
+  noForm: ['Choose a form first.', '请先选择一个表单。'],
+  formsFound: ['Forms found: %', '找到的表单：%'],
+  counted: ['Count by', '统计依据'],
+  level: ['Level', '等级'],
+  outcome: ['Outcome', '结果'],
+  utmCampaign: ['Campaign', '活动'],
+  answer: ['Answer', '答案'],
+  question: ['Question', '题目'],
+  span: ['Time', '时间'],
+  days: ['% days', '% 天'],
+  submissions: ['Submissions', '提交记录'],
+  found: ['Submissions: %', '提交数：%'],
+  chart: ['Chart of the submissions of each day', '每日提交记录图表'],
+  numbers: ['Numbers of the chart', '图表中的数字'],
+  value: ['Value', '值'],
+  mean: ['Mean score', '平均分'],
+  none: ['(none)', '（无）'],
+  requests: ['As requests', '对应的请求'],
+  unreachable: ['The API cannot be reached.', '无法连接 API。'],
+  again: ['Try again in % s.', '请在 % 秒后重试。'],
+} as const
+
+export type Texts = Readonly<Record<keyof typeof texts, string>>
+
+const textsAt = (at: 0 | 1): Texts =>
+  Object.fromEntries(Object.entries(texts).map(([name, each]) => [name, each[at]])) as Texts
+
+export const catalogues = [textsAt(0), textsAt(1)] as const
