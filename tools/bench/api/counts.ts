@@ -52,7 +52,7 @@ const withScores = { aggs: { scores: { stats: { field: scoreField } } } }
  * Counts of the API beside the same aggregation of Elasticsearch. The window begins at another time each time, within the submissions: a bound
  * beyond all of them is dropped from the query before its cache is asked, which would then know the answer.
  */
-export function compareCounts(lists: Lists, { code }: Answered, stage: Stage): Comparison {
+export function compareCounts(lists: Lists, { answer: [code] }: Answered, stage: Stage): Comparison {
   const { accountKey, apiOrigin, elasticsearchOrigin } = lists
   const askers = countedWith(code).flatMap(({ by, days = allDays, parameters = {}, aggregation }): Asker[] => {
     const name = `by ${by}${days === allDays ? '' : `, ${days} days`}${'scores' in parameters ? ', with scores' : ''}`

@@ -12,6 +12,8 @@ const limit = 20
 /** What one submission of the team has, and so what it is found by. */
 export type Answered = z.output<typeof rowSchema>
 
+type Answer = [code: string, value: string]
+
 const text = z.string().min(1)
 const rowSchema = z
   .object({
@@ -21,12 +23,9 @@ const rowSchema = z
     data: z.record(z.string(), z.unknown()),
   })
   .transform(({ data, ...row }, context) => {
-    const answers = Object.entries(data).filter(
-      (answer): answer is [string, string] => text.safeParse(answer[1]).success,
-    )
-    const [[code, value], [otherCode, otherValue]] = [answers[0] ?? [], answers[1] ?? []]
-    if (code !== undefined && value !== undefined && otherCode !== undefined && otherValue !== undefined)
-      return { ...row, ...{ code, value, otherCode, otherValue } }
+    const answers = Object.entries(data).filter((answer): answer is Answer => text.safeParse(answer[1]).success)
+    const [answer, other] = answers
+    if (answer !== undefined && other !== undefined) return { ...row, answer, other }
     context.addIssue('it has fewer than two answers that are texts')
     return z.NEVER
   })
@@ -43,17 +42,18 @@ export async function findAnswered(lists: Lists, stage: Stage): Promise<Answered
 
 /** The first page that each filter finds beside the first page of all; another `until` each time, so that no cache knows it. */
 export function compareFilters(lists: Lists, answered: Answered, stage: Stage): Comparison {
-  const { examinee, metadata, result, code, value, otherCode, otherValue } = answered
+  const { examinee, metadata, result, answer, other } = answered
   const [own, ofAnswers] = [{ atMost: 1.5 }, { atMost: 2 }]
-  const answer = { [`answer.${code}`]: value }
+  const answering = (...answers: Answer[]) =>
+    Object.fromEntries(answers.map(([code, value]): [string, string] => [`answer.${code}`, value]))
   const filters: [label: string, filters: Readonly<Record<string, string>>, goal?: Goal][] = [
     ['all', {}],
     ['`level`', { level: result.level }, own],
     ['`email`', { email: examinee.email }, own],
     ['`utmCampaign`', { utmCampaign: metadata.utmCampaign }, own],
     ['`minScore`', { minScore: String(result.score) }, own],
-    ['one answer', answer, ofAnswers],
-    ['answers to two fields', { ...answer, [`answer.${otherCode}`]: otherValue }, ofAnswers],
+    ['one answer', answering(answer), ofAnswers],
+    ['answers to two fields', answering(answer, other), ofAnswers],
   ]
   const askers = filters.map(([label, filter, goal]) => ({
     label,

@@ -164,12 +164,13 @@ async function moved(primary = { node: 'b', id: 'second' }): Promise<Cluster> {
   return cluster
 }
 
-async function readsOnceSettled(cluster: Cluster): Promise<void> {
+/** Where a list is read from that nobody may read before no write to it is pending. */
+async function readOnceSettled(cluster: Cluster): Promise<string> {
   const reading = cluster.read()
   await untilLookedUp(cluster, 3)
   expect(cluster.asked).toHaveLength(1)
   cluster.isSettled = true
-  await reading
+  return await reading
 }
 
 test('a new primary is not read before all that the lost one has shown can be seen on it', async () => {
@@ -186,17 +187,13 @@ test('a new primary is not read before all that the lost one has shown can be se
 test('a process that has just started waits for a new primary if another process has read the lost one', async () => {
   const cluster = await moved()
   cluster.client = cluster.startProcess()
-  const reading = cluster.read()
-  await untilLookedUp(cluster, 3)
-  expect(cluster.asked).toHaveLength(1)
-  cluster.isSettled = true
-  expect(await reading).toBe('_only_nodes:b')
+  expect(await readOnceSettled(cluster)).toBe('_only_nodes:b')
 })
 
 test('a process that has read the lost primary waits although Redis has lost what was recorded', async () => {
   const cluster = await moved()
   cluster.loseRecorded()
-  await readsOnceSettled(cluster)
+  await readOnceSettled(cluster)
 })
 
 test('the first primary of a shard is read at once, however much is written', async () => {
@@ -225,7 +222,7 @@ test('a list that another generation serves from now on is read from there at on
 
 test('a copy that was made anew on the same node is another one', async () => {
   const cluster = await moved({ node: 'a', id: 'second' })
-  await readsOnceSettled(cluster)
+  await readOnceSettled(cluster)
 })
 
 test('a list whose pending marks nobody removes is read again after half a minute', async () => {
