@@ -1,7 +1,7 @@
 import { rawMembers, renderObject, withoutRepeatedNames } from '../src/core/json/rawJson.ts'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
-import { summaryFoundBy } from '../src/core/model/foundBy.ts'
+import { foundByMembers, summaryFoundBy } from '../src/core/model/foundBy.ts'
 import {
   type DocumentId,
   deletedRevision,
@@ -59,13 +59,15 @@ type Converted =
   | { readonly kind: 'account-key'; readonly change: RecordKey & AccountKeyState }
   | { readonly kind: 'rejected'; readonly problem: Problem }
 
-type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS'>
+type Conversion = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'INDEX_ANSWERS'>
 
 /** Validates a record of a source topic against the topic's contract and converts it. `changedAtMs` is from `ChangeTimes`. Never throws. */
-export function convertRecord({ topic, key, value }: SourceRecord, changedAtMs: number, topics: TopicNames): Converted {
-  if (topic === topics.TOPIC_FORMS) return toDocuments('forms', changedAtMs, readFormRecord(key, value), formWrites)
-  if (topic === topics.TOPIC_SUBMISSIONS)
-    return toDocuments('submissions', changedAtMs, readSubmissionRecord(key, value), submissionWrites)
+export function convertRecord({ topic, key, value }: SourceRecord, changedAtMs: number, config: Conversion): Converted {
+  if (topic === config.TOPIC_FORMS) return toDocuments('forms', changedAtMs, readFormRecord(key, value), formWrites)
+  if (topic === config.TOPIC_SUBMISSIONS)
+    return toDocuments('submissions', changedAtMs, readSubmissionRecord(key, value), (change, changedAt) =>
+      submissionWrites(change, changedAt, config.INDEX_ANSWERS),
+    )
   const read = readAccountKeyRecord(key, value)
   return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'rejected', problem: read.problem }
 }
@@ -102,12 +104,16 @@ export function formWrites(change: Change<RenderedForm>, changedAt: Instant): Do
   return [{ ...write('forms', change, revision, list), digest }, write('form-details', change, revision, form.detail)]
 }
 
-/** The list and detail documents of a submission's newest state. */
-export function submissionWrites(change: Change<RenderedSubmission>, changedAt: Instant): DocumentWrite[] {
+/** The list and detail documents of a submission's newest state. `hasAnswers`: answers are indexed. */
+export function submissionWrites(
+  change: Change<RenderedSubmission>,
+  changedAt: Instant,
+  hasAnswers: boolean,
+): DocumentWrite[] {
   if (change.live === null) return tombstones(change, kindsOf.submissions, changedAt)
   const { revision, entity } = change.live
   const { formId, status, submittedAt, foundBy, detail, digest } = entity
-  const keys = `"digest":"${digest}","formId":"${formId}","status":"${status}",${foundBy}`
+  const keys = `"digest":"${digest}","formId":"${formId}","status":"${status}",${foundByMembers(foundBy, hasAnswers)}`
   const list = listDocument(change, submittedAt, changedAt, keys, entity)
   return [
     { ...write('submissions', change, revision, list), digest },
@@ -152,30 +158,32 @@ export const withChangedAt = (source: Buffer, changedAt: Instant): Buffer =>
   // Members of our own come before the first one whose text is from the record.
   Buffer.from(source.toString().replace(/"(changedAt|deletedAt)":"[^"]*"/, `"$1":"${changedAt}"`))
 
-/** A list document as this release writes it: one that an earlier release wrote lacks what submissions are found by besides their summaries. */
-export function withFoundBy(document: DocumentWrite): DocumentWrite {
-  const source = document.source.toString()
-  const members = rawMembers(source)
+/** A list document as it is written now: one of an earlier release, or with other `hasAnswers`, has other members by which it is found. */
+export function withFoundBy(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
+  const members = new Map(rawMembers(document.source.toString()))
   const summary = members.get('summary')
-  if (document.kind !== 'submissions' || summary === undefined || members.has('answers')) return document
-  return {
-    ...document,
-    source: Buffer.from(source.replace('"summary":', () => `${summaryFoundBy(summary)},"summary":`)),
-  }
+  if (document.kind !== 'submissions' || summary === undefined) return document
+  if (members.has('scoreParts') && members.has('answers') === hasAnswers) return document
+  for (const name of ['answers', 'scoreParts', 'summary']) members.delete(name)
+  const foundBy = rawMembers(`{${foundByMembers(summaryFoundBy(summary), hasAnswers)}}`)
+  return { ...document, source: listSource([...members, ...foundBy, ['summary', summary]]) }
 }
 
 /** The same document with every member name once: Elasticsearch rejects repeated names. */
 export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
   ...document,
-  source: Buffer.from(
-    renderObject(
-      [...rawMembers(document.source.toString())].map(([name, raw]) => {
-        const once = withoutRepeatedNames(raw)
-        return [name, name === 'summary' ? summaryDelimiter + once + summaryDelimiter : once]
-      }),
-    ),
+  source: listSource(
+    [...rawMembers(document.source.toString())].map(([name, raw]) => [name, withoutRepeatedNames(raw)]),
   ),
 })
+
+/** The source of a document with these members, name and JSON; readers find the summary by its delimiters. */
+const listSource = (members: readonly (readonly [name: string, raw: string])[]): Buffer =>
+  Buffer.from(
+    renderObject(
+      members.map(([name, raw]) => [name, name === 'summary' ? summaryDelimiter + raw + summaryDelimiter : raw]),
+    ),
+  )
 
 /**
  * A deletion is a document with a version above every revision: Elasticsearch forgets versions of deleted documents after a minute, and an

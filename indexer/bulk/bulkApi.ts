@@ -115,7 +115,7 @@ function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
   const forms = readFormRecord(key, Buffer.from(JSON.stringify({ revision: 1, form })))
   const submissions = readSubmissionRecord(key, Buffer.from(JSON.stringify({ revision: 1, submission })))
   if (!forms.ok || !submissions.ok) throw new Error('a sample of the probe is rejected')
-  const documents = [...formWrites(forms.value, at), ...submissionWrites(submissions.value, at)]
+  const documents = [...formWrites(forms.value, at), ...submissionWrites(submissions.value, at, true)]
   return new Map(documents.map(({ kind, source }) => [kind, source]))
 }
 

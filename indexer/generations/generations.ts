@@ -5,7 +5,7 @@ import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import {
   aliasOf,
   type DocumentKind,
-  definitions,
+  definitionOf,
   documentKinds,
   type GenerationTag,
   type Indices,
@@ -21,7 +21,7 @@ export type Generation = Readonly<NonNullable<ReturnType<typeof completeOf>>>
 /** The indices of a generation. Some may be missing: its creation was interrupted, or somebody deleted them. */
 type FoundIndices = {
   readonly number: number
-  /** Its mappings are those of this release. */
+  /** Its mappings are those of this release and configuration. */
   readonly hasCurrentMappings: boolean
   readonly indices: readonly FoundIndex[]
 }
@@ -41,17 +41,20 @@ const readOfIndices = ['aliases', 'mappings._source', ...readOfSettings.map((nam
 /** Set whatever templates say: documents are stored as they are sent, and read back byte for byte. */
 const ownSettings = { default_pipeline: '_none', final_pipeline: '_none', 'mapping.source.mode': 'stored' }
 
+/** What of a configuration names and makes indices. */
+type OfIndices = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>
+
 /** The generations of one prefix of indices, and the aliases by which they are read and written. */
 export class Generations {
   readonly #client: Client
   readonly #prefix: string
-  readonly #shards: number
+  readonly #config: OfIndices
   readonly #options: RequestOptions
 
-  constructor(client: Client, config: Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS'>, options: RequestOptions) {
+  constructor(client: Client, config: OfIndices, options: RequestOptions) {
     this.#client = client
     this.#prefix = config.INDEX_PREFIX
-    this.#shards = config.INDEX_SHARDS
+    this.#config = config
     this.#options = options
   }
 
@@ -74,7 +77,9 @@ export class Generations {
     return [...Map.groupBy(found, ({ generation }) => generation)]
       .sort(([a], [b]) => a - b)
       .map(([number, indices]) => {
-        const hasCurrentMappings = indices.every(({ kind, version }) => version === definitions[kind].version)
+        const hasCurrentMappings = indices.every(
+          ({ kind, version }) => version === definitionOf(kind, this.#config.INDEX_ANSWERS).version,
+        )
         const named = { number, hasCurrentMappings, indices }
         return { ...named, complete: completeOf(this.#prefix, named, read) }
       })
@@ -95,10 +100,10 @@ export class Generations {
   }
 
   async #createIndex(kind: DocumentKind, number: number): Promise<void> {
-    const { version, settings, mappings } = definitions[kind]
+    const { version, settings, mappings } = definitionOf(kind, this.#config.INDEX_ANSWERS)
     const index = physicalName(this.#prefix, kind, version, number)
     const aliases = { [writeAliasOf(index)]: { is_write_index: true } }
-    const all = { ...settings, ...ownSettings, number_of_shards: this.#shards }
+    const all = { ...settings, ...ownSettings, number_of_shards: this.#config.INDEX_SHARDS }
     await this.#client.indices
       .create({ index, settings: all, mappings, aliases }, this.#options)
       .catch((error: unknown) => {

@@ -2,6 +2,7 @@ import type { estypes } from '@elastic/elasticsearch'
 import { onOneLine } from '../../src/core/json/rawJson.ts'
 import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
+import type { Config } from '../../src/core/process/config.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import {
   type DocumentKind,
@@ -34,7 +35,9 @@ export type Version = {
 /** The time of a list document's change: members of its source and fields of its index. */
 const timeFields = ['changedAt', 'tombstone.deletedAt']
 
-type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'>
+type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'> & {
+  readonly config: Pick<Config, 'INDEX_ANSWERS'>
+}
 
 const versionsPerRequest = 2_000
 /** Each may be a megabyte or more. */
@@ -176,7 +179,7 @@ export class Reconciliation {
   async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<number> {
     let copied = 0
     for await (const documents of this.#sources(this.from.indices[kind], kind, ids)) {
-      await this.#write(documents.map(withFoundBy))
+      await this.#write(documents.map((each) => withFoundBy(each, this.#tools.config.INDEX_ANSWERS)))
       copied += documents.length
     }
     return copied

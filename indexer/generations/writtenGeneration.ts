@@ -63,7 +63,7 @@ export class WrittenGeneration {
       const { number, hasCurrentMappings, isWritable, isServing } = own.generation
       if (!hasCurrentMappings)
         throw new Error(
-          `generation ${number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
+          `generation ${number} has mappings of another release, or of another INDEX_ANSWERS: \`npm run rebuild\` with ours builds indices for it`,
         )
       if (isWritable) {
         const opened = new WrittenGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())

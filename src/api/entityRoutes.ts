@@ -77,7 +77,7 @@ export function detailRoute<Schema extends z.ZodObject>(
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
   own: z.ZodObject & z.ZodType<Selection>,
-  filtersOf: (teamId: TeamId, selection: Selection) => Filters,
+  filtersOf: (teamId: TeamId, selection: Selection, hasAnswers: boolean) => Filters,
 ): EntityRoute {
   const schema = own.extend(fieldsParameter(lists[type].summary))
   const schemas = {
@@ -89,7 +89,8 @@ export function listRoute<Selection extends Parameters>(
     const format = exportFormat(ctx)
     const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as Selection
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
-    const asked = { type, parameters, fields, filters: filtersOf(ctx.state.holder.teamId, parameters) }
+    const filters = filtersOf(ctx.state.holder.teamId, parameters, deps.indexReader.hasAnswers)
+    const asked = { type, parameters, fields, filters }
     // The columns of a form's submissions are its fields.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validate = () => validatorsOf(ctx, type, { ...parameters, as: format }, otherTypes)

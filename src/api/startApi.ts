@@ -56,7 +56,7 @@ export function openApi(
   const elasticsearch = engines.elasticsearch(config)
   const { redis, accountKeys } = openStores(service, elasticsearch)
   const search = readPrimaries(
-    openSearchClient(elasticsearch, config.INDEX_PREFIX),
+    openSearchClient(elasticsearch, config.INDEX_PREFIX, config.INDEX_ANSWERS),
     {
       freshness: async ({ type, teamId }) => {
         const { settled, watermark } = await fromRedis(readListVersions(redis, teamId))

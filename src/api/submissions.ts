@@ -63,19 +63,30 @@ const selectionParameters = {
 export const submissionsFilters = (
   _teamId: TeamId,
   selection: z.output<z.ZodObject<typeof selectionParameters>>,
+  hasAnswers: boolean,
 ): Filters => [
   [
     ...termClauses('formId', selection.formId),
     ...termClauses('status', selection.status),
     ...Object.entries(members).flatMap(([name, field]) => termClauses(field, selection[name as keyof typeof members])),
-    ...(selection['answer.<code>'] ?? []).map(([code, values]) => ({
-      terms: { [answerField(code)]: values.map((each) => answerBeginning(code) + each) },
-    })),
+    ...(selection['answer.<code>'] ?? []).map(([code, values]) => {
+      expectAnswers(hasAnswers, `answer.${code}`)
+      return { terms: { [answerField(code)]: values.map((each) => answerBeginning(code) + each) } }
+    }),
     ...scoreClauses(selection.minScore, selection.maxScore),
     ...windowClauses('createdAt', selection.since, selection.until),
     ...windowClauses('changedAt', selection.changedSince, selection.changedUntil),
   ],
 ]
+
+/** Refuses a question about answers where they are not indexed: they would not be found. */
+function expectAnswers(hasAnswers: boolean, parameter: string): void {
+  if (!hasAnswers)
+    throw apiError(
+      'bad_request',
+      `${parameter} cannot be asked for: answers are not indexed here (INDEX_ANSWERS=false)`,
+    )
+}
 
 /** GET /api/v1/records */
 export const listSubmissions = listRoute(
@@ -148,8 +159,9 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const validators = validatorsOf(ctx, 'submissions', parameters)
   const { by, code = '', scores: hasScores, timeZone: zone = utc } = parameters
   const { teamId } = ctx.state.holder
-  const [filter] = submissionsFilters(teamId, parameters)
+  const [filter] = submissionsFilters(teamId, parameters, indexReader.hasAnswers)
   const { unit, name } = groupings.get(by) ?? {}
+  if (name === 'answer') expectAnswers(indexReader.hasAnswers, 'by=answer')
   const value = name && counted[name](code)
   const whole = async () => {
     const counts = await ctx.state.runQuery((signal) => {

@@ -1,7 +1,7 @@
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { definitions, documentKinds } from '../../src/core/stores/indices.ts'
+import { definitionOf, documentKinds } from '../../src/core/stores/indices.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
@@ -103,6 +103,37 @@ test('what Kafka has deleted is carried over by a rebuild, also into more shards
   expect(await shardsOf(2)).toEqual(new Set(['3']))
 })
 
+test('answers are left out by a rebuild, and found again after another one; an API that is to find them waits for that', async () => {
+  const history = randomHistory(26, 300)
+  const { indexer, api } = await filled(history)
+  await indexer.end('SIGTERM')
+  const without = { INDEX_ANSWERS: 'false' }
+  expect(await untilServes(await startRebuild(without))).toBe(2)
+  const [lean, leanApi] = [await pipeline.startIndexer(without), await pipeline.startApi(without)]
+  await untilAllApplied(leanApi)
+  await expectFold(pipeline, leanApi, history)
+  const answer = '/api/v1/records?answer.1=one'
+  const asked = (from: Program, path = answer) => pipeline.get(from, 'acme', path)
+  for (const path of [answer, '/api/v1/record-counts?by=day,answer&code=1'])
+    expect(await asked(leanApi, path)).toMatchObject({
+      ...{ status: 400, body: { error: { message: expect.stringContaining('answers are not indexed here') } } },
+    })
+  expect((await asked(api)).status).toBe(503)
+  await lean.end('SIGTERM')
+
+  expect(await untilServes(await startRebuild())).toBe(4)
+  await pipeline.startIndexer()
+  await untilAllApplied(api)
+  await expectFold(pipeline, api, history)
+  const listed = async (query: string) => {
+    const { body } = await asked(api, `/api/v1/records?limit=100${query}`)
+    return (body as { items: { data: Record<string, unknown> | null }[] }).items
+  }
+  const having = (await listed('')).filter(({ data }) => data?.['1'] === 'one')
+  expect(having.length).toBeGreaterThan(0)
+  expect(await listed('&answer.1=one')).toEqual(having)
+})
+
 test('a release with other mappings waits, says so, and takes over once its rebuild has built indices for it', async () => {
   const history = randomHistory(25, 300)
   const { indexer, api } = await filled(history)
@@ -137,7 +168,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     await eventually(async () => (await says(indexer)).includes('mappings of another release'))
     // Whatever it was writing is refused now, and is no writer that is blocked.
     expect(await says(indexer)).toContain('"writer":{"ok":true}')
-    const { version } = definitions.submissions
+    const { version } = definitionOf('submissions', true)
     const [old, now] = [version, version + 1].map((each) => `submissions-v${each}-`) as [string, string]
     const built = (await indicesOf(2)).map((name) => name.replace(old, now))
     expect(await indices()).toEqual(expect.arrayContaining(built))

@@ -37,12 +37,12 @@ const store = (from: number, to: number): Promise<void> =>
 /** A indexReader in which every page is a deep one, and what it is asked. */
 function watched(): { indexReader: IndexReader; asked: string[] } {
   const asked: string[] = []
-  const { indexPrefix, send } = createIndexReader(openSearchClient(elasticsearch, stored.prefix), 0)
+  const inner = createIndexReader(openSearchClient(elasticsearch, stored.prefix, true), 0)
   const asking = {
-    indexPrefix,
+    ...inner,
     send: ((question, until) => {
       asked.push(`${question.method} ${question.path.split('/').at(-1)}`)
-      return send(question, until)
+      return inner.send(question, until)
     }) as IndexReader['send'],
   }
   return { indexReader: createIndexReader(asking, 0), asked }

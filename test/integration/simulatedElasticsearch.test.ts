@@ -24,6 +24,7 @@ const instant = '2026-11-20T12:00:00.000Z' as Instant
 const later = '2026-11-21T12:00:00.000Z' as Instant
 const { signal } = new AbortController()
 const options: RequestOptions = { signal, requestTimeout: 30_000 }
+const config = { INDEX_ANSWERS: true }
 const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
 
 describe.each([
@@ -42,11 +43,11 @@ describe.each([
   beforeAll(async () => {
     clients = connect()
     prefix = `test-${randomUUID().slice(0, 8)}`
-    generations = new Generations(clients.elasticsearch, { INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }, options)
+    generations = new Generations(clients.elasticsearch, { ...config, INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }, options)
     first = await create(1)
     await generations.serve(first)
     second = await create(2)
-    reader = createIndexReader(openSearchClient(clients.elasticsearch, prefix), 5)
+    reader = createIndexReader(openSearchClient(clients.elasticsearch, prefix, true), 5)
   })
   afterAll(async () => {
     for (const each of await generations.find()) await generations.delete(each)
@@ -65,7 +66,7 @@ describe.each([
   const refresh = (of = first): Promise<void> =>
     refreshEveryCopy(clients.elasticsearch, Object.values(of.indices), options)
   const submission = (id: string, revision = 1, changedAt = instant): DocumentWrite[] =>
-    submissionWrites(submissionRecord(team, id, revision), changedAt)
+    submissionWrites(submissionRecord(team, id, revision), changedAt, true)
   const list = () => ({ ...reader, type: 'submissions', teamId: team, version: null }) as const
   const states = async (): Promise<readonly unknown[]> =>
     (await generations.find()).map(({ number, complete: is }) => [number, is?.isServing, is?.isWritable, is?.hasServed])
@@ -142,7 +143,7 @@ describe.each([
   test('a snapshot shows one moment until it is closed', async () => {
     const ids = Array.from({ length: 30 }, (_, at) => `s-${String(at).padStart(2, '0')}`)
     await write(ids.flatMap((id) => submission(id)))
-    await write(submissionWrites(deletionOf(team, 's-07'), later))
+    await write(submissionWrites(deletionOf(team, 's-07'), later, true))
     await refresh()
     const snapshot = await openListSnapshot(list(), 30_000)
     expect(await generations.countReaders(first)).toBe(1)
@@ -162,12 +163,12 @@ describe.each([
   })
 
   test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {
-    const tools = { elasticsearch: clients.elasticsearch, report, signal }
+    const tools = { config, elasticsearch: clients.elasticsearch, report, signal }
     const reconciliation = new Reconciliation(tools, first, second)
     await reconciliation.pass()
     await write([...submission('a', 2), ...submission('b'), ...submission('c', 1, later), ...submission('d')])
     await write(formWrites(formRecord(team, 'f', 1), instant))
-    await write(submissionWrites(deletionOf(team, 'd'), later))
+    await write(submissionWrites(deletionOf(team, 'd'), later, true))
     await write([...submission('a', 1), ...submission('b', 5), ...submission('c')], undefined, second)
     expect(await reconciliation.pass()).toEqual({ compared: 10, copied: 6 })
     expect(await reconciliation.pass()).toEqual({ compared: 0, copied: 0 })
@@ -214,7 +215,7 @@ describe.each([
     const writing = new Proxy(elasticsearch, {
       get: (target, name) => (name === 'indices' ? indices : Reflect.get(target, name)),
     })
-    const reconciliation = new Reconciliation({ elasticsearch: writing, report, signal }, first, second)
+    const reconciliation = new Reconciliation({ config, elasticsearch: writing, report, signal }, first, second)
     await reconciliation.pass()
     await reconciliation.pass()
     await refresh(second)

@@ -35,11 +35,15 @@ const prefix = `test-${randomUUID().slice(0, 8)}`
 beforeAll(async () => {
   replicas = await Promise.all(
     [connectReal(), connectSimulated()].map(async (clients) => {
-      const config = { INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }
+      const config = { INDEX_PREFIX: prefix, INDEX_SHARDS: 2, INDEX_ANSWERS: true }
       const generations = new Generations(clients.elasticsearch, config, request)
       const generation = await generations.create(1)
       await generations.serve(generation)
-      return { clients, generation, reader: createIndexReader(openSearchClient(clients.elasticsearch, prefix), 8) }
+      return {
+        clients,
+        generation,
+        reader: createIndexReader(openSearchClient(clients.elasticsearch, prefix, true), 8),
+      }
     }),
   )
 })
@@ -60,7 +64,7 @@ const someInstant = (random: Random): Instant =>
 function randomWrites(random: Random): DocumentWrite[] {
   const [team, id, changedAt] = [random.pick(teams), random.pick(ids), someInstant(random)]
   const isForm = random.chance(0.3)
-  if (random.chance(0.12)) return (isForm ? formWrites : submissionWrites)(deletionOf(team, id), changedAt)
+  if (random.chance(0.12)) return (isForm ? formWrites : submissionWrites)(deletionOf(team, id), changedAt, true)
   const revision = 1 + random.below(30)
   if (isForm) {
     const members = { scene: random.pick(scenes), title: `Title ${revision}`, createdAt: someInstant(random) }
@@ -72,7 +76,7 @@ function randomWrites(random: Random): DocumentWrite[] {
     result: { status, score: revision / 8 },
     reportResult: { status },
   }
-  return submissionWrites(submissionRecord(team, id, revision, members), changedAt)
+  return submissionWrites(submissionRecord(team, id, revision, members), changedAt, true)
 }
 
 const write = (random: Random): Promise<unknown> => {
@@ -99,7 +103,7 @@ function readList(random: Random): Promise<unknown> {
   const isForms = random.chance(0.3)
   const filters = isForms
     ? ([random.chance(0.5) ? [] : [{ term: { scene: random.pick(scenes) } }]] as const)
-    : submissionsFilters(team, selection)
+    : submissionsFilters(team, selection, true)
   const list = { type: isForms ? 'forms' : 'submissions', teamId: team, version: null } as const
   const page = { page: 1 + random.below(4), limit: random.pick([1, 3, 7, 20]) }
   if (random.chance(0.8))

@@ -115,8 +115,9 @@ const form: DocumentWrite = {
 const timeoutMs = 60_000
 const options = (): RequestOptions => ({ signal: AbortSignal.timeout(timeoutMs), requestTimeout: timeoutMs })
 
+const config = { INDEX_SHARDS: 1, INDEX_ANSWERS: true }
 const generationsOf = (client: Client): Generations =>
-  new Generations(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, options())
+  new Generations(client, { ...config, INDEX_PREFIX: prefix }, options())
 
 /** Rejects with what a check of `/readyz` says. */
 async function expectPassing(check: Check): Promise<void> {
@@ -140,7 +141,7 @@ async function indexAndRebuild(name: string): Promise<void> {
   await expectPassing(isolatedNodesAnswerNothing(client))
   await generations.serve(from)
   const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
-  const reconciliation = new Reconciliation({ elasticsearch: client, report, signal }, from, to)
+  const reconciliation = new Reconciliation({ config, elasticsearch: client, report, signal }, from, to)
   expect(await reconciliation.pass()).toEqual({ compared: 1, copied: 1 })
   await generations.blockWrites(from, 'rebuild')
   await generations.unblockWrites({ ...from, isServing: true })
@@ -160,7 +161,7 @@ async function search(name: string): Promise<void> {
     freshness: async () => ({ isSettled: true, watermark: null }),
     recordPrimary: async ({ id }: { readonly id: string }) => ({ id, sinceMs: 0 }),
   }
-  const primaries = readPrimaries(openSearchClient(client, prefix), state, Date.now, Date.now)
+  const primaries = readPrimaries(openSearchClient(client, prefix, true), state, Date.now, Date.now)
   const replica = createIndexReader(primaries, 1)
   const { signal } = options()
   await expectPassing(isolatedNodesAnswerNothing(client))

@@ -23,7 +23,7 @@ export function askedList(
     if (isFound) request.check?.(bytes)
     return { isFound, bytes }
   }
-  const reader = createIndexReader({ indexPrefix: 'tidemark', send }, deepPageFrom)
+  const reader = createIndexReader({ indexPrefix: 'tidemark', hasAnswers: true, send }, deepPageFrom)
   const list: ListAt = { ...reader, type, teamId: 'team-1' as TeamId, version: null }
   return { list, asked }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type DocumentKind, definitions, type PhysicalIndex, physicalName } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, definitionOf, type PhysicalIndex, physicalName } from '../../src/core/stores/indices.ts'
 
 /** Unique names of topics, group and index prefix for one test, as environment settings. */
 export function ownNames(): Record<string, string> {
@@ -17,4 +17,4 @@ export function ownNames(): Record<string, string> {
 
 /** The name of the physical index of a kind in this release, by default of generation 1. */
 export const indexName = async (prefix: string, kind: DocumentKind, generation = 1): Promise<PhysicalIndex> =>
-  physicalName(prefix, kind, definitions[kind].version, generation)
+  physicalName(prefix, kind, definitionOf(kind, true).version, generation)

@@ -16,7 +16,7 @@ import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {
   aliasOf,
   type DocumentKind,
-  definitions,
+  definitionOf,
   documentKinds,
   type GenerationTag,
   physicalName,
@@ -66,7 +66,7 @@ export async function createTestReplica() {
   try {
     await eventually(() => link.runId() !== undefined)
     const creating = documentKinds.map(async (kind) => {
-      const { version, settings, mappings } = definitions[kind]
+      const { version, settings, mappings } = definitionOf(kind, true)
       const index = physicalName(prefix, kind, version, 1)
       await elasticsearch.indices.create({ index, settings, mappings, aliases: { [aliasOf(prefix, kind)]: {} } })
       physical.set(kind, index)
@@ -105,7 +105,9 @@ export async function createTestReplica() {
     storeForms: (...records: TestRecord[]) =>
       store(records.flatMap((record) => formWrites(...readWith(readFormRecord, 'form', record)))),
     storeSubmissions: (...records: TestRecord[]) =>
-      store(records.flatMap((record) => submissionWrites(...readWith(readSubmissionRecord, 'submission', record)))),
+      store(
+        records.flatMap((record) => submissionWrites(...readWith(readSubmissionRecord, 'submission', record), true)),
+      ),
     /** Stores a key and returns its plaintext. */
     storeKey: async (
       team: string,

@@ -86,6 +86,11 @@ const variables: Readonly<Record<keyof Settings, Variable>> = {
   REDIS_CERT_FILE: engine('client certificate in PEM, with `REDIS_KEY_FILE` and `rediss://`'),
   REDIS_KEY_FILE: engine('its private key in PEM, without a passphrase'),
   INDEX_PREFIX: { of: 'A I S', meaning: 'prefix of every index and Redis key' },
+  INDEX_ANSWERS: {
+    of: 'A I',
+    meaning:
+      '`false`: submissions are not found or counted by their answers, which are not indexed either ([what that saves](performance.md)); a change needs `npm run rebuild`, as new mappings do',
+  },
   INDEX_SHARDS: { of: 'I', meaning: 'primary shards of each new index; `npm run rebuild` changes existing ones' },
   CONSUMER_GROUP: { of: 'I', meaning: "the indexers' consumer group" },
   TOPIC_FORMS: { of: 'I', meaning: 'topic of forms; created when missing, like the others' },

@@ -78,8 +78,10 @@ export async function probe(client: SearchClient, signal: AbortSignal): Promise<
   const aliases = documentKinds.map((kind) => aliasOf(client.indexPrefix, kind)).join(',')
   const querystring = { allow_partial_search_results: false }
   const request = { method: 'POST', path: `/${aliases}/_search`, querystring, body: countOnly } as const
-  const { isFound, bytes } = await client.send(request, signal)
+  const [{ isFound, bytes }] = await Promise.all([
+    client.send(request, signal),
+    findCopies(client, aliases, {}, signal),
+  ])
   if (!isFound) throw new ElasticsearchUnavailable('missing-index', aliases)
-  await findCopies(client, aliases, {}, signal)
   totalOf(readAnswer(bytes))
 }

@@ -123,7 +123,7 @@ async function findPrimary(
 
 /** The copies of the shards behind aliases. Throws for an index of an earlier release, which may lack fields that this one searches. */
 export async function findCopies(
-  { indexPrefix, send }: SearchClient,
+  { indexPrefix, hasAnswers, send }: SearchClient,
   aliases: string,
   routing: Readonly<Record<string, string>>,
   signal: AbortSignal,
@@ -135,7 +135,10 @@ export async function findCopies(
   const { success, data } = shardsSchema.safeParse(JSON.parse(bytes.toString()))
   if (!success) throw new ElasticsearchUnavailable('partial', 'the shards are not named')
   const copies = data.shards.flat()
-  const older = copies.find(({ index }) => hasOlderMapping(indexPrefix, index))
+  const older = copies.find(({ index }) => hasOlderMapping(indexPrefix, index, hasAnswers))
   if (older === undefined) return copies
-  throw new ElasticsearchUnavailable('older-mapping', `${older.index} is of an earlier release: \`npm run rebuild\``)
+  throw new ElasticsearchUnavailable(
+    'older-mapping',
+    `${older.index} is of an earlier release, or lacks the answers of INDEX_ANSWERS: \`npm run rebuild\``,
+  )
 }

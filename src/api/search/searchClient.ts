@@ -17,6 +17,8 @@ export type SearchRequest = {
 
 export type SearchClient = {
   readonly indexPrefix: string
+  /** Whether submissions are found by their answers (`INDEX_ANSWERS`). */
+  readonly hasAnswers: boolean
   /**
    * Resolves for status 200 (`bytes` is raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, or with another error if the request
    * itself is at fault.
@@ -85,8 +87,8 @@ export async function askShard(
 /** Shorter than the deadline of a query: a timeout makes the client avoid the node, an abort does not. */
 const requestTimeoutMs = 4_000
 
-export const openSearchClient = (client: Client, indexPrefix: string): SearchClient => ({
-  indexPrefix,
+export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers: boolean): SearchClient => ({
+  ...{ indexPrefix, hasAnswers },
   send: async ({ shard: _known, check, ...request }, signal) => {
     const { statusCode, body } = await client.transport
       .request<Uint8Array | object>(request, {

@@ -4,7 +4,7 @@ import { RecordRenderer, type Rendered } from '../json/renderer.ts'
 import { maxDepth, maxNumberCharacters } from '../json/scanner.ts'
 import { type AccountKeyState, accountKeySchema } from './accountKey.ts'
 import { type Form, formSchema, servedForm, servedFormSummary } from './form.ts'
-import { foundBy } from './foundBy.ts'
+import type { FoundBy } from './foundBy.ts'
 import {
   deletedRevision,
   type EntityId,
@@ -37,8 +37,7 @@ export type RenderedForm = Form & Rendered
 /** A submission's search keys and its rendered documents. */
 export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt'> & {
   status: ReportStatus
-  /** What it is counted and found by besides its summary: members of its list document, as JSON. */
-  foundBy: string
+  foundBy: FoundBy
 } & Rendered
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -142,13 +141,13 @@ const slots = {
   score: slotOf('result', 'score'),
 }
 
-/** The members by which the submission that was scanned last is found. */
-function scannedFoundBy(): string {
+/** By what the submission that was scanned last is found. */
+function scannedFoundBy(): FoundBy {
   const { scanner } = submissions
   const data = scanner.has(slots.data)
-    ? scanner.bytes.toString('utf8', scanner.startOf(slots.data), scanner.endOf(slots.data))
-    : 'null'
-  return foundBy(data, scanner.textOf(slots.score))
+    ? scanner.bytes.subarray(scanner.startOf(slots.data), scanner.endOf(slots.data))
+    : Buffer.from('null')
+  return { data, score: scanner.textOf(slots.score) }
 }
 
 /**

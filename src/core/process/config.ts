@@ -65,6 +65,7 @@ const environmentSchema = z.object({
   REDIS_CERT_FILE: values.certificates,
   REDIS_KEY_FILE: values.privateKey,
   INDEX_PREFIX: values.setting(values.indexPrefix.default('tidemark')),
+  INDEX_ANSWERS: values.flagOn,
   INDEX_SHARDS: values.setting(values.integer(1, 1_024).default(1)),
   CONSUMER_GROUP: values.text('tidemark-indexer'),
   ...topics,

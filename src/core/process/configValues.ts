@@ -25,6 +25,7 @@ export const optionalText = setting(z.string().optional())
 export const text = (fallback: string) => setting(z.string().default(fallback))
 const trueOrFalse = z.enum(['true', 'false']).transform((value) => value === 'true')
 export const flag = setting(trueOrFalse.optional())
+export const flagOn = setting(trueOrFalse.default(true))
 
 /** Text that `holds` accepts; if not, later rules are not checked. */
 const checked = (holds: (value: string) => boolean, error: string) => z.string().refine(holds, { error, abort: true })

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { estypes } from '@elastic/elasticsearch'
 import type { Branded, EntityType } from '../model/ids.ts'
 
 /** One index per kind of document: list documents (search keys and summary), detail documents (the answer to a request by id). */
@@ -28,7 +29,7 @@ export type GenerationTag = Branded<string, 'GenerationTag'>
 export type IndexDefinition = {
   readonly version: number
   readonly settings: Readonly<Record<string, unknown>>
-  readonly mappings: Readonly<Record<string, unknown>>
+  readonly mappings: estypes.MappingTypeMapping
 }
 
 /** The alias for readers: it points to the generation that serves. */
@@ -52,16 +53,27 @@ export function readPhysicalName(prefix: string, name: string) {
   return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
 }
 
-/** Whether the name of a physical index says that its mapping is older than this release's, so that it may lack fields. */
-export function hasOlderMapping(prefix: string, index: string): boolean {
+/** Whether the name of a physical index says that its mapping is older than ours, so that it may lack fields. */
+export function hasOlderMapping(prefix: string, index: string, hasAnswers: boolean): boolean {
   const found = readPhysicalName(prefix, index)
-  return found !== undefined && found.version < definitions[found.kind].version
+  return found !== undefined && found.version < definitionOf(found.kind, hasAnswers).version
 }
 
 const read = (kind: DocumentKind): string =>
   readFileSync(new URL(`../../../mappings/${kind}.json`, import.meta.url), 'utf8')
 
 /** Kind → parsed `mappings/<kind>.json`. */
-export const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.parse(read(kind))])) as Readonly<
+const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.parse(read(kind))])) as Readonly<
   Record<DocumentKind, IndexDefinition>
 >
+
+/**
+ * What an index of a kind is created with. Without answers, the version is one lower: the same index with answers is then a newer one. So a
+ * change of the mapping of submissions raises its version by two.
+ */
+export function definitionOf(kind: DocumentKind, hasAnswers: boolean): IndexDefinition {
+  const whole = definitions[kind]
+  if (hasAnswers || kind !== 'submissions') return whole
+  const properties = { ...whole.mappings.properties, answers: { type: 'object', enabled: false } as const }
+  return { ...whole, version: whole.version - 1, mappings: { ...whole.mappings, properties } }
+}

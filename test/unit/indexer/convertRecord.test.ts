@@ -16,7 +16,7 @@ const team = 'acme' as TeamId
 const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
 
 const writesOfSubmission = (changes: object, changedAt = appendedAt): DocumentWrite[] =>
-  submissionWrites(submissionRecord(team, 's1', 7, { ...changes }), changedAt)
+  submissionWrites(submissionRecord(team, 's1', 7, { ...changes }), changedAt, true)
 const form = formEntity({ id: 'f1' })
 const sourceOf = (write: DocumentWrite | undefined) => JSON.parse(write?.source.toString() ?? 'null')
 
@@ -59,16 +59,17 @@ test('with every name once, a list document is still marked', () => {
   expect(withNamesOnce(doubled)).toEqual(list)
 })
 
-test('a list document of an earlier release gets what this release finds it by', () => {
+test('a list document of an earlier release, or of a replica without answers, gets what it is found by now', () => {
   for (const changes of [{}, { data: null, result: { status: 'pending' } }, { data: { '"summary":': '$&' } }]) {
-    const [list] = writesOfSubmission(changes)
-    if (list === undefined) throw new Error('no list document')
-    const { answers, scoreParts } = sourceOf(list)
-    const foundBy = JSON.stringify({ answers, scoreParts }).slice(1, -1)
-    const earlier = list.source.toString().replace(`,${foundBy}`, '')
-    expect(sourceOf({ ...list, source: Buffer.from(earlier) })).not.toHaveProperty('answers')
-    expect(withFoundBy({ ...list, source: Buffer.from(earlier) })).toEqual(list)
-    expect(withFoundBy(list)).toBe(list)
+    const record = submissionRecord(team, 's1', 7, changes)
+    const [list, bare] = [true, false].map((hasAnswers) => submissionWrites(record, appendedAt, hasAnswers)[0])
+    if (list === undefined || bare === undefined) throw new Error('no list document')
+    const { scoreParts } = sourceOf(bare)
+    const earlier = bare.source.toString().replace(`,"scoreParts":${JSON.stringify(scoreParts)}`, '')
+    const others = [list, bare, { ...list, source: Buffer.from(earlier) }]
+    expect(others.map((each) => 'answers' in sourceOf(each))).toEqual([true, false, false])
+    expect(others.map((each) => withFoundBy(each, true))).toEqual([list, list, list])
+    expect(others.map((each) => withFoundBy(each, false))).toEqual([bare, bare, bare])
   }
 })
 

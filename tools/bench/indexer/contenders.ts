@@ -40,9 +40,9 @@ export async function runCeiling(
   const chosen = bodiesOf(bodies, records)
   const list = join(folder, 'data', 'bodies', 'list.txt')
   await writeFile(list, chosen.map(({ path }) => path).join('\n'))
-  const shards = { INDEX_PREFIX: ceilingPrefix, INDEX_SHARDS: config.INDEX_SHARDS }
+  const ofCeiling = { ...config, INDEX_PREFIX: ceilingPrefix }
   return await withoutIndicesAfter(stage, ceilingPrefix, async () => {
-    const { indices } = await new Generations(client, shards, { signal, requestTimeout }).create(ceilingGeneration)
+    const { indices } = await new Generations(client, ofCeiling, { signal, requestTimeout }).create(ceilingGeneration)
     const targets = [indices.submissions, indices['submission-details']]
     const args = [urls.ELASTICSEARCH_URL, targets.join(','), String(requestsAtOnce), list]
     const start = (): Promise<Program> => startProgram(stage, 'ceiling', 'indexer/push.ts', args)

@@ -5,9 +5,10 @@ import type { DocumentWrite } from '../../../indexer/convertRecord.ts'
 import { convertRecord } from '../../../indexer/convertRecord.ts'
 import { createTopics } from '../../../src/core/kafka/source.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
+import type { Config } from '../../../src/core/process/config.ts'
 import {
   type DocumentKind,
-  definitions,
+  definitionOf,
   documentKinds,
   type Indices,
   type PhysicalIndex,
@@ -35,7 +36,7 @@ export async function feed(stage: Stage, sizes: readonly number[]): Promise<read
   const [admin, appendTo] = await connect(stage)
   const folder = join(stage.folder, 'data', 'bodies')
   stage.release(() => rm(folder, { recursive: true, force: true }))
-  const bodies = new BodyWriter(folder, ceilingIndices())
+  const bodies = new BodyWriter(folder, ceilingIndices(stage.config))
   await createTopics(admin, sizes.map(topicLike))
   let sent = 0
   const append = async (records: readonly SubmissionRecord[]): Promise<void> => {
@@ -88,9 +89,9 @@ export type Body = { readonly path: string; readonly records: number }
 export const ceilingPrefix = 'ceiling'
 export const ceilingGeneration = 1
 
-function ceilingIndices(): Indices {
+function ceilingIndices({ INDEX_ANSWERS }: Config): Indices {
   const nameOf = (kind: DocumentKind): PhysicalIndex =>
-    physicalName(ceilingPrefix, kind, definitions[kind].version, ceilingGeneration)
+    physicalName(ceilingPrefix, kind, definitionOf(kind, INDEX_ANSWERS).version, ceilingGeneration)
   return Object.fromEntries(documentKinds.map((kind) => [kind, nameOf(kind)])) as Indices
 }
 

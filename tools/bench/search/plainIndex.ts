@@ -1,5 +1,5 @@
 import { newestFirst } from '../../../src/api/search/clauses.ts'
-import { definitions, type IndexDefinition } from '../../../src/core/stores/indices.ts'
+import { definitionOf, type IndexDefinition } from '../../../src/core/stores/indices.ts'
 import type { HttpRequest } from '../load.ts'
 import { recordOf, type SampleForm } from './forms.ts'
 
@@ -8,8 +8,8 @@ export const pageLimit = 20
 
 /** One text field and one keyword for the titles of all teams; settings and order as in the replica. */
 export function plainDefinition(): Pick<IndexDefinition, 'settings' | 'mappings'> {
-  const { settings } = definitions.forms
-  const properties = {
+  const { settings } = definitionOf('forms', true)
+  const properties: IndexDefinition['mappings']['properties'] = {
     teamId: { type: 'keyword' },
     position: { type: 'keyword' },
     createdAt: { type: 'date', format: 'strict_date_time' },

@@ -25,7 +25,7 @@ async function gone(): Promise<string> {
 async function searches(urls: readonly string[]): Promise<string[]> {
   const config = testConfig({ ELASTICSEARCH_URL: urls.join(','), REDIS_URL: 'redis://127.0.0.1' })
   const client = connectElasticsearch(config)
-  const { send } = openSearchClient(client, 'x')
+  const { send } = openSearchClient(client, 'x', true)
   const responses: string[] = []
   for (let turn = 0; turn < 6; turn++) {
     const sent = send({ method: 'GET', path: '/x/_search', querystring: {} }, AbortSignal.timeout(10_000))

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
-import { definitions, physicalName } from '../../../../src/core/stores/indices.ts'
+import { definitionOf, physicalName } from '../../../../src/core/stores/indices.ts'
 import type { Primary, PrimaryRead } from '../../../../src/core/stores/primaryReads.ts'
 
 const { signal } = new AbortController()
@@ -22,7 +22,7 @@ const search = (): SearchRequest => ({
 /** A cluster whose primaries are on a node; it answers with where it was asked. */
 class Cluster {
   primary: { node: string; id: string } | undefined = { node: 'a', id: 'first' }
-  index: string = physicalName('x', 'forms', definitions.forms.version, 1)
+  index: string = physicalName('x', 'forms', definitionOf('forms', true).version, 1)
   /** Nodes that hold no copy any more, though the master may not know it yet. */
   readonly gone = new Set<string>()
   isSettled = true
@@ -37,8 +37,8 @@ class Cluster {
   client = this.startProcess()
 
   /** A client of a process that has just started. */
-  startProcess(): SearchClient {
-    const inner: SearchClient = { indexPrefix: 'x', send: async (request) => this.#answer(request) }
+  startProcess(hasAnswers = true): SearchClient {
+    const inner: SearchClient = { indexPrefix: 'x', hasAnswers, send: async (request) => this.#answer(request) }
     const freshness = async () => ({ isSettled: this.isSettled, watermark: toInstant(this.watermarkMs) })
     const recordPrimary = async ({ index, shard, id }: Primary, known: PrimaryRead | undefined, nowMs: number) => {
       const before = this.#recorded.get(`${index} ${shard}`) ?? known
@@ -103,11 +103,24 @@ test('without a primary, Elasticsearch is asked all the same, and says what is m
 
 test('an index of an earlier release is not searched, as it may lack fields; one of a later release is', async () => {
   const cluster = new Cluster()
-  cluster.index = physicalName('x', 'forms', definitions.forms.version - 1, 1)
+  cluster.index = physicalName('x', 'forms', definitionOf('forms', true).version - 1, 1)
   await expect(cluster.read()).rejects.toMatchObject({ reason: 'older-mapping' })
   expect(cluster.asked).toEqual([])
-  cluster.index = physicalName('x', 'forms', definitions.forms.version + 1, 1)
+  cluster.index = physicalName('x', 'forms', definitionOf('forms', true).version + 1, 1)
   expect(await cluster.read()).toBe('_only_nodes:a')
+})
+
+test('an API that is to find answers does not search an index without them; one that is not reads both', async () => {
+  const cluster = new Cluster()
+  const ask = (hasAnswers: boolean) => {
+    cluster.client = cluster.startProcess(hasAnswers)
+    return cluster.read({ ...search(), shard: { type: 'submissions', teamId: team, alias: 'x-submissions' } })
+  }
+  cluster.index = physicalName('x', 'submissions', definitionOf('submissions', false).version, 1)
+  await expect(ask(true)).rejects.toMatchObject({ reason: 'older-mapping' })
+  expect(await ask(false)).toBe('_only_nodes:a')
+  cluster.index = physicalName('x', 'submissions', definitionOf('submissions', true).version, 1)
+  expect([await ask(true), await ask(false)]).toEqual(['_only_nodes:a', '_only_nodes:a'])
 })
 
 test('a primary that has moved before the master says so is looked for again', async () => {
@@ -216,7 +229,7 @@ test('a list that is written all the time is read again once a watermark promise
 
 test('a list that another generation serves from now on is read from there at once, however much it is written', async () => {
   const cluster = await moved()
-  cluster.index = physicalName('x', 'forms', definitions.forms.version, 2)
+  cluster.index = physicalName('x', 'forms', definitionOf('forms', true).version, 2)
   expect(await cluster.read()).toBe('_only_nodes:b')
 })
 

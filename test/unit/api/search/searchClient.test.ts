@@ -5,7 +5,7 @@ const { signal } = new AbortController()
 const question = { method: 'POST', path: '/x/_search', querystring: {}, body: { secret: 'typed' } } as const
 
 const clientWhose = (request: () => Promise<unknown>) =>
-  openSearchClient({ transport: { request }, connectionPool: { size: 1 } } as unknown as Client, 'x')
+  openSearchClient({ transport: { request }, connectionPool: { size: 1 } } as unknown as Client, 'x', true)
 
 const failureOf = (error: unknown): Promise<unknown> =>
   clientWhose(() => Promise.reject(error))

@@ -38,7 +38,7 @@ const namesOf = (environment: Environment): string[] => {
 test('what is not set has its documented default, and so has what is set to nothing', () => {
   const expected = {
     ...{ ADMIN_HOST: '127.0.0.1', ADMIN_ALLOWED_HOSTS: [], SIGN_IN_AUDIENCE: 'tidemark-settings', LOG_LEVEL: 'info' },
-    ...{ INDEX_PREFIX: 'tidemark', INDEX_SHARDS: 1, CONSUMER_GROUP: 'tidemark-indexer' },
+    ...{ INDEX_PREFIX: 'tidemark', INDEX_ANSWERS: true, INDEX_SHARDS: 1, CONSUMER_GROUP: 'tidemark-indexer' },
     ...{ TOPIC_FORMS: 'forms', TOPIC_SUBMISSIONS: 'submissions', TOPIC_ACCOUNT_KEYS: 'account-keys' },
     ...{ TOPIC_DEAD_LETTERS: 'dead-letters', TOPIC_KEY_AUDIT: 'account-key-audit' },
     ...{ MAX_IN_FLIGHT_BYTES: 64 * 1024 * 1024, RATE_LIMIT_PER_MINUTE: 120, DEEP_PAGE_FROM: 1_000 },
@@ -104,6 +104,7 @@ const refused: Readonly<Record<string, readonly string[]>> = {
     ...['https://settings.example/?a', 'https://owner@settings.example', 'ftp://localhost', 'settings.example'],
   ],
   KAFKA_SSL: ['yes', '1', 'TRUE'],
+  INDEX_ANSWERS: ['no', '0', 'False'],
   REDIS_URL: [
     ...['redis://host/notadb', 'redis://host/1/2', 'redis://host/-1', 'redis://host/1x', 'redis://host/%31'],
     ...['redis://host/1e1', 'redis://host?db=notadb', 'redis://host:65536', 'redis://host:0', 'redis://u:%zz@host'],

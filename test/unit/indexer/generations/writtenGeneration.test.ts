@@ -1,6 +1,12 @@
 import { type Generation, Generations } from '../../../../indexer/generations/generations.ts'
 import { type Stores, WrittenGeneration } from '../../../../indexer/generations/writtenGeneration.ts'
-import { aliasOf, definitions, documentKinds, physicalName, writeAliasOf } from '../../../../src/core/stores/indices.ts'
+import {
+  aliasOf,
+  definitionOf,
+  documentKinds,
+  physicalName,
+  writeAliasOf,
+} from '../../../../src/core/stores/indices.ts'
 import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'
 import {
   type Clients,
@@ -115,7 +121,7 @@ test('a generation of another release is neither written nor changed', async () 
   for (const kind of documentKinds) {
     const index = physicalName(prefix, kind, 99, 1)
     const aliases = { [writeAliasOf(index)]: { is_write_index: true } }
-    const { settings, mappings } = definitions[kind]
+    const { settings, mappings } = definitionOf(kind, true)
     await elasticsearch.indices.create({ index, settings: { ...settings, number_of_shards: 1 }, mappings, aliases })
   }
   await generations.serve({ number: 1 })

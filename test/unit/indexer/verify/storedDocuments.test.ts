@@ -4,7 +4,7 @@ import { contentOf } from '../../../../indexer/verify/storedDocuments.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import { opaque, submissionEntity } from '../../../support/entities.ts'
 
-const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's', TOPIC_ACCOUNT_KEYS: 'k' }
+const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's', TOPIC_ACCOUNT_KEYS: 'k', INDEX_ANSWERS: true }
 const earlyMs = Date.parse('2026-05-01T00:00:00.000Z')
 const lateMs = Date.parse('2026-05-02T00:00:00.000Z')
 

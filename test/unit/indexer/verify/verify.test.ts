@@ -51,7 +51,7 @@ beforeEach(async () => {
 afterEach(() => closeClients(clients))
 
 async function serve(number: number): Promise<Generation> {
-  const built = { INDEX_PREFIX: config.INDEX_PREFIX, INDEX_SHARDS: 4 }
+  const built = { INDEX_PREFIX: config.INDEX_PREFIX, INDEX_SHARDS: 4, INDEX_ANSWERS: true }
   const generations = new Generations(clients.elasticsearch, built, request)
   const generation = await generations.create(number)
   await generations.serve(generation)
