@@ -40,6 +40,8 @@ export class CommittedTopics {
     const { config, source, elasticsearch, signal } = context
     const generation = await new Generations(elasticsearch, config, { signal }).serving()
     if (generation === undefined) throw new Error('no complete generation of indices serves')
+    if (!generation.hasCurrentMappings)
+      throw new Error(`generation ${generation.number} has mappings of another release, or of another INDEX_ANSWERS`)
     const topics = documentTopics(config)
     const starts = await fetchStartOffsets(source, [...(await source.offsetRanges(topics)).values()], {
       topics,

@@ -50,8 +50,8 @@ beforeEach(async () => {
 })
 afterEach(() => closeClients(clients))
 
-async function serve(number: number): Promise<Generation> {
-  const built = { INDEX_PREFIX: config.INDEX_PREFIX, INDEX_SHARDS: 4, INDEX_ANSWERS: true }
+async function serve(number: number, hasAnswers = true): Promise<Generation> {
+  const built = { INDEX_PREFIX: config.INDEX_PREFIX, INDEX_SHARDS: 4, INDEX_ANSWERS: hasAnswers }
   const generations = new Generations(clients.elasticsearch, built, request)
   const generation = await generations.create(number)
   await generations.serve(generation)
@@ -190,6 +190,13 @@ test('commits of another generation do not count', async () => {
   commit()
   committedFor = '2-0123456789abcdef' as GenerationTag
   await expect(verified()).rejects.toThrow('no indexer has committed')
+})
+
+test('nothing is said of indices that are made for another release or another INDEX_ANSWERS', async () => {
+  serving = await serve(2, false)
+  await index([form('f1', 1)])
+  commit()
+  await expect(verified()).rejects.toThrow('generation 2 has mappings of another release')
 })
 
 describe('while documents are compared', () => {
