@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { answerBeginning, answerField } from '../../core/model/answers.ts'
+import { answerBeginning, answerField, maxValueCharacters } from '../../core/model/answers.ts'
 import { accepted, type Result, refused } from '../../core/model/schema.ts'
 import { meanOfParts, scoreParts, tooLargeScore } from '../../core/model/score.ts'
 import type { TimeZone } from '../parameters.ts'
@@ -19,7 +19,7 @@ export type Grouping = {
   readonly hasScores: boolean
 }
 
-/** What is counted by its values: the options of a `terms` aggregation, and which submissions have none. */
+/** What is counted by its values: the options of a `terms` aggregation, and which submissions have none of them. */
 export type CountedValue = {
   readonly terms: object
   readonly none?: object
@@ -30,8 +30,11 @@ export type CountedValue = {
 /** A member of every submission. */
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
-/** A member that may be missing. */
-export const anyValueOf = (field: string): CountedValue => ({ terms: { field }, none: without({ exists: { field } }) })
+/** A member that may be missing. Elasticsearch counts that as one more value: twice as fast as with an aggregation of its own. */
+export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing } })
+
+/** Too long for a value, and sorted after every value that is as frequent. */
+const missing = '\u{10ffff}'.repeat(maxValueCharacters)
 
 /**
  * The answers with a code. Values are read one by one: after each refresh, Elasticsearch would number all those of a field anew, free text
@@ -191,7 +194,10 @@ function itemsOf(
 ): readonly (Item & { readonly key: Value })[] | undefined {
   if (items.sum_other_doc_count > 0) return undefined
   const skipped = value?.beginning?.length ?? 0
-  const found = items.buckets.map(({ key, ...bucket }) => ({ key: key.slice(skipped), ...figuresOf(bucket) }))
+  const found = items.buckets.map(({ key, ...bucket }) => ({
+    key: key === missing ? null : key.slice(skipped),
+    ...figuresOf(bucket),
+  }))
   if (none === undefined || none.doc_count === 0) return found
   const rarer = found.findIndex(({ count }) => count < none.doc_count)
   const at = rarer === -1 ? found.length : rarer
