@@ -47,7 +47,7 @@ export const physicalName = (prefix: string, kind: DocumentKind, version: number
 
 /** Parses the name of a physical index; undefined for other names. `prefix` contains no regex characters. */
 export function readPhysicalName(prefix: string, name: string) {
-  const pattern = new RegExp(`^${prefix}-(${documentKinds.join('|')})-v(\\d+)-(\\d+)$`)
+  const pattern = new RegExp(`^${prefix}-(${documentKinds.join('|')})-v(\\d+(?:\\.5)?)-(\\d+)$`)
   const [, kind, version, generation] = pattern.exec(name) ?? []
   if (kind === undefined) return undefined
   return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
@@ -67,13 +67,10 @@ const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.p
   Record<DocumentKind, IndexDefinition>
 >
 
-/**
- * What an index of a kind is created with. Without answers, the version is one lower: the same index with answers is then a newer one. So a
- * change of the mapping of submissions raises its version by two.
- */
+/** What an index of a kind is created with. Without answers, the version is half of one lower, so that it is older than the same with answers. */
 export function definitionOf(kind: DocumentKind, hasAnswers: boolean): IndexDefinition {
   const whole = definitions[kind]
   if (hasAnswers || kind !== 'submissions') return whole
   const properties = { ...whole.mappings.properties, answers: { type: 'object', enabled: false } as const }
-  return { ...whole, version: whole.version - 1, mappings: { ...whole.mappings, properties } }
+  return { ...whole, version: whole.version - 0.5, mappings: { ...whole.mappings, properties } }
 }
