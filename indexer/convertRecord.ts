@@ -160,9 +160,10 @@ export const withChangedAt = (source: Buffer, changedAt: Instant): Buffer =>
 
 /** A list document as it is written now: one of an earlier release, or with other `hasAnswers`, has other members by which it is found. */
 export function withFoundBy(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
+  if (document.kind !== 'submissions') return document
   const members = new Map(rawMembers(document.source.toString()))
   const summary = members.get('summary')
-  if (document.kind !== 'submissions' || summary === undefined) return document
+  if (summary === undefined) return document
   if (members.has('scoreParts') && members.has('answers') === hasAnswers) return document
   for (const name of ['answers', 'scoreParts', 'summary']) members.delete(name)
   const foundBy = rawMembers(`{${foundByMembers(summaryFoundBy(summary), hasAnswers)}}`)

@@ -47,13 +47,11 @@ type OfIndices = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>
 /** The generations of one prefix of indices, and the aliases by which they are read and written. */
 export class Generations {
   readonly #client: Client
-  readonly #prefix: string
   readonly #config: OfIndices
   readonly #options: RequestOptions
 
   constructor(client: Client, config: OfIndices, options: RequestOptions) {
     this.#client = client
-    this.#prefix = config.INDEX_PREFIX
     this.#config = config
     this.#options = options
   }
@@ -62,7 +60,7 @@ export class Generations {
   async find(): Promise<FoundGeneration[]> {
     const states = await this.#client.indices.get(
       {
-        index: documentKinds.map((kind) => `${aliasOf(this.#prefix, kind)}-v*`),
+        index: documentKinds.map((kind) => `${aliasOf(this.#config.INDEX_PREFIX, kind)}-v*`),
         features: ['aliases', 'settings', 'mappings'],
         expand_wildcards: ['open', 'closed'],
         filter_path: readOfIndices.map((path) => `*.${path}`).join(),
@@ -70,10 +68,10 @@ export class Generations {
       this.#options,
     )
     const found = Object.entries(states).flatMap(([name, state]): FoundIndex[] => {
-      const read = readPhysicalName(this.#prefix, name)
+      const read = readPhysicalName(this.#config.INDEX_PREFIX, name)
       return read === undefined ? [] : [{ ...read, name: name as PhysicalIndex, state }]
     })
-    const read = found.filter((each) => hasAlias(each, aliasOf(this.#prefix, each.kind)))
+    const read = found.filter((each) => hasAlias(each, aliasOf(this.#config.INDEX_PREFIX, each.kind)))
     return [...Map.groupBy(found, ({ generation }) => generation)]
       .sort(([a], [b]) => a - b)
       .map(([number, indices]) => {
@@ -81,7 +79,7 @@ export class Generations {
           ({ kind, version }) => version === definitionOf(kind, this.#config.INDEX_ANSWERS).version,
         )
         const named = { number, hasCurrentMappings, indices }
-        return { ...named, complete: completeOf(this.#prefix, named, read) }
+        return { ...named, complete: completeOf(this.#config.INDEX_PREFIX, named, read) }
       })
   }
 
@@ -101,7 +99,7 @@ export class Generations {
 
   async #createIndex(kind: DocumentKind, number: number): Promise<void> {
     const { version, settings, mappings } = definitionOf(kind, this.#config.INDEX_ANSWERS)
-    const index = physicalName(this.#prefix, kind, version, number)
+    const index = physicalName(this.#config.INDEX_PREFIX, kind, version, number)
     const aliases = { [writeAliasOf(index)]: { is_write_index: true } }
     const all = { ...settings, ...ownSettings, number_of_shards: this.#config.INDEX_SHARDS }
     await this.#client.indices
@@ -146,9 +144,9 @@ export class Generations {
     }))
     const moved = (await this.find()).flatMap((each) =>
       each.indices.flatMap(({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
-        const read = aliasOf(this.#prefix, kind)
+        const read = aliasOf(this.#config.INDEX_PREFIX, kind)
         if (each.number === number)
-          return [read, servedAlias(this.#prefix, number)].map((alias) => ({ add: { index, alias } }))
+          return [read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } }))
         const retired = [read, ...(each.number < number ? [writeAliasOf(index)] : [])].filter(
           (alias) => alias in aliases,
         )
@@ -183,7 +181,7 @@ export class Generations {
     const index = Object.values(indices)
     const found = await this.#client.indices.getAlias({ index }, this.#options)
     const actions = documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => {
-      const [each, read] = [indices[kind], aliasOf(this.#prefix, kind)]
+      const [each, read] = [indices[kind], aliasOf(this.#config.INDEX_PREFIX, kind)]
       const markers = Object.keys(found[each]?.aliases ?? {}).filter((alias) =>
         alias.startsWith(switchMarker(each, '')),
       )

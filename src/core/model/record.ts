@@ -141,12 +141,14 @@ const slots = {
   score: slotOf('result', 'score'),
 }
 
+const noData = Buffer.from('null')
+
 /** By what the submission that was scanned last is found. */
 function scannedFoundBy(): FoundBy {
   const { scanner } = submissions
   const data = scanner.has(slots.data)
     ? scanner.bytes.subarray(scanner.startOf(slots.data), scanner.endOf(slots.data))
-    : Buffer.from('null')
+    : noData
   return { data, score: scanner.textOf(slots.score) }
 }
 
