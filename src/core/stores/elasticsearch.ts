@@ -5,6 +5,7 @@ import {
   type ConnectionRequestParams,
   Serializer,
   type TransportRequestParams,
+  type UndiciAgentOptions,
   UndiciConnection,
 } from '@elastic/transport'
 import type { Problem } from '../model/schema.ts'
@@ -34,11 +35,17 @@ export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext,
 type Options = ConnectionRequestOptions | ConnectionRequestOptionsAsStream
 
 /**
- * Works around two bugs of `UndiciConnection`. It marks a node as dead when the caller aborts a request; only a connection error may do
- * that. And when a request times out, it dispatches `abort` on the caller's signal, which is not aborted, and so ends everything else
- * that listens to that signal: other requests, waits, timers of the process.
+ * Works around three bugs of `UndiciConnection`. It marks a node as dead when the caller aborts a request; only a connection error may do
+ * that. When a request times out, it dispatches `abort` on the caller's signal, which is not aborted, and so ends everything else
+ * that listens to that signal: other requests, waits, timers of the process. And it ends each request after the client's own timeout, also
+ * one that was given more time: only bodies keep that limit, between two parts.
  */
 class AbortableConnection extends UndiciConnection {
+  constructor({ timeout: bodyTimeout, ...options }: ConstructorParameters<typeof UndiciConnection>[0]) {
+    // What undici is given beside what the type names.
+    super({ ...options, agent: { bodyTimeout } as UndiciAgentOptions })
+  }
+
   override async request(params: ConnectionRequestParams, options: Options): Promise<never> {
     const { signal } = options
     const own = new AbortController()

@@ -1,8 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, errors } from '@elastic/elasticsearch'
+import { jest } from '@jest/globals'
 import { type Config, readConfig } from '../../../../src/core/process/config.ts'
-import { asBytes, connectElasticsearch, elasticsearchProbe } from '../../../../src/core/stores/elasticsearch.ts'
+import {
+  asBytes,
+  connectElasticsearch,
+  defaultRequestTimeoutMs,
+  elasticsearchProbe,
+} from '../../../../src/core/stores/elasticsearch.ts'
 import { probe } from '../../../../src/core/stores/preflight.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { answer, type FakeElasticsearch, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
@@ -13,6 +19,8 @@ let server: FakeElasticsearch
 /** How each request names its user. */
 const authorizations: (string | undefined)[] = []
 const paths: (string | undefined)[] = []
+/** What is asked under `/held` is answered then. */
+let held = Promise.resolve()
 const folder = useFolder()
 
 beforeAll(async () => {
@@ -21,7 +29,9 @@ beforeAll(async () => {
     authorizations.push(request.headers.authorization)
     paths.push(request.url)
     const status = request.url === '/_security/_authenticate' ? 401 : 200
-    if (request.url !== '/unanswered') answer(status, {})(request, response)
+    const send = (): void => answer(status, {})(request, response)
+    if (request.url === '/held') held.then(send, send)
+    else if (request.url !== '/unanswered') send()
   })
 })
 afterAll(() => server.close())
@@ -61,6 +71,24 @@ describe.each([
     expect(await Promise.race([other, answered])).toBe('answered')
     controller.abort()
     expect(await other).toBeInstanceOf(errors.RequestAbortedError)
+  })
+
+  test('a request may be given more time than others have', async () => {
+    const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+    held = isReleased
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] })
+    try {
+      const { signal } = new AbortController()
+      const longer = ask(opened(), '/held', signal, 600_000).then(() => 'answered')
+      const others = ask(opened(), '/held', signal, defaultRequestTimeoutMs)
+      const isRefused = expect(others).rejects.toThrow(errors.TimeoutError)
+      await jest.advanceTimersByTimeAsync(10 * defaultRequestTimeoutMs - 1_000)
+      await isRefused
+      release()
+      expect(await longer).toBe('answered')
+    } finally {
+      jest.useRealTimers()
+    }
   })
 
   test('a signal that is aborted already asks nothing', async () => {
