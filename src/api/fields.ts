@@ -17,7 +17,7 @@ export function fieldsParameter(served: Served) {
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
-/** A regular expression of the names along each path. */
+/** A regular expression of the names along each path, which describes the parameter and judges it. */
 const patternOf = (served: Served): string => {
   const names = served.map((each) => {
     const [name, inner] = servedPair(each)
@@ -35,29 +35,16 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   const paths = fields?.split(',')
   if (paths !== undefined && paths.length > maxFields)
     throw apiError('bad_request', `fields must be at most ${maxFields} names, not ${paths.length}`)
+  const name = new RegExp(`^${patternOf(served)}$`)
   return paths?.reduce<Served>((selected, path) => {
-    const found = pathIn(path, served)
-    if (found === undefined)
+    if (!name.test(path))
       throw apiError(
         'bad_request',
         `fields must be names of fields such as id,result.score, not "${path.slice(0, 64)}"`,
       )
-    return withPath(selected, found)
+    const code = path.startsWith(`${answers}.`) ? path.slice(answers.length + 1) : undefined
+    return withPath(selected, code === undefined ? path.split('.') : [answers, code])
   }, [])
-}
-
-/** The names along a path, one for each level; undefined if it leads to no served member. */
-function pathIn(path: string, served: Served): readonly string[] | undefined {
-  for (const each of served) {
-    const [name, inner] = servedPair(each)
-    if (path === name) return [name]
-    if (!path.startsWith(`${name}.`)) continue
-    const rest = path.slice(name.length + 1)
-    if (name === answers) return [name, rest]
-    const found = inner && pathIn(rest, inner)
-    return found && [name, ...found]
-  }
-  return undefined
 }
 
 /** The same members, and the one at a path: the whole of a member includes its parts. */
