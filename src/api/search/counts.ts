@@ -50,19 +50,8 @@ export function answersTo(code: string): CountedValue {
 const without = (clause: object): object => ({ bool: { must_not: [clause] } })
 
 type Value = string | null
-type Item = {
-  /** The unit; the value, null for what has none; or both. */
-  readonly key: Value | readonly [unit: string, value: Value]
-  readonly count: number
-  readonly scores?: Scores
-}
-/** Of the submissions with a score; no mean where there is none, or one that is too large. */
-type Scores = {
-  readonly count: number
-  readonly min: number | null
-  readonly max: number | null
-  readonly mean: number | null
-}
+/** The key is the unit; the value, null for what has none; or both. */
+type Item = ReturnType<typeof figuresOf> & { readonly key: Value | readonly [unit: string, value: Value] }
 export type Counts = { readonly totalDocs: number; readonly items: readonly Item[] }
 
 type Selection = { readonly list: SearchedList; readonly filter: Filter; readonly signal: AbortSignal }
@@ -188,10 +177,7 @@ const valueAggregations = (grouping: Grouping) => {
 }
 
 /** The items of values, that of none after those that are as frequent; undefined if there are more. */
-function itemsOf(
-  { items, none }: Values,
-  { value }: Grouping,
-): readonly (Item & { readonly key: Value })[] | undefined {
+function itemsOf({ items, none }: z.output<typeof valuesSchema>, { value }: Grouping) {
   if (items.sum_other_doc_count > 0) return undefined
   const skipped = value?.beginning?.length ?? 0
   const found = items.buckets.map(({ key, ...bucket }) => ({
@@ -204,7 +190,8 @@ function itemsOf(
   return [...found.slice(0, at), { key: null, ...figuresOf(none) }, ...found.slice(at)]
 }
 
-function figuresOf({ doc_count: count, scores, ...sums }: Figures): Omit<Item, 'key'> {
+/** The count of a bucket, and the scores of the submissions that have one; no mean where none has, or one is too large. */
+function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figuresSchema>) {
   if (scores === undefined) return { count }
   const { count: scored, min, max } = scores
   const hasMean = scored > 0 && Math.max(-(min ?? 0), max ?? 0) < tooLargeScore
@@ -216,9 +203,6 @@ function figuresOf({ doc_count: count, scores, ...sums }: Figures): Omit<Item, '
     : null
   return { count, scores: { count: scored, min, max, mean } }
 }
-
-type Figures = z.output<typeof figuresSchema>
-type Values = z.output<typeof valuesSchema>
 
 /** The span from the oldest to the newest submission; a moment in 1970 if there is none. */
 async function findSpan(selection: Selection): Promise<TimeSpan> {
