@@ -1,5 +1,5 @@
 import type { Clause } from '../../src/api/search/clauses.ts'
-import type { ListCounts } from '../../src/api/search/rowRanges.ts'
+import type { ListCounts } from '../../src/api/search/listSnapshot.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 
 /** A row of an in-memory list that is searched as by Elasticsearch. */

@@ -7,7 +7,7 @@ import { allOf, type RowKey, totalOf } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
 import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
-import { rangesOfRows } from './rowRanges.ts'
+import { countRows, rangesOfRows } from './rowRanges.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 import { findPageKeys, firstFound, type PageRequest, type PickRow } from './searchPage.ts'
 
@@ -29,8 +29,7 @@ export async function hasMatches(
 ): Promise<boolean> {
   const queries = filters.map((filter) => ofTeam(list.teamId, filter))
   if (deletions !== undefined) queries.push(deletedOfTeam(list.teamId, deletions))
-  for (const query of queries) if (await hasAny(list, query, signal)) return true
-  return false
+  return await hasAny(list, { bool: { should: queries } }, signal)
 }
 
 /** The `keep_alive` of the snapshot: how long a client may take to read one batch of keys or rows. */
@@ -47,10 +46,13 @@ type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
  * part before was consumed. Also rejects if Elasticsearch returns fewer rows than it counted.
  */
 export async function* exportList(list: SearchedList, content: ExportContent, runQuery: RunQuery): Rows {
-  const { pick, deletions } = content
+  const { filters, view, pick, deletions } = content
   const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
   try {
-    for await (const rows of exportItems(list, snapshot, content, runQuery)) yield rows.map(pick)
+    const { filter } = await firstFound(filters, async (filter) => {
+      return { filter, total: await countRows(snapshot.countsOf(filter, runQuery)) }
+    })
+    for await (const rows of exportItems(list, snapshot, filter, view, runQuery)) yield rows.map(pick)
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
   } finally {
     snapshot.close()
@@ -60,16 +62,17 @@ export async function* exportList(list: SearchedList, content: ExportContent, ru
 async function* exportItems(
   list: SearchedList,
   snapshot: ListSnapshot,
-  { filters, view }: ExportContent,
+  filter: Filter,
+  view: ExportContent['view'],
   runQuery: RunQuery,
 ): Rows {
   if (view === 'full') {
-    const keys = walkList(snapshot, filters, maxDetailKeys, runQuery)
+    const keys = walkList(snapshot, filter, maxDetailKeys, runQuery)
     // Prefetches one part.
     yield* Readable.from(readWholeEntities(list, keys, runQuery), { highWaterMark: 1 })
   } else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
-    yield* readRows(snapshot, walkList(snapshot, filters, maxKeys, runQuery), runQuery)
-  else yield* readSmallRows(snapshot, filters, runQuery)
+    yield* readRows(snapshot, walkList(snapshot, filter, maxKeys, runQuery), runQuery)
+  else yield* readSmallRows(snapshot, filter, runQuery)
 }
 
 /** Yields a page in parts, as an export does: at least one part, which may be empty, each with the total of the list. */
@@ -88,37 +91,25 @@ export async function* exportPage(list: SearchedList, filters: Filters, request:
 
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/** Splits all rows of the first filter that finds any into ranges of at most `limit` rows, newest first. */
-async function* walkRanges(snapshot: WalkedSnapshot, filters: Filters, limit: number, runQuery: RunQuery) {
-  for (const filter of filters) {
-    let isFound = false
-    for await (const range of rangesOfRows(snapshot.countsOf(filter, runQuery), limit)) {
-      isFound = true
-      yield { filter, ...range }
-    }
-    if (isFound) return
-  }
-}
-
 /**
- * Yields the keys of all rows of the first filter that finds any, newest first, in batches of at most `limit`. Also rejects if
- * Elasticsearch returns fewer rows than it counted.
+ * Yields the keys of all rows that match a filter, newest first, in batches of at most `limit`. Also rejects if Elasticsearch returns
+ * fewer rows than it counted.
  */
-export async function* walkList(snapshot: WalkedSnapshot, filters: Filters, limit: number, runQuery: RunQuery): Keys {
-  for await (const { filter, clause, count } of walkRanges(snapshot, filters, limit, runQuery))
+export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
+  for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
     yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
 /** Yields the rows of `walkList` without reading keys, which only tell sizes; for lists without large rows. */
-function readSmallRows(snapshot: ListSnapshot, filters: Filters, runQuery: RunQuery): Rows {
+function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   async function* places() {
-    for await (const { filter, clause, count } of walkRanges(snapshot, filters, maxRows, runQuery))
-      yield Array.from({ length: count }, (_, skip) => ({ filter, clause, skip, bytes: undefined }))
+    for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRows))
+      yield Array.from({ length: count }, (_, skip) => ({ clause, skip, bytes: undefined }))
   }
   return readParts(places(), async (part, bytes) => {
     const [first] = part
     if (first === undefined) return []
-    const rows = runQuery((signal) => snapshot.rows(first.filter, first, part.length, signal), bytes)
+    const rows = runQuery((signal) => snapshot.rows(filter, first, part.length, signal), bytes)
     return allOf(part.length, await rows)
   })
 }

@@ -11,6 +11,7 @@ import {
   newestFirst,
   ofTeam,
   oldestFirst,
+  type TimeSpan,
 } from './clauses.ts'
 import {
   aggregationsIn,
@@ -24,7 +25,6 @@ import {
   type SearchBody,
   totalOf,
 } from './hits.ts'
-import type { KeyRange, ListCounts } from './rowRanges.ts'
 import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
 /** Timeout for opening a snapshot, and for closing it. */
@@ -32,6 +32,9 @@ const deadlineMs = 5_000
 
 /** The sort values of a hit, for `search_after`. */
 export type SortValues = readonly unknown[]
+
+/** A range of sort keys that contains a page: the page begins `skip` rows after the newest row that matches `clause`. */
+export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
 /** A team's list in a point in time: every search sees the same refresh, whatever is written meanwhile. */
 export type ListSnapshot = ReturnType<typeof listSnapshot>
@@ -123,7 +126,7 @@ const bucketsSchema = z.object({
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
 const positionBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
-type Counted = Awaited<ReturnType<ListCounts[keyof ListCounts]>>
+type Counted = string | readonly object[]
 
 /** The estimated size of a cached count; a character of its cache key takes two bytes. */
 const bytesPerCount = 64
@@ -134,12 +137,15 @@ const countsOfSnapshot = () =>
     sizeCalculation: (counts, question) => 2 * question.length + bytesPerCount * (counts.length + 1),
   })
 
+/** Counts rows of one list in one snapshot. */
+export type ListCounts = ReturnType<typeof listCounts>
+
 /** Counts one list in one snapshot by searches, cached in `counted` under `name`. */
 function listCounts(
   counted: ReturnType<typeof countsOfSnapshot>,
   name: string,
   search: (clauses: Filter, body: SearchBody) => Promise<SearchAnswer>,
-): ListCounts {
+) {
   const once = async <C extends Counted>(question: unknown, count: () => Promise<C>): Promise<C> => {
     const key = name + JSON.stringify(question)
     const counts = (counted.get(key) as C | undefined) ?? (await count())
@@ -151,14 +157,16 @@ function listCounts(
     return aggregationsIn(bucketsSchema, answer).counts.buckets
   }
   return {
-    countByTime: (span, stepMs) =>
+    /** Rows per `stepMs` of creation time within a span, newest first, without empty steps. */
+    countByTime: (span: TimeSpan | undefined, stepMs: number) =>
       once([span, stepMs], async () => {
         const fixed_interval = `${stepMs}ms`
         const date_histogram = { field: 'createdAt', fixed_interval, min_doc_count: 1, order: { _key: 'desc' } }
         const buckets = await bucketsOf(span === undefined ? [] : [createdWithin(span)], { date_histogram })
         return buckets.map(({ key, doc_count }) => ({ startMs: key, count: doc_count }))
       }),
-    countByCharacter: (prefix) =>
+    /** Rows per next character of positions that begin with `prefix`, newest first, without empty steps; undefined where an id ends. */
+    countByCharacter: (prefix: string) =>
       once(prefix, async () => {
         const filters = [...idCharacters.map((each) => positionBegins(prefix + each)), { term: { position: prefix } }]
         const buckets = await bucketsOf([], { filters: { filters } })
@@ -166,7 +174,8 @@ function listCounts(
         const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
         return steps.filter(({ count }) => count > 0)
       }),
-    idsBeginWith: (prefix) =>
+    /** The longest common prefix of the ids of all rows (at least one) whose position begins with `prefix`. */
+    idsBeginWith: (prefix: string) =>
       once(['ids', prefix], async () => {
         const ends = [newestFirst, oldestFirst].map((sort) =>
           search([positionBegins(prefix)], { ...inOrder, ...keysOnly('summary'), sort, size: 1 }),

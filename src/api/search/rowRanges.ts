@@ -1,24 +1,6 @@
 import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
-
-/** A bucket of a date histogram over creation time. */
-type TimeStep = { readonly startMs: number; readonly count: number }
-
-/** The number of rows whose ids continue with `character` after a prefix; undefined for the row whose id ends there. */
-type IdStep = { readonly character: string | undefined; readonly count: number }
-
-/** Counts rows of one list in one snapshot. */
-export type ListCounts = {
-  /** Rows per `stepMs` of creation time within a span, newest first, without empty steps. */
-  countByTime(span: TimeSpan | undefined, stepMs: number): Promise<readonly TimeStep[]>
-  /** Rows per next character of positions that begin with `prefix`, newest first, without empty steps. */
-  countByCharacter(prefix: string): Promise<readonly IdStep[]>
-  /** The longest common prefix of the ids of all rows (at least one) whose position begins with `prefix`. */
-  idsBeginWith(prefix: string): Promise<string>
-}
-
-/** A range of sort keys that contains a page: the page begins `skip` rows after the newest row that matches `clause`. */
-export type KeyRange = { readonly clause: Clause; readonly skip: number }
+import type { KeyRange, ListCounts } from './listSnapshot.ts'
 
 /** A run of adjacent rows: all of a time span, or, within one millisecond, all between two positions. */
 type Place = TimeSpan & {
@@ -43,13 +25,18 @@ const afterAll = '\u{10ffff}'
  */
 export async function rangeOfPage(list: ListCounts, offset: number, limit: number) {
   const places = await placesByTime(list)
-  const total = places.reduce((sum, { count }) => sum + count, 0)
+  const total = totalOf(places)
   if (offset >= total) return { total }
   const { place: newest, skip } = await locate(places, offset, maxSkip)
   const { place: oldest } = await locate(places, Math.min(offset + limit, total) - 1, maxPlaceRows)
   const range: KeyRange = { clause: between(newest, oldest), skip }
   return { total, range }
 }
+
+/** The number of rows of a list. */
+export const countRows = async (list: ListCounts): Promise<number> => totalOf(await placesByTime(list))
+
+const totalOf = (places: readonly Place[]): number => places.reduce((sum, { count }) => sum + count, 0)
 
 /** Splits a list into ranges of at most `limit` rows, newest first. */
 export async function* rangesOfRows(

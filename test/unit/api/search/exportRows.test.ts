@@ -118,7 +118,7 @@ function snapshotOf(rows: readonly Row[], collected: number[] = []): WalkedSnaps
 
 async function walked(snapshot: WalkedSnapshot, limit: number): Promise<string[]> {
   const ids: string[] = []
-  for await (const keys of walkList(snapshot, [[]], limit, (query) => query(signal))) {
+  for await (const keys of walkList(snapshot, [], limit, (query) => query(signal))) {
     expect(keys.length).toBeLessThanOrEqual(limit)
     ids.push(...keys.map(({ id }) => id))
   }

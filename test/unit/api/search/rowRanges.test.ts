@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { type KeyRange, type ListCounts, rangeOfPage } from '../../../../src/api/search/rowRanges.ts'
+import type { KeyRange, ListCounts } from '../../../../src/api/search/listSnapshot.ts'
+import { rangeOfPage } from '../../../../src/api/search/rowRanges.ts'
 import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
 const rowsIn = (rows: readonly Row[], range: KeyRange | undefined): Row[] => {
