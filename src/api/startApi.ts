@@ -58,10 +58,7 @@ export function openApi(
   const search = readPrimaries(
     openSearchClient(elasticsearch, config.INDEX_PREFIX, config.INDEX_ANSWERS),
     {
-      freshness: async ({ type, teamId }) => {
-        const { settled, watermark } = await fromRedis(readListVersions(redis, teamId))
-        return { isSettled: settled[type], watermark }
-      },
+      freshness: (teamId) => fromRedis(readListVersions(redis, teamId)),
       recordPrimary: (primary, before, atMs) => fromRedis(recordPrimary(redis, primary, before, atMs)),
     },
     nowMs,

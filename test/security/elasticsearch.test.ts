@@ -158,7 +158,7 @@ async function indexAndRebuild(name: string): Promise<void> {
 async function search(name: string): Promise<void> {
   const client = clientAs(name)
   const state = {
-    freshness: async () => ({ isSettled: true, watermark: null }),
+    freshness: async () => ({ settled: { forms: true, submissions: true }, watermark: null }),
     recordPrimary: async ({ id }: { readonly id: string }) => ({ id, sinceMs: 0 }),
   }
   const primaries = readPrimaries(openSearchClient(client, prefix, true), state, Date.now, Date.now)

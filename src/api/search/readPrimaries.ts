@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { List } from '../../core/model/ids.ts'
-import type { Instant } from '../../core/model/instant.ts'
+import type { List, TeamId } from '../../core/model/ids.ts'
 import { hasOlderMapping } from '../../core/stores/indices.ts'
+import type { Freshness } from '../../core/stores/listVersions.ts'
 import type { Primary, PrimaryRead } from '../../core/stores/primaryReads.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from './searchClient.ts'
 
@@ -11,8 +11,7 @@ type Shard = NonNullable<SearchRequest['shard']>
 
 /** What the processes of the API know together. */
 export type ReadState = {
-  /** Whether no write to a list is pending, and the watermark. */
-  freshness(list: List): Promise<{ readonly isSettled: boolean; readonly watermark: Instant | null }>
+  freshness(teamId: TeamId): Promise<Pick<Freshness, 'settled' | 'watermark'>>
   /** Records which primary is read from now on, and tells since when (`primaryReads.ts`). */
   recordPrimary(primary: Primary, before: PrimaryRead | undefined, nowMs: number): Promise<PrimaryRead>
 }
@@ -65,14 +64,14 @@ export function readPrimaries(
     else onlyCopies.delete(name)
     return primary
   }
-  const mayRead = async (list: List, primary: Primary): Promise<boolean> => {
+  const mayRead = async ({ type, teamId }: List, primary: Primary): Promise<boolean> => {
     const name = `${primary.index} ${primary.shard}`
     const before = recorded.get(name)
     const read = before?.id === primary.id ? before : await state.recordPrimary(primary, before, nowMs())
     recorded.set(name, read)
     if (nowMs() - read.sinceMs >= maxFenceMs) return true
-    const { isSettled, watermark } = await state.freshness(list)
-    return isSettled || (watermark !== null && Date.parse(watermark) > read.sinceMs + allowedSkewMs)
+    const { settled, watermark } = await state.freshness(teamId)
+    return settled[type] || (watermark !== null && Date.parse(watermark) > read.sinceMs + allowedSkewMs)
   }
   const send: SearchClient['send'] = async (request, signal) => {
     const { shard, querystring } = request
@@ -112,13 +111,8 @@ async function findPrimary(
   const copies = await findCopies(client, alias, { routing: teamId }, signal)
   const primary = copies.find((copy) => copy.primary)
   if (!primary?.node || !primary.allocation_id) return undefined
-  const {
-    index,
-    shard,
-    node,
-    allocation_id: { id },
-  } = primary
-  return { index, shard, node, id, isOnly: copies.length === 1 }
+  const { index, shard, node, allocation_id } = primary
+  return { index, shard, node, id: allocation_id.id, isOnly: copies.length === 1 }
 }
 
 /** The copies of the shards behind aliases. Throws for an index of an earlier release, which may lack fields that this one searches. */

@@ -39,7 +39,9 @@ class Cluster {
   /** A client of a process that has just started. */
   startProcess(hasAnswers = true): SearchClient {
     const inner: SearchClient = { indexPrefix: 'x', hasAnswers, send: async (request) => this.#answer(request) }
-    const freshness = async () => ({ isSettled: this.isSettled, watermark: toInstant(this.watermarkMs) })
+    const freshness = async () => {
+      return { settled: { forms: this.isSettled, submissions: false }, watermark: toInstant(this.watermarkMs) }
+    }
     const recordPrimary = async ({ index, shard, id }: Primary, known: PrimaryRead | undefined, nowMs: number) => {
       const before = this.#recorded.get(`${index} ${shard}`) ?? known
       const sinceMs = before === undefined ? 0 : before.id === id ? before.sinceMs : nowMs
