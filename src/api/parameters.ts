@@ -7,7 +7,7 @@ import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
 import { parsed } from '../core/model/schema.ts'
 import { metricsIn } from '../core/process/metrics.ts'
 import { routeOf } from '../core/process/requestLog.ts'
-import type { ParameterReader, RouteContext } from './context.ts'
+import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
 
 const maxShownCharacters = 64
@@ -18,8 +18,8 @@ const maxIgnoredBytes = 256
 /** How many queries of each route and format are kept with what was read from them; each has at most `maxUrlBytes`. */
 const maxKept = 200
 
-/** The parameters in a query, and the names of those that are ignored. */
-type Read = { readonly parameters: object; readonly ignored: readonly string[] }
+/** What a query says: its parameters or its first problem, and the names of those that are ignored. */
+type Read = { readonly parameters?: object; readonly problem?: string; readonly ignored: readonly string[] }
 
 /**
  * Creates the reader of the routes' parameters. Unknown parameters are ignored, named in a header and counted. Dashboards send the same queries
@@ -29,58 +29,49 @@ export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
   const kept = new WeakMap<z.ZodObject, LRUCache<string, Read>>()
-  const tellIgnored = (ctx: RouteContext, ignored: readonly string[]): void => {
-    if (ignored.length === 0) return
-    ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
-    ctx.set('Ignored-Parameters', renderIgnored(ignored))
-  }
   return (ctx, schema) => {
     const latest = kept.get(schema) ?? new LRUCache<string, Read>({ max: maxKept })
     kept.set(schema, latest)
-    const known = latest.get(ctx.querystring)
-    if (known !== undefined) {
-      tellIgnored(ctx, known.ignored)
-      return known.parameters as z.output<typeof schema>
+    const found = latest.get(ctx.querystring) ?? read(schema, ctx.querystring)
+    latest.set(ctx.querystring, found)
+    const { parameters, problem, ignored } = found
+    if (ignored.length > 0) {
+      ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
+      ctx.set('Ignored-Parameters', renderIgnored(ignored))
     }
-    // Without this question mark, URLSearchParams would strip one that the query itself begins with.
-    const query = new URLSearchParams(`?${ctx.querystring}`)
-    const isKnown = (name: string): boolean =>
-      Object.hasOwn(schema.shape, name) || Object.keys(schema.shape).some((each) => codeIn(name, each) !== undefined)
-    const ignored = [...new Set(query.keys())].filter((name) => !isKnown(name))
-    tellIgnored(ctx, ignored)
-    const parameters = Object.freeze(read(schema, query))
-    latest.set(ctx.querystring, { parameters, ignored })
+    if (problem !== undefined) throw apiError('bad_request', problem)
     return parameters as z.output<typeof schema>
   }
 }
 
-/** Validates the parameters that `schema` names. An error names the first problem, and the value that was sent, if any. */
-function read<Schema extends z.ZodObject>(schema: Schema, query: URLSearchParams): z.output<Schema> {
+/** Validates the parameters that `schema` names. A problem names the parameter, its rule, and the value that was sent, if any. */
+function read(schema: z.ZodObject, querystring: string): Read {
+  // Without this question mark, URLSearchParams would strip one that the query itself begins with.
+  const query = new URLSearchParams(`?${querystring}`)
   const sent: Record<string, unknown> = {}
-  for (const name of Object.keys(schema.shape)) {
-    if (name.endsWith(anyCode)) {
-      const given = [...new Set(query.keys())].flatMap((each) => {
-        const code = codeIn(each, name)
-        return code === undefined ? [] : [[code, query.getAll(each)]]
-      })
-      if (given.length > 0) sent[name] = given
-      continue
-    }
-    const [value, ...more] = query.getAll(name)
-    if (value === undefined) continue
-    if (more.length > 0)
-      throw apiError(
-        'bad_request',
-        `${name} must be given only once, not as ${[value, ...more].map(show).join(' and ')}`,
-      )
-    sent[name] = value
+  const codes: [code: string, values: string[]][] = []
+  const ignored: string[] = []
+  const repeated: string[] = []
+  for (const name of new Set(query.keys())) {
+    const known = Object.keys(schema.shape).find((each) => each === name || codeIn(name, each) !== undefined)
+    const code = codeIn(name, known ?? '')
+    const values = query.getAll(name)
+    if (known === undefined) ignored.push(name)
+    else if (code !== undefined) {
+      codes.push([code, values])
+      sent[known] = codes
+    } else if (values.length > 1)
+      repeated.push(`${name} must be given only once, not as ${values.map(show).join(' and ')}`)
+    else sent[name] = values[0]
   }
+  if (repeated[0] !== undefined) return { problem: repeated[0], ignored }
   const { data, error } = schema.safeParse(sent)
-  if (error === undefined) return data
+  if (error === undefined) return { parameters: Object.freeze(data), ignored }
   const [issue] = error.issues
   const [known = '', code, value = code === undefined ? sent[known] : undefined] = issue?.path.map(String) ?? []
   const name = code === undefined ? known : known.replace(anyCode, () => cut(code))
-  throw apiError('bad_request', `${name} ${issue?.message}${value === undefined ? '' : `, not ${show(String(value))}`}`)
+  const shown = value === undefined ? '' : `, not ${show(String(value))}`
+  return { problem: `${name} ${issue?.message}${shown}`, ignored }
 }
 
 /** How the name of a parameter in a schema ends that stands for all names with the same beginning. Each of them may be repeated. */
