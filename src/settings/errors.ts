@@ -4,7 +4,7 @@ import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { RedisUnavailable } from '../core/stores/redis.ts'
 import { KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import type { Messages } from './pages/english.ts'
-import { messagePage } from './pages/layout.ts'
+import { messagePage } from './pages/parts.ts'
 import { respondWithPage, type SettingsMiddleware } from './respond.ts'
 
 /** The reasons under which the metrics count rejected requests. */

@@ -17,7 +17,7 @@ import {
   type ListedKey,
   listedKey,
 } from './pages/keyPages.ts'
-import { messagePage } from './pages/layout.ts'
+import { messagePage } from './pages/parts.ts'
 import {
   respondWithPage,
   type SettingsContext,

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { TeamId } from '../core/model/ids.ts'
-import { preferredOf } from '../core/process/languages.ts'
+import { html, htmlDocument } from '../core/process/html.ts'
+import { languageSwitch, preferredOf } from '../core/process/languages.ts'
 import { pageAssets, readStyle } from '../core/process/staticFile.ts'
 import type { Messages } from './pages/english.ts'
-import { catalogues, layout, type Page } from './pages/layout.ts'
+import { catalogues, csrfField, type Page } from './pages/parts.ts'
 
 /** What middleware has found out about a request: the texts of its language, and the session once its cookie was found valid. */
 export type SettingsState = {
@@ -39,17 +40,33 @@ const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 export const assets = pageAssets('/assets', readStyle(own('settings.css')), readFileSync(own('settings.js'), 'utf8'))
 
 /** Responds with a page in the request's language. */
-export function respondWithPage(ctx: SettingsContext, status: number, page: Page): void {
+export function respondWithPage(ctx: SettingsContext, status: number, { title, content }: Page): void {
   const { say, session } = ctx.state
+  const path = pathInOtherLanguages(ctx)
   ctx.status = status
   if (status === 503) ctx.set('Retry-After', String(retryAfterSeconds))
   ctx.type = 'html'
   ctx.set('Content-Language', say.language)
   ctx.vary('Accept-Language, Cookie')
-  ctx.body = String(layout({ say, assets: assets.paths, session, path: pathInOtherLanguages(ctx) }, page))
+  const document = htmlDocument({
+    language: say.language,
+    title: `${title} – ${say.area}`,
+    assets: assets.paths,
+    head: html`<script src="${assets.paths.script}" defer></script>`,
+    brand: { name: say.area, href: '/keys' },
+    barEnd: html`${path === undefined ? '' : languageSwitch(catalogues, say, path)}
+${
+  session === undefined
+    ? ''
+    : html`<span class="text-light">${say.signedInFor(session.team)}</span>
+<form method="post" action="/sign-out">${csrfField(session.csrf)}<button class="outline">${say.signOut}</button></form>`
+}`,
+    main: content,
+  })
+  ctx.body = String(document)
 }
 
-/** Undefined for the answer to a form, which no GET repeats. A sign-in link works once, so that the list of keys stands in for it. */
+/** Where the language switch leads: undefined for the answer to a form, which no GET repeats. A sign-in link works once, so that the list of keys stands in for it. */
 function pathInOtherLanguages({ method, path }: SettingsContext): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined
   // A path that begins with two slashes would be read as the name of another host.

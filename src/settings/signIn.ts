@@ -7,7 +7,7 @@ import { identifier } from '../core/model/schema.ts'
 import { type Config, latest } from '../core/process/config.ts'
 import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import { settingsError } from './errors.ts'
-import { messagePage } from './pages/layout.ts'
+import { messagePage } from './pages/parts.ts'
 import { respondWithPage, type SettingsState, seeOther } from './respond.ts'
 import type { Sessions } from './sessions.ts'
 

@@ -3,7 +3,7 @@ import type { EntityId } from '../../core/model/ids.ts'
 import type { Instant } from '../../core/model/instant.ts'
 import { type Html, html } from '../../core/process/html.ts'
 import type { Messages } from './english.ts'
-import { csrfField, type Page, timeAgo, timeIn } from './layout.ts'
+import { csrfField, type Page, timeAgo, timeIn } from './parts.ts'
 
 /** A key as pages show it. */
 export type ListedKey = ReturnType<typeof listedKey>

@@ -3,7 +3,7 @@ import type { Instant } from '../../../src/core/model/instant.ts'
 import { chinese } from '../../../src/settings/pages/chinese.ts'
 import { english } from '../../../src/settings/pages/english.ts'
 import { listedKey } from '../../../src/settings/pages/keyPages.ts'
-import { catalogues, timeAgo, timeIn } from '../../../src/settings/pages/layout.ts'
+import { catalogues, timeAgo, timeIn } from '../../../src/settings/pages/parts.ts'
 
 /** Every text of a catalogue by its path; what takes a name is given one. */
 function textsOf(value: unknown, path = ''): [path: string, text: string][] {

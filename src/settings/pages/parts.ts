@@ -1,6 +1,5 @@
 import type { Instant } from '../../core/model/instant.ts'
-import { type AssetPaths, type Html, html, htmlDocument } from '../../core/process/html.ts'
-import { languageSwitch } from '../../core/process/languages.ts'
+import { type Html, html } from '../../core/process/html.ts'
 import { chinese } from './chinese.ts'
 import { english, type Messages } from './english.ts'
 
@@ -17,33 +16,6 @@ export function timeIn({ language }: Messages, instant: Instant, attributes: Htm
 export const timeAgo = (say: Messages, instant: Instant): Html => timeIn(say, instant, html` data-ago`)
 
 export type Page = { readonly title: string; readonly content: Html }
-
-type Frame = {
-  readonly say: Messages
-  readonly assets: AssetPaths
-  /** The session of the signed-in owner. */
-  readonly session: { readonly team: string; readonly csrf: string } | undefined
-  /** Where the language switch leads; undefined when only this answer holds the page. */
-  readonly path: string | undefined
-}
-
-/** The whole document around a page's content. */
-export const layout = ({ say, assets, session, path }: Frame, { title, content }: Page): Html =>
-  htmlDocument({
-    language: say.language,
-    title: `${title} – ${say.area}`,
-    assets,
-    head: html`<script src="${assets.script}" defer></script>`,
-    brand: { name: say.area, href: '/keys' },
-    barEnd: html`${path === undefined ? '' : languageSwitch(catalogues, say, path)}
-${
-  session === undefined
-    ? ''
-    : html`<span class="text-light">${say.signedInFor(session.team)}</span>
-<form method="post" action="/sign-out">${csrfField(session.csrf)}<button class="outline">${say.signOut}</button></form>`
-}`,
-    main: content,
-  })
 
 /** The session's CSRF token, which every form carries. */
 export const csrfField = (csrf: string): Html => html`<input type="hidden" name="csrf" value="${csrf}">`
