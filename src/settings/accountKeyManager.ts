@@ -1,4 +1,4 @@
-import { hkdfSync } from 'node:crypto'
+import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { KafkaSink, NewRecord } from '../core/kafka/sink.ts'
 import {
@@ -73,7 +73,6 @@ type AccountKeyManagerDeps = {
   readonly topics: Pick<Config, 'TOPIC_ACCOUNT_KEYS' | 'TOPIC_KEY_AUDIT'>
   readonly log: Logger
   readonly nowMs: () => number
-  readonly randomBytes: (count: number) => Uint8Array
 }
 
 /**
@@ -90,7 +89,7 @@ export class AccountKeyManager {
 
   /** Creates a key; the plaintext exists in this answer only. With a `seed`, the same request gives the same key again, and never a second one. */
   async create(request: CreateKeyRequest): Promise<CreatedKey> {
-    const { nowMs, randomBytes } = this.#deps
+    const { nowMs } = this.#deps
     const team = readTeam(request.team)
     const { key, plaintext } = newKey(request, request.seed ?? randomBytes(seedBytes), nowMs())
     if ((await this.#reserve(team, key)) !== 'reserved') return { plaintext, key: (await this.#find(team, key.id)).key }

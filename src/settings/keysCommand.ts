@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
 import { Command } from 'commander'
 import { pino } from 'pino'
@@ -73,7 +72,7 @@ async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Pro
   const store = new AccountKeyStore(redis)
   try {
     await untilConnected(redis)
-    await action(new AccountKeyManager({ store, sink, topics: config, log: silent, nowMs: Date.now, randomBytes }))
+    await action(new AccountKeyManager({ store, sink, topics: config, log: silent, nowMs: Date.now }))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
     process.exitCode = 1

@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import readBody from 'raw-body'
 import type { TeamId } from '../core/model/ids.ts'
 import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
@@ -27,11 +27,7 @@ export type Sessions = ReturnType<typeof createSessions>
  * Sessions by a cookie that holds their id. Redis has them under the digest of the id: whoever reads Redis cannot take a session over. The
  * prefix `__Host-` keeps other hosts of the same domain from setting the cookie.
  */
-export function createSessions(
-  { client, keys }: RedisConnection,
-  isSecure: boolean,
-  randomBytes: (bytes: number) => Buffer,
-) {
+export function createSessions({ client, keys }: RedisConnection, isSecure: boolean) {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
   const random = (): string => randomBytes(randomLength).toString('base64url')
   const keyOf = (id: string): string => keys.session(hash('sha256', id))

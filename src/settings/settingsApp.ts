@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
@@ -35,7 +35,7 @@ export function createSettingsApp(
 ): RequestListener {
   const isSecure = origin.startsWith('https:')
   const requests = requestMetrics(metrics, rejectionReasons)
-  const sessions = createSessions(redis, isSecure, randomBytes)
+  const sessions = createSessions(redis, isSecure)
   const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis, nowMs), sessions)
   const manageKeys = keyRoutes(keys, sessions, nowMs)
   const reportUnsent = (error: unknown, ctx?: { readonly state: SettingsState }): void =>

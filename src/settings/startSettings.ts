@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { type Started, serviceCommand } from '../core/process/lifecycle.ts'
 import { type Opening, openKafka, openStores } from '../core/stores/openStores.ts'
@@ -22,7 +21,7 @@ export async function startSettings(
   const { openSource, sink } = openKafka(service)
   const source = openSource()
 
-  const keys = new AccountKeyManager({ store, sink, topics: config, log, nowMs, randomBytes })
+  const keys = new AccountKeyManager({ store, sink, topics: config, log, nowMs })
   const server = await serve(
     (request, response) => app(request, response),
     { port: config.PORT ?? defaultPort, host: config.HOST },

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import type { KafkaSink } from '../../src/core/kafka/sink.ts'
 import { deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
@@ -50,7 +49,6 @@ function keysOver(over: Partial<AccountKeyStore> = {}) {
     topics: { TOPIC_ACCOUNT_KEYS: 'sent', TOPIC_KEY_AUDIT: 'audit' },
     log: pino({ base: null, timestamp: false }, { write: (line) => logged.push(line) }),
     nowMs: () => nowMs,
-    randomBytes,
   })
   return { kafka: state, logged, keys }
 }

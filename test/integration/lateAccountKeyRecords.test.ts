@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { kafkaSink } from '../../src/core/kafka/sink.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
@@ -25,7 +24,7 @@ test('a record that reaches Kafka after the deletion, from a process that has di
   const sink = kafkaSink(pipeline.kafka)
   const log = pino({ level: 'silent' })
   const topics = testConfig(pipeline.names)
-  const keys = new AccountKeyManager({ store, sink, topics, log, nowMs: Date.now, randomBytes })
+  const keys = new AccountKeyManager({ store, sink, topics, log, nowMs: Date.now })
 
   const { plaintext, key } = await keys.create({ team, name: 'n', by })
   await keys.delete({ team, id: key.id, by })

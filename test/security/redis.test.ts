@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
@@ -108,7 +108,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, deleted)
     await view.find(team, keyId)
     await view.lastUse(team)
-    const sessions = createSessions(link, false, randomBytes)
+    const sessions = createSessions(link, false)
     let id = ''
     const cookies = { get: () => undefined, set: (_name: string, value = '') => (id ||= value) }
     const visit = { state: {}, cookies } as unknown as SettingsContext

@@ -112,9 +112,7 @@ export class System {
     this.#start('settings', async (service) => {
       const { accountKeys: store } = openStores(service)
       const { sink } = openKafka(service)
-      use(
-        new AccountKeyManager({ store, sink, topics: service.config, log: service.log, nowMs: Date.now, randomBytes }),
-      )
+      use(new AccountKeyManager({ store, sink, topics: service.config, log: service.log, nowMs: Date.now }))
     })
   }
 
@@ -209,10 +207,6 @@ const asNode =
     }
     return listener(request, response)
   }
-
-function randomBytes(count: number): Uint8Array {
-  return Uint8Array.from({ length: count }, () => Math.floor(Math.random() * 256))
-}
 
 function simulatedConfig(keepsAnswers: boolean): Config {
   const environment = {
