@@ -12,11 +12,10 @@ import { AnswerCache } from './answerCache.ts'
 import { authenticate, createRecheck, watchKeys } from './authenticate.ts'
 import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
 import { answerClientError, errors, rejectionReasons } from './errors.ts'
-import { exploreRoutes } from './explore/explorePage.ts'
 import { createStreams } from './exports.ts'
 import { publicRoutes } from './openapi/docsPage.ts'
-import { frontPage } from './openapi/frontPage.ts'
 import { describeApi } from './openapi/openapi.ts'
+import { frontPage, pageRoutes } from './pages/pages.ts'
 import { parameterReader } from './parameters.ts'
 import { queueQueries } from './queryQueue.ts'
 import { limitRequestsInFlight } from './requestsInFlight.ts'
@@ -116,7 +115,7 @@ function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteD
     .use(options)
     .use(frontPage(deps.baseUrl))
     .use(publicRoutes(describeApi(deps.baseUrl)).routes())
-    .use(exploreRoutes().routes())
+    .use(pageRoutes().routes())
     .use(otherMethods)
     .use<RouteState>(authentication)
     .use(queueQueries())

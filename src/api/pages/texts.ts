@@ -1,8 +1,16 @@
-/** All texts of the page, in English and in simplified Chinese; `%` stands for a number. */
+/** All texts of the front page and of `/explore`, in English and in simplified Chinese; `%` stands for a number. */
 const texts = {
   language: ['en', 'zh-Hans'],
   languageName: ['English', '简体中文'],
   languageSwitch: ['Language', '语言'],
+  frontAbout: [
+    "Scripts and dashboards read a team's quiz forms and their submissions here, as JSON, NDJSON or CSV.",
+    '脚本和仪表板可以在此读取团队的测验表单及其提交记录，格式为 JSON、NDJSON 或 CSV。',
+  ],
+  docs: ['API documentation', 'API 文档'],
+  description: ['OpenAPI description', 'OpenAPI 描述'],
+  firstRequest: ['A first request', '第一个请求'],
+  keyMaker: ['An owner of the team creates the key in the settings area.', '密钥由团队所有者在设置页面中创建。'],
   title: ['Explore submissions', '浏览提交记录'],
   about: [
     'What your team has collected, asked from the API with your key, which stays in this page until you leave it.',

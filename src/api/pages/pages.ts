@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs'
+import { Router } from '@koa/router'
+import { type AssetPaths, contentSecurityPolicy, type Html, html, htmlDocument } from '../../core/process/html.ts'
+import { languageSwitch, respondInLanguage } from '../../core/process/languages.ts'
+import { pageAssets, readStyle, respondWithFile, staticFile } from '../../core/process/staticFile.ts'
+import type { ApiMiddleware, ApiState } from '../context.ts'
+import { descriptionPath } from '../openapi/docsPage.ts'
+import { catalogues, type Texts } from './texts.ts'
+
+/** Stands for the origin until the browser names it, where no `BASE_URL` does. */
+const defaultOrigin = 'http://127.0.0.1:3000'
+const frontScript = `const request = document.querySelector('textarea')
+request.value = request.value.replace('"${defaultOrigin}/', \`"\${location.origin}/\`)
+request.addEventListener('focus', () => request.select())
+`
+
+const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
+const front = pageAssets('/docs', readStyle(), frontScript)
+const explore = pageAssets('/explore', readStyle(own('explore.css')), readFileSync(own('explore.js'), 'utf8'))
+
+/** The routes that need no key: `/explore`, and the files that it and the front page load. */
+export function pageRoutes(): Router<ApiState, object> {
+  // Strict, because the URLs in `/explore` are relative.
+  const router = new Router<ApiState, object>({ sensitive: true, strict: true })
+  const policy = { 'img-src': "'self' data:", 'connect-src': "'self'" }
+  const pages = inEachLanguage(explore.paths, policy, (say) => `${say.title} – Tidemark API`, exploreContent)
+  router.get('/explore', (ctx) => respondInLanguage(ctx, pages))
+  for (const [path, file] of [...front.files, ...explore.files]) router.get(path, (ctx) => respondWithFile(ctx, file))
+  return router
+}
+
+/** Answers `/` to whoever prefers HTML over JSON, as browsers do. For others `/` is no route. */
+export function frontPage(baseUrl: string): ApiMiddleware {
+  const request = `curl -H "Authorization: Bearer <API_KEY>" "${new URL(baseUrl, defaultOrigin)}/forms?limit=1"`
+  const content = (say: Texts): Html => frontContent(say, request)
+  const pages = inEachLanguage(front.paths, {}, () => 'Tidemark API', content)
+  return (ctx, next) => {
+    const isAsked = ctx.path === '/' && ['GET', 'HEAD'].includes(ctx.method)
+    if (!isAsked || ctx.accepts('json', 'html') !== 'html') return next()
+    respondInLanguage(ctx, pages)
+    return ctx.vary('Accept')
+  }
+}
+
+/** A page in each language. It names its files by relative URLs, so that it works below any path of a proxy. */
+function inEachLanguage(
+  paths: AssetPaths,
+  policy: Readonly<Record<string, string>>,
+  titleOf: (say: Texts) => string,
+  content: (say: Texts) => Html,
+) {
+  const assets = { style: `.${paths.style}`, script: `.${paths.script}`, icon: `.${paths.icon}` }
+  const headers = { 'Content-Security-Policy': contentSecurityPolicy(policy), 'Referrer-Policy': 'no-referrer' }
+  const pageIn = (say: Texts) => {
+    const text = htmlDocument({
+      language: say.language,
+      title: titleOf(say),
+      assets,
+      head: html`<script src="${assets.script}" type="module"></script>`,
+      brand: { name: 'Tidemark API', href: './' },
+      barEnd: languageSwitch(catalogues, say, ''),
+      main: content(say),
+    })
+    return { ...say, page: staticFile('html', String(text), 'public, no-cache', headers) }
+  }
+  const [english, chinese] = catalogues
+  return [pageIn(english), pageIn(chinese)] as const
+}
+
+const frontContent = (say: Texts, request: string): Html => html`<h1>Tidemark</h1>
+<p>${say.frontAbout}</p>
+<p class="hstack"><a class="button" href="/docs" hreflang="en">${say.docs}</a> <a class="button outline" href="${descriptionPath}" hreflang="en">${say.description}</a> <a class="button outline" href="/explore">${say.title}</a></p>
+<section class="card">
+<h2 id="first">${say.firstRequest}</h2>
+<p id="key">${say.keyMaker}</p>
+<textarea readonly rows="4" aria-labelledby="first" aria-describedby="key">${request}</textarea>
+</section>`
+
+/** What is counted, by the names that the API gives it. */
+const countedNames = ['level', 'outcome', 'utmCampaign', 'answer'] as const
+
+/** The key has no name, so that no form ever sends it. */
+const exploreContent = (say: Texts): Html => html`<h1>${say.title}</h1>
+<p class="text-light">${say.about}</p>
+<noscript><p role="alert" data-variant="warning">${say.noScript}</p></noscript>
+<form id="choices" data-texts="${JSON.stringify(say)}">
+<div class="card"><label for="key">${say.key}</label>
+<div class="hstack"><input id="key" type="password" required autocomplete="off"><button>${say.show}</button></div></div>
+<div class="row">
+<section class="col-4 card" id="forms" aria-labelledby="forms-title">
+<h2 id="forms-title">${say.form}</h2>
+<label for="title">${say.titleSearch}</label><input id="title" type="search" maxlength="200" autocomplete="off">
+${outcome}
+<div class="result vstack" id="form-list" role="radiogroup" aria-labelledby="forms-title"></div>
+</section>
+<section class="col-8 card" id="counts" aria-labelledby="counts-title">
+<h2 id="counts-title">${say.submissions}</h2>
+${choice('counted', say.counted, countedNames, (name) => say[name as keyof Texts])}
+<div class="mb-4" id="question" hidden><label for="code">${say.question}</label><select id="code" name="code"></select></div>
+${choice('span', say.span, ['7', '30', '90'], (days) => say.days.replace('%', days))}
+${outcome}
+<div class="result" hidden>
+<p class="text-light" id="highest" aria-hidden="true"></p>
+<div id="bars" role="img" aria-label="${say.chart}"></div>
+<p class="text-light hstack justify-between" aria-hidden="true"><span id="first"></span><span id="last"></span></p>
+<div class="table" tabindex="0" role="region" aria-label="${say.numbers}"><table id="numbers"></table></div>
+</div>
+</section>
+</div>
+<details class="mt-6"><summary>${say.requests}</summary>
+${Object.entries({ forms: say.form, form: say.question, days: say.chart, totals: say.mean }).map(
+  ([name, label]) => html`<label>${label}<textarea id="${name}-request" readonly rows="3"></textarea></label>`,
+)}
+</details>
+</form>`
+
+/** Where the script tells how the work of a section ended. */
+const outcome = html`<p class="text-light" role="status"></p><p role="alert" data-variant="danger"></p>`
+
+/** A choice of one value; the first is chosen. */
+const choice = (name: string, legend: string, values: readonly string[], label: (value: string) => string): Html =>
+  html`<fieldset class="hstack"><legend>${legend}</legend>${values.map(
+    (value, at) =>
+      html`<label><input type="radio" name="${name}" value="${value}"${at === 0 ? html` checked` : ''}>${label(value)}</label>`,
+  )}</fieldset>`
