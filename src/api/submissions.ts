@@ -164,12 +164,10 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   if (name === 'answer') expectAnswers(indexReader.hasAnswers, 'by=answer')
   const value = name && counted[name](code)
   const whole = async () => {
-    const counts = await ctx.state.runQuery((signal) => {
-      const list = { ...indexReader, type: 'submissions' as const, teamId }
-      return countSubmissions({ list, filter, signal }, { by, unit, value, hasScores, timeZone: zone }, nowMs())
-    })
-    if (!counts.ok) throw apiError('bad_request', `${counts.problem.path} ${counts.problem.rule}`)
-    const { totalDocs, items } = counts.value
+    const list = { ...indexReader, type: 'submissions' as const, teamId }
+    const { totalDocs, items } = await ctx.state.runQuery((signal) =>
+      countSubmissions({ list, filter, signal, by, unit, value, hasScores, timeZone: zone }, nowMs()),
+    )
     return { body: Buffer.from(JSON.stringify({ totalDocs, by, items })) }
   }
   await respond(ctx, kept, validators, { whole })

@@ -1,15 +1,18 @@
 import { z } from 'zod'
 import { answerBeginning, answerField, maxValueCharacters } from '../../core/model/answers.ts'
-import { accepted, type Result, refused } from '../../core/model/schema.ts'
 import { meanOfParts, scoreParts, tooLargeScore } from '../../core/model/score.ts'
+import { type ApiError, apiError } from '../errors.ts'
 import type { TimeZone } from '../parameters.ts'
 import { countOnly, type Filter, ofTeam, scoreField, type TimeSpan } from './clauses.ts'
 import { aggregationsIn, type SearchAnswer, type SearchBody, searchTeam, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, InvalidSearch, type SearchedList } from './searchClient.ts'
 import { likelySpan, shortestMs, spannedUnits, type TimeUnit } from './timeUnits.ts'
 
-/** How submissions are counted: by unit of time, by value, or by value within each unit; by one of them at least. */
-export type Grouping = {
+/** Which submissions are counted, and how: by unit of time, by value, or by value within each unit; by one of them at least. */
+type Asked = {
+  readonly list: SearchedList
+  readonly filter: Filter
+  readonly signal: AbortSignal
   /** What the request calls it, for messages. */
   readonly by: string
   readonly unit: TimeUnit | undefined
@@ -52,9 +55,7 @@ const without = (clause: object): object => ({ bool: { must_not: [clause] } })
 type Value = string | null
 /** The key is the unit; the value, null for what has none; or both. */
 type Item = ReturnType<typeof figuresOf> & { readonly key: Value | readonly [unit: string, value: Value] }
-export type Counts = { readonly totalDocs: number; readonly items: readonly Item[] }
-
-type Selection = { readonly list: SearchedList; readonly filter: Filter; readonly signal: AbortSignal }
+type Counts = { readonly totalDocs: number; readonly items: readonly Item[] }
 
 export const maxCounts = 10_000
 /** More than the units by which any time zone differs from UTC, with all its offsets and skipped days. */
@@ -85,40 +86,31 @@ const valuesOfUnitsSchema = z.object({
   items: z.object({ buckets: z.array(unitSchema.extend(valuesSchema.shape)) }),
 })
 
-/** Counts submissions: units of time oldest first, values the most frequent first. Refuses more than `maxCounts` items. */
-export async function countSubmissions(
-  selection: Selection,
-  grouping: Grouping,
-  nowMs: number,
-): Promise<Result<Counts>> {
-  const { unit, value } = grouping
+/** Counts submissions: units of time oldest first, values the most frequent first. Throws 400 for more than `maxCounts` items. */
+export async function countSubmissions(asked: Asked, nowMs: number): Promise<Counts> {
+  const { unit, value, hasScores } = asked
   try {
-    if (unit === undefined) return await countByValue(selection, grouping)
-    if (value === undefined) return await countByTime(selection, grouping, unit, nowMs)
+    if (unit === undefined) return await countByValue(asked)
+    if (value === undefined) return await countByTime(asked, unit, nowMs)
     // Elasticsearch makes up to 65,536 buckets: they are counted before it is asked for their scores.
-    const counts = await countByBoth(selection, { ...grouping, hasScores: false }, unit)
-    return counts.ok && grouping.hasScores ? await countByBoth(selection, grouping, unit) : counts
+    const counts = await countByBoth({ ...asked, hasScores: false }, unit)
+    return hasScores ? await countByBoth(asked, unit) : counts
   } catch (error) {
     const type = error instanceof InvalidSearch ? error.type : undefined
-    if (type === 'zone_rules_exception') return refused('timeZone', 'is not known to Elasticsearch')
-    if (type === 'too_many_buckets_exception') return tooMany(grouping)
+    if (type === 'zone_rules_exception') throw apiError('bad_request', 'timeZone is not known to Elasticsearch')
+    if (type === 'too_many_buckets_exception') throw tooMany(asked)
     throw error
   }
 }
 
 /** Submissions of each unit, empty ones between the first and the last included. */
-async function countByTime(
-  selection: Selection,
-  grouping: Grouping,
-  unit: TimeUnit,
-  nowMs: number,
-): Promise<Result<Counts>> {
+async function countByTime(asked: Asked, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
     // Elasticsearch counts a unit only if it ends before the upper bound; every unit is shorter than twice the shortest.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
-    const histogram = { ...histogramOf(unit, grouping), min_doc_count: 0, hard_bounds }
-    const aggs = { items: { date_histogram: histogram, ...scoresWith(grouping) } }
-    const answer = await search(selection, { ...countOnly, aggs })
+    const histogram = { ...histogramOf(unit, asked), min_doc_count: 0, hard_bounds }
+    const aggs = { items: { date_histogram: histogram, ...scoresWith(asked) } }
+    const answer = await search(asked, { ...countOnly, aggs })
     const { buckets } = aggregationsIn(unitsSchema, answer).items
     const items = buckets.map((bucket) => ({ key: bucket.key_as_string, ...figuresOf(bucket) }))
     return { totalDocs: totalOf(answer), items }
@@ -126,40 +118,37 @@ async function countByTime(
   // Bounds limit the buckets that Elasticsearch builds: first a span that probably holds all; if it does not, the real one.
   let counts = await countWithin(likelySpan(unit, maxCounts, nowMs))
   if (sumOf(counts) < counts.totalDocs) {
-    const span = await findSpan(selection)
+    const span = await findSpan(asked)
     const units = spannedUnits(unit, span)
-    if (units > maxCounts + spareUnits) return tooMany(grouping, ofAtMost(`about ${units}`))
+    if (units > maxCounts + spareUnits) throw tooMany(asked, ofAtMost(`about ${units}`))
     counts = await countWithin(span)
   }
-  return addUp(counts, grouping)
+  return addUp(counts, asked)
 }
 
 /** Submissions with each value. */
-async function countByValue(selection: Selection, grouping: Grouping): Promise<Result<Counts>> {
-  const answer = await search(selection, { ...countOnly, aggs: valueAggregations(grouping) })
-  const items = itemsOf(aggregationsIn(valuesSchema, answer), grouping)
-  return items === undefined ? tooMany(grouping) : addUp({ totalDocs: totalOf(answer), items }, grouping)
+async function countByValue(asked: Asked): Promise<Counts> {
+  const answer = await search(asked, { ...countOnly, aggs: valueAggregations(asked) })
+  const items = itemsOf(aggregationsIn(valuesSchema, answer), asked)
+  return addUp({ totalDocs: totalOf(answer), items }, asked)
 }
 
 /** Submissions with each value in each unit that has any. */
-async function countByBoth(selection: Selection, grouping: Grouping, unit: TimeUnit): Promise<Result<Counts>> {
-  const histogram = { ...histogramOf(unit, grouping), min_doc_count: 1 }
-  const aggs = { items: { date_histogram: histogram, aggs: valueAggregations(grouping) } }
-  const answer = await search(selection, { ...countOnly, aggs })
-  const items: Item[] = []
-  for (const bucket of aggregationsIn(valuesOfUnitsSchema, answer).items.buckets) {
-    const values = itemsOf(bucket, grouping)
-    if (values === undefined) return tooMany(grouping)
-    items.push(...values.map((item) => ({ ...item, key: [bucket.key_as_string, item.key] as const })))
-  }
-  return addUp({ totalDocs: totalOf(answer), items }, grouping)
+async function countByBoth(asked: Asked, unit: TimeUnit): Promise<Counts> {
+  const histogram = { ...histogramOf(unit, asked), min_doc_count: 1 }
+  const aggs = { items: { date_histogram: histogram, aggs: valueAggregations(asked) } }
+  const answer = await search(asked, { ...countOnly, aggs })
+  const items = aggregationsIn(valuesOfUnitsSchema, answer).items.buckets.flatMap((bucket) =>
+    itemsOf(bucket, asked).map((item) => ({ ...item, key: [bucket.key_as_string, item.key] as const })),
+  )
+  return addUp({ totalDocs: totalOf(answer), items }, asked)
 }
 
-const histogramOf = (unit: TimeUnit, { timeZone }: Grouping) => ({
+const histogramOf = (unit: TimeUnit, { timeZone }: Asked) => ({
   ...{ field: 'createdAt', calendar_interval: unit, time_zone: timeZone, format: keyFormat },
 })
 
-const scoresWith = ({ hasScores }: Grouping) =>
+const scoresWith = ({ hasScores }: Asked) =>
   hasScores && {
     aggs: {
       scores: { stats: { field: scoreField } },
@@ -167,19 +156,19 @@ const scoresWith = ({ hasScores }: Grouping) =>
     },
   }
 
-const valueAggregations = (grouping: Grouping) => {
-  const { terms, none } = grouping.value ?? {}
+const valueAggregations = (asked: Asked) => {
+  const { terms, none } = asked.value ?? {}
   const order = [{ _count: 'desc' }, { _key: 'asc' }]
   return {
-    items: { terms: { ...terms, size: maxCounts, order }, ...scoresWith(grouping) },
-    ...(none && { none: { filter: none, ...scoresWith(grouping) } }),
+    items: { terms: { ...terms, size: maxCounts, order }, ...scoresWith(asked) },
+    ...(none && { none: { filter: none, ...scoresWith(asked) } }),
   }
 }
 
-/** The items of values, that of none after those that are as frequent; undefined if there are more. */
-function itemsOf({ items, none }: z.output<typeof valuesSchema>, { value }: Grouping) {
-  if (items.sum_other_doc_count > 0) return undefined
-  const skipped = value?.beginning?.length ?? 0
+/** The items of values, that of none after those that are as frequent. Throws 400 if there are more. */
+function itemsOf({ items, none }: z.output<typeof valuesSchema>, asked: Asked) {
+  if (items.sum_other_doc_count > 0) throw tooMany(asked)
+  const skipped = asked.value?.beginning?.length ?? 0
   const found = items.buckets.map(({ key, ...bucket }) => ({
     key: key === missing ? null : key.slice(skipped),
     ...figuresOf(bucket),
@@ -205,30 +194,32 @@ function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figure
 }
 
 /** The span from the oldest to the newest submission; a moment in 1970 if there is none. */
-async function findSpan(selection: Selection): Promise<TimeSpan> {
+async function findSpan(asked: Asked): Promise<TimeSpan> {
   const field = 'createdAt'
   // `stats` would fail where it cannot print the sum of all times as a date.
   const aggs = { oldest: { min: { field } }, newest: { max: { field } } }
-  const answer = await search(selection, { size: 0, track_total_hits: false, aggs })
+  const answer = await search(asked, { size: 0, track_total_hits: false, aggs })
   const { oldest, newest } = aggregationsIn(spanSchema, answer)
   return { fromMs: oldest.value ?? 0, toMs: newest.value ?? 0 }
 }
 
-const search = ({ list, filter, signal }: Selection, body: SearchBody): Promise<SearchAnswer> =>
+const search = ({ list, filter, signal }: Asked, body: SearchBody): Promise<SearchAnswer> =>
   searchTeam(list, { ...body, query: ofTeam(list.teamId, filter) }, signal)
 
 const sumOf = ({ items }: Counts): number => items.reduce((sum, { count }) => sum + count, 0)
 
-const tooMany = ({ by, unit }: Grouping, items = `more than ${maxCounts} items`): Result<Counts> =>
-  refused(`by=${by}`, `makes ${items}: narrow since and until${unit === undefined ? ', or choose another' : ''}`)
+function tooMany({ by, unit }: Asked, items = `more than ${maxCounts} items`): ApiError {
+  const advice = `narrow since and until${unit === undefined ? ', or choose another' : ''}`
+  return apiError('bad_request', `by=${by} makes ${items}: ${advice}`)
+}
 
 const ofAtMost = (units: string | number): string => `${units} items of at most ${maxCounts}`
 
-/** Refuses too many; throws `ElasticsearchUnavailable` unless every submission is counted in one item, or in several of a list. */
-function addUp(counts: Counts, grouping: Grouping): Result<Counts> {
+/** Throws 400 for too many, `ElasticsearchUnavailable` unless every submission is counted in one item, or in several of a list. */
+function addUp(counts: Counts, asked: Asked): Counts {
   const { length } = counts.items
-  if (length > maxCounts) return tooMany(grouping, ofAtMost(length))
+  if (length > maxCounts) throw tooMany(asked, ofAtMost(length))
   const more = sumOf(counts) - counts.totalDocs
-  if (more === 0 || (more > 0 && grouping.value?.beginning !== undefined)) return accepted(counts)
+  if (more === 0 || (more > 0 && asked.value?.beginning !== undefined)) return counts
   throw new ElasticsearchUnavailable('partial', `${sumOf(counts)} of ${counts.totalDocs} are counted`)
 }
