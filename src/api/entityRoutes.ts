@@ -81,9 +81,15 @@ export function listRoute<Selection extends Parameters>(
 ): EntityRoute {
   const schema = own.extend(fieldsParameter(lists[type].summary))
   const schemas = {
-    page: schema.superRefine(refuseMeaningless(undefined)),
-    [ndjson]: schema.superRefine(refuseMeaningless(ndjson)),
-    [csv]: schema.superRefine(refuseMeaningless(csv)),
+    page: schema.superRefine(
+      expectDefaults(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`),
+    ),
+    [ndjson]: schema.superRefine(ofPages).superRefine(expectWindowAlone),
+    [csv]: schema
+      .superRefine(ofPages)
+      .superRefine(
+        expectDefaults(exportParameters, `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`),
+      ),
   }
   const respondWithList: Route = async (ctx, deps) => {
     const format = exportFormat(ctx)
@@ -188,30 +194,22 @@ function makeExport(
 const deletionsOf = ({ includeDeleted, changedSince, changedUntil }: Parameters): ExportContent['deletions'] =>
   includeDeleted ? windowClauses('tombstone.deletedAt', changedSince, changedUntil) : undefined
 
-const defaultsOf = (schemas: Readonly<Record<string, z.ZodType>>) =>
-  Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
-const [pageDefaults, exportDefaults] = [defaultsOf(pageParameters), defaultsOf(exportParameters)]
-
-/**
- * Refuses parameters that mean nothing in a format, unless they have their default value, as programs send it; and `includeDeleted` where it
- * could not be told which deletions belong to the list.
- */
-const refuseMeaningless =
-  (format: ExportFormat | undefined) =>
+/** Refuses parameters that mean nothing in a format, unless they have their default value, as programs send it. */
+const expectDefaults =
+  (schemas: Readonly<Record<string, z.ZodType>>, message: string) =>
   (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
-    const refuse = (name: string, message: string): void => context.addIssue({ code: 'custom', path: [name], message })
-    const refuseUnless = (defaults: ReturnType<typeof defaultsOf>, message: string): void => {
-      for (const [name, value] of defaults) if (parameters[name] !== value) refuse(name, message)
-    }
-    if (format === undefined)
-      refuseUnless(exportDefaults, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`)
-    else refuseUnless(pageDefaults, 'belongs to pages: it must be left out of an export')
-    if (format === csv)
-      refuseUnless(exportDefaults, `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`)
-    if (format !== ndjson || parameters['includeDeleted'] === false) return
-    if (parameters['changedSince'] === undefined)
-      refuse('includeDeleted', 'must be false without changedSince (deletions are listed by their time)')
-    for (const [name, value] of Object.entries(parameters))
-      if (value !== undefined && !Object.hasOwn(listParameters, name))
-        refuse('includeDeleted', `must be false with ${name} (of what was deleted only the id is known)`)
+    for (const [name, schema] of Object.entries(schemas))
+      if (parameters[name] !== schema.parse(undefined)) context.addIssue({ code: 'custom', path: [name], message })
   }
+const ofPages = expectDefaults(pageParameters, 'belongs to pages: it must be left out of an export')
+
+/** Refuses `includeDeleted` where it could not be told which deletions belong to the list. */
+function expectWindowAlone(parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
+  if (parameters['includeDeleted'] === false) return
+  const refuse = (message: string): void => context.addIssue({ code: 'custom', path: ['includeDeleted'], message })
+  if (parameters['changedSince'] === undefined)
+    refuse('must be false without changedSince (deletions are listed by their time)')
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined && !Object.hasOwn(listParameters, name))
+      refuse(`must be false with ${name} (of what was deleted only the id is known)`)
+}
