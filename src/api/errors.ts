@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import { type ClientError, type Refuse, refusal } from '../core/process/clientErrors.ts'
+import { type ClientError, type Refuse, refuseAndLog } from '../core/process/clientErrors.ts'
 import { HttpError, type HttpErrorDetails } from '../core/process/httpError.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { RedisUnavailable } from '../core/stores/redis.ts'
@@ -116,19 +115,11 @@ const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: 
   'no-http': ['bad_request', 'this is not HTTP/1.1'],
 }
 
+const headersOfClientErrors = { 'Content-Type': 'application/json; charset=utf-8', ...privateHeaders }
+
 /** Answers and logs requests that Node's HTTP parser rejects, in the same format as every other error. */
-export const answerClientError =
-  (log: Logger): Refuse =>
-  (reason) => {
-    const [code, text] = clientErrors[reason]
-    const [status, message] = errorAnswers[code]
-    const requestId = randomUUID()
-    log.info({ requestId, status }, 'request')
-    const headers = {
-      'Content-Type': 'application/json; charset=utf-8',
-      ...privateHeaders,
-      'X-Request-Id': requestId,
-      ...(code === 'method_not_allowed' && { Allow: allowedMethods }),
-    }
-    return refusal(status, headers, renderError(code, text ?? message))
-  }
+export const answerClientError = (log: Logger): Refuse =>
+  refuseAndLog(log, headersOfClientErrors, allowedMethods, (reason) => {
+    const [code, message = errorAnswers[code][1]] = clientErrors[reason]
+    return renderError(code, message)
+  })

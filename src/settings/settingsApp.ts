@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
-import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
+import { type Refuse, refuseAndLog, statusOf } from '../core/process/clientErrors.ts'
 import { contentSecurityPolicy } from '../core/process/html.ts'
 import type { Service } from '../core/process/lifecycle.ts'
 import { observeRequests, requestMetrics } from '../core/process/requestLog.ts'
@@ -58,21 +57,11 @@ export function createSettingsApp(
   }
 }
 
+const headersOfClientErrors = { ...securityHeaders, 'Content-Type': 'text/plain; charset=utf-8' }
+
 /** Answers what the HTTP server could not read as a request, and logs it. No browser sends such bytes, so that plain text will do. */
-export const answerClientError =
-  (log: Logger): Refuse =>
-  (reason) => {
-    const requestId = randomUUID()
-    const status = statusOf[reason]
-    log.info({ requestId, status }, 'request')
-    const headers = {
-      ...securityHeaders,
-      'Content-Type': 'text/plain; charset=utf-8',
-      'X-Request-Id': requestId,
-      ...(status === 405 && { Allow: 'GET, HEAD, POST' }),
-    }
-    return refusal(status, headers, `${STATUS_CODES[status]}\n`)
-  }
+export const answerClientError = (log: Logger): Refuse =>
+  refuseAndLog(log, headersOfClientErrors, 'GET, HEAD, POST', (reason) => `${STATUS_CODES[statusOf[reason]]}\n`)
 
 const setSecurityHeaders: SettingsMiddleware = (ctx, next) => {
   ctx.set(securityHeaders)

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
+import type { Logger } from 'pino'
 
 /** Longer URLs are rejected. Below the header limit of Node's server, which distinguishes a long URL from long headers. */
 export const maxUrlBytes = 8 * 1024
@@ -29,6 +31,16 @@ export const refusal = (status: number, headers: Headers, body: string): PlainAn
   headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' },
   body,
 })
+
+/** Answers client errors with `headers` and what `bodyOf` makes, and logs each like a request. `allow` names the methods there are. */
+export const refuseAndLog =
+  (log: Logger, headers: Headers, allow: string, bodyOf: (reason: ClientError) => string): Refuse =>
+  (reason) => {
+    const [status, requestId] = [statusOf[reason], randomUUID()]
+    log.info({ requestId, status }, 'request')
+    const own = { 'X-Request-Id': requestId, ...(status === 405 && { Allow: allow }) }
+    return refusal(status, { ...headers, ...own }, bodyOf(reason))
+  }
 
 /** Serialises a refusal as an HTTP/1.1 response. */
 export function render({ status, headers, body }: PlainAnswer): string {
