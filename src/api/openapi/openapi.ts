@@ -56,17 +56,15 @@ const describe = (endpoint: Endpoint) => ({
   responses: responsesOf(endpoint),
 })
 
+/** A parameter that is text, in the path or a header. */
+const textParameter = (name: string, where: 'path' | 'header', description: string | undefined, example?: unknown) => ({
+  ...{ name, in: where, required: where === 'path', description, schema: { type: 'string' }, example },
+})
+
 /** The parameter that names an entity, as the `id` of its answer does. */
 function pathParameter({ properties = {} }: JsonSchema) {
   const id = properties['id'] as JsonSchema
-  return {
-    name: 'id',
-    in: 'path',
-    required: true,
-    description: id.description,
-    schema: { type: 'string' },
-    example: exampleOf(id),
-  }
+  return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
@@ -75,28 +73,20 @@ const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
     return { name, in: 'query', required: required.includes(name), description, schema }
   })
 
-const header = (name: string, description: string) => ({
-  name,
-  in: 'header',
-  required: false,
-  description,
-  schema: { type: 'string' },
-})
-
-const ifNoneMatch = header(
+const ifNoneMatch = textParameter(
   'If-None-Match',
+  'header',
   'The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since.',
 )
 
-const prefer = {
-  ...header(
-    'Prefer',
-    `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with \`changedSince\`, the answer comes as soon as there is something in it, and after so ` +
-      'many seconds at the latest. With the `ETag` of the last answer as `If-None-Match`, as soon as the list has changed after that one. Without `changedSince`, or when too many requests wait already, it comes at once, without ' +
-      '`Preference-Applied`.',
-  ),
-  example: 'wait=30',
-}
+const prefer = textParameter(
+  'Prefer',
+  'header',
+  `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with \`changedSince\`, the answer comes as soon as there is something in it, and after so ` +
+    'many seconds at the latest. With the `ETag` of the last answer as `If-None-Match`, as soon as the list has changed after that one. Without `changedSince`, or when too many requests wait already, it comes at once, without ' +
+    '`Preference-Applied`.',
+  'wait=30',
+)
 
 /** A header's description, example and schema. */
 type Header = readonly [description: string, example: string | number, schema?: JsonSchema]
