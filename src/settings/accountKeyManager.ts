@@ -55,6 +55,8 @@ export type CreateKeyRequest = {
 
 export type CreatedKey = { readonly plaintext: string; readonly key: AccountKey }
 
+export type UsedKey = AccountKey & { readonly lastUsedAt: Instant | null }
+
 type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly by: string }
 
 const idBytes = 12
@@ -99,14 +101,13 @@ export class AccountKeyManager {
     return { plaintext, key }
   }
 
-  /** The keys of a team, the oldest first. */
-  async list(team: string): Promise<AccountKey[]> {
-    return (await this.#deps.store.list(readTeam(team))).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
-  }
-
-  /** When each used key of a team was used last (`AccountKeyStore.lastUse`). */
-  async lastUse(team: string): Promise<ReadonlyMap<EntityId, Instant>> {
-    return await this.#deps.store.lastUse(readTeam(team))
+  /** The keys of a team, the oldest first, each with its last use (`AccountKeyStore.lastUse`). */
+  async list(team: string): Promise<UsedKey[]> {
+    const { store } = this.#deps
+    const teamId = readTeam(team)
+    const [keys, lastUse] = await Promise.all([store.list(teamId), store.lastUse(teamId)])
+    const used = keys.map((key) => ({ ...key, lastUsedAt: lastUse.get(key.id as EntityId) ?? null }))
+    return used.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
   /** The key stops working at once; it still holds its slot. */

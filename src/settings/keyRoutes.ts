@@ -49,8 +49,7 @@ const shownAgainMs = 10_000
 /** The pages and forms by which an owner manages the team's keys. */
 export function keyRoutes(keys: AccountKeyManager, { forOwner }: Sessions, nowMs: () => number) {
   const listKeys = async ({ team }: OpenSession): Promise<ListedKey[]> => {
-    const [all, uses] = await fromKeys(Promise.all([keys.list(team), keys.lastUse(team)]))
-    return all.map((key) => listedKey(key, uses, nowMs()))
+    return (await fromKeys(keys.list(team))).map((key) => listedKey(key, nowMs()))
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)

@@ -3,13 +3,11 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import { connectKafka } from '../core/kafka/client.ts'
 import { kafkaSink } from '../core/kafka/sink.ts'
-import type { AccountKey } from '../core/model/accountKey.ts'
-import type { EntityId } from '../core/model/ids.ts'
 import { configOrExit } from '../core/process/lifecycle.ts'
 import { jsonLine, printable } from '../core/process/log.ts'
 import { AccountKeyStore } from '../core/stores/accountKeyStore.ts'
 import { connectRedis, untilConnected } from '../core/stores/redis.ts'
-import { AccountKeyManager } from './accountKeyManager.ts'
+import { AccountKeyManager, type UsedKey } from './accountKeyManager.ts'
 
 export const command = new Command()
 command
@@ -32,8 +30,8 @@ command
   .option('--json', 'print one JSON object a line')
   .action(({ team, json }: { team: string; json?: true }) =>
     withKeys(async (keys) => {
-      const [listed, used] = [await keys.list(team), await keys.lastUse(team)]
-      process.stdout.write(json ? listed.map((key) => jsonLine(shown(key, used))).join('') : table(listed, used))
+      const listed = await keys.list(team)
+      process.stdout.write(json ? listed.map(({ digest: _digest, ...key }) => jsonLine(key)).join('') : table(listed))
     }),
   )
 for (const [change, description] of [
@@ -61,8 +59,6 @@ function caller(): string {
   }
 }
 
-type LastUse = Awaited<ReturnType<AccountKeyManager['lastUse']>>
-
 async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const redis = connectRedis(config, () => undefined)
@@ -82,15 +78,9 @@ async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Pro
   }
 }
 
-/** A key as `--json` prints it: without its digest. */
-const shown = ({ digest: _digest, ...key }: AccountKey, lastUse: LastUse): object => ({
-  ...key,
-  lastUsedAt: lastUse.get(key.id as EntityId) ?? null,
-})
-
-function table(keys: readonly AccountKey[], lastUse: LastUse): string {
+function table(keys: readonly UsedKey[]): string {
   const rows = keys.map((key) => {
-    const lastUsed = lastUse.get(key.id as EntityId) ?? 'unknown'
+    const lastUsed = key.lastUsedAt ?? 'unknown'
     const expires = key.expiresAt ?? 'never'
     return [key.id, key.state, key.start ?? '', key.createdAt, expires, lastUsed, key.createdBy, key.name].map(
       printable,

@@ -1,17 +1,16 @@
-import { type AccountKey, maxKeysPerTeam } from '../../core/model/accountKey.ts'
-import type { EntityId } from '../../core/model/ids.ts'
-import type { Instant } from '../../core/model/instant.ts'
+import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
 import { type Html, html } from '../../core/process/html.ts'
+import type { UsedKey } from '../accountKeyManager.ts'
 import type { Messages } from './english.ts'
 import { csrfField, type Page, timeAgo, timeIn } from './parts.ts'
 
 /** A key as pages show it. */
 export type ListedKey = ReturnType<typeof listedKey>
 
-export function listedKey(key: AccountKey, lastUse: ReadonlyMap<EntityId, Instant>, nowMs: number) {
+export function listedKey(key: UsedKey, nowMs: number) {
   const isExpired = key.expiresAt != null && Date.parse(key.expiresAt) <= nowMs
   const shownState = key.state === 'active' && isExpired ? ('expired' as const) : key.state
-  return { ...key, shownState, lastUsed: lastUse.get(key.id as EntityId) }
+  return { ...key, shownState }
 }
 
 /** Why no key was created, and the form is shown again. */
@@ -83,11 +82,11 @@ const stateBadge = ({ shownState }: ListedKey, say: Messages): Html =>
 
 /** The details by which a person recognises a key. */
 function keyFacts(key: ListedKey, say: Messages): Html {
-  const { lastUsed, expiresAt, revokedAt, shownState } = key
+  const { lastUsedAt, expiresAt, revokedAt, shownState } = key
   const expiryTerm = shownState === 'expired' ? say.keys.expired : say.keys.expires
   return html`<dl class="facts">
 <div><dt>${say.keys.start}</dt><dd><code>${key.start ?? ''}…</code></dd></div>
-<div><dt>${say.keys.lastUsed}</dt><dd>${lastUsed === undefined ? say.keys.neverUsed : timeAgo(say, lastUsed)}</dd></div>
+<div><dt>${say.keys.lastUsed}</dt><dd>${lastUsedAt === null ? say.keys.neverUsed : timeAgo(say, lastUsedAt)}</dd></div>
 <div><dt>${say.keys.created}</dt><dd>${timeIn(say, key.createdAt)} <small class="text-light">${say.keys.createdBy(key.createdBy)}</small></dd></div>
 ${
   revokedAt == null

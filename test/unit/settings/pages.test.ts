@@ -1,5 +1,5 @@
-import type { AccountKey } from '../../../src/core/model/accountKey.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
+import type { UsedKey } from '../../../src/settings/accountKeyManager.ts'
 import { chinese } from '../../../src/settings/pages/chinese.ts'
 import { english } from '../../../src/settings/pages/english.ts'
 import { listedKey } from '../../../src/settings/pages/keyPages.ts'
@@ -47,8 +47,8 @@ test('times are written in UTC, whatever the time zone of the server', () => {
 
 test('a key is expired from its instant on, and revoked whether or not it is expired', () => {
   const nowMs = Date.parse('2026-11-21T12:00:00.000Z')
-  const stateOf = (changes: Partial<AccountKey>): string =>
-    listedKey({ id: 'k1', state: 'active', ...changes } as AccountKey, new Map(), nowMs).shownState
+  const stateOf = (changes: Partial<UsedKey>): string =>
+    listedKey({ id: 'k1', state: 'active', ...changes } as UsedKey, nowMs).shownState
   const [soon, now] = ['2026-11-21T12:00:00.001Z', '2026-11-21T12:00:00.000Z'] as [Instant, Instant]
   const states = [{}, { expiresAt: soon }, { expiresAt: now }, { expiresAt: now, state: 'revoked' as const }].map(
     stateOf,
