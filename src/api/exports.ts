@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { Served } from '../core/json/scanner.ts'
 import type { TeamId } from '../core/model/ids.ts'
@@ -39,12 +40,9 @@ export function createStreams(watchKey: WatchKey): StartStream {
       ? await queue.acquire(holder.teamId, disconnectionOf(ctx.res))
       : queue.acquireNow(holder.teamId)
     const release = granted(acquired, what)
-    const parts = open(runPart)
-    const first = await parts.next().catch((error: unknown) => {
-      release()
-      throw error
-    })
-    const stream = Readable.from(startingWith(first, parts), { objectMode: false })
+    const stream = Readable.from(open(runPart), { objectMode: false })
+    stream.once('close', release)
+    await once(stream, 'readable')
     const breakOff = (error: Error): void => {
       if (ctx.res.closed) return
       ctx.app.emit('error', error, ctx)
@@ -52,11 +50,7 @@ export function createStreams(watchKey: WatchKey): StartStream {
     }
     // A stream that is destroyed waits for the part that it is reading, the response does not.
     const unwatch = watchKey(ctx, () => breakOff(new Error('its key is no longer accepted')))
-    stream.once('close', () => {
-      unwatch()
-      release()
-      parts.return().catch(() => undefined)
-    })
+    stream.once('close', unwatch)
     stream.once('error', breakOff)
     whenClosed(ctx.res, () => stream.destroy())
     // nginx would buffer parts until its buffers are full.
@@ -65,10 +59,6 @@ export function createStreams(watchKey: WatchKey): StartStream {
     if (ctx.method === 'HEAD') stream.destroy()
     return stream
   }
-}
-
-async function* startingWith(first: IteratorResult<Buffer, void>, parts: ExportParts): AsyncGenerator<Buffer> {
-  for (let part = first; !part.done; part = await parts.next()) yield part.value
 }
 
 const lineEnd = Buffer.from('\n')
