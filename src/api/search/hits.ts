@@ -65,10 +65,7 @@ export function readAnswer(bytes: Buffer) {
 }
 
 /** The summaries, one per hit. Throws `ElasticsearchUnavailable` if the answer lacks any. */
-export function rowsIn({ hits, summaries }: SearchAnswer): readonly Buffer[] {
-  if (summaries.length === hits.length) return summaries
-  throw new ElasticsearchUnavailable('partial', 'a hit has no summary')
-}
+export const rowsIn = ({ hits, summaries }: SearchAnswer): readonly Buffer[] => allOf(hits.length, summaries)
 
 /** Returns `found`; throws `ElasticsearchUnavailable` unless it has `count` items. */
 export function allOf<Found>(count: number, found: readonly Found[]): readonly Found[] {
