@@ -11,8 +11,7 @@ const { constants } = zlib
 
 /** The encodings that the API can send, the preferred ones first. */
 const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
-type Encoding = (typeof encodings)[number]
-export type Compression = Exclude<Encoding, 'identity'>
+export type Compression = Exclude<(typeof encodings)[number], 'identity'>
 
 /** The default of Brotli takes fifty times as long. */
 const brotliQuality = 4

@@ -3,7 +3,7 @@ import { type ClientError, type Refuse, refuseAndLog } from '../core/process/cli
 import { HttpError, type HttpErrorDetails } from '../core/process/httpError.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { RedisUnavailable } from '../core/stores/redis.ts'
-import type { ApiContext, ApiMiddleware } from './context.ts'
+import type { ApiMiddleware } from './context.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 /** The methods of every route: all are read-only. */
@@ -82,7 +82,11 @@ export const errors =
         logCause(log, ctx.state.requestId, error)
         if (error.rejection !== undefined) onRejected(error.rejection)
       }
-      respond(ctx, error)
+      for (const name of headersOfAnswers) ctx.remove(name)
+      ctx.status = error.status
+      ctx.set(error.headers)
+      ctx.type = 'json'
+      ctx.body = renderError(error.code, error.message)
     }
   }
 
@@ -93,14 +97,6 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
 
 /** Headers of a successful answer; they are removed when it fails after they were set. */
 const headersOfAnswers = ['Content-Encoding', 'ETag', 'Preference-Applied', 'Replica-Watermark', 'X-Accel-Buffering']
-
-function respond(ctx: ApiContext, { status, headers, code, message }: ApiError): void {
-  for (const name of headersOfAnswers) ctx.remove(name)
-  ctx.status = status
-  ctx.set(headers)
-  ctx.type = 'json'
-  ctx.body = renderError(code, message)
-}
 
 /** The body of every error answer. */
 const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })

@@ -23,8 +23,10 @@ export type Making = {
 
 /** Answers a request: 304 if the client holds the answer, else one that is kept, else one that is made. */
 export async function respond(ctx: RouteContext, answers: AnswerCache, validators: Validators, making: Making) {
-  const { etag, watermark } = validators
-  const isUnchanged = isNotModified(ctx, validators)
+  const { etag, isSettled, watermark } = validators
+  // While a change may be visible before its list has another version, only Elasticsearch knows: otherwise a client could see the change in
+  // one answer, and be told in the next that nothing has changed.
+  const isUnchanged = holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))
   const mustRead = making.mayBeMissing === true && matchesAny(ctx)
   const answer = isUnchanged && !mustRead ? 'not-modified' : await keptOrStreamed(ctx, answers, validators, making)
   if (etag !== undefined) ctx.set('ETag', etag)
@@ -39,13 +41,6 @@ export async function respond(ctx: RouteContext, answers: AnswerCache, validator
   const link = making.linkOf?.(answer.totalDocs ?? 0)
   if (link !== undefined) ctx.set('Link', link)
 }
-
-/**
- * Whether the client holds what it asks for. While a change may be visible before its list has another version, only Elasticsearch
- * knows: otherwise a client could see the change in one answer, and be told in the next that nothing has changed.
- */
-const isNotModified = (ctx: RouteContext, { etag, isSettled }: Validators): boolean =>
-  holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))
 
 async function keptOrStreamed(
   ctx: RouteContext,
@@ -71,7 +66,7 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
 /**
  * The answer to a request, kept or made by `make`, compressed as the client wants. A cached answer was made from the version of the list
  * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list has another
- * version, Elasticsearch is asked, for the same reason as in `isNotModified`. If it cannot answer, nobody sees that change any more: then a
+ * version, Elasticsearch is asked, for the same reason as in `respond`. If it cannot answer, nobody sees that change any more: then a
  * client that holds an answer of this version is told so, and another one is served the cached answer. A client that has just seen the change is
  * led back by that, though not below the watermark.
  */

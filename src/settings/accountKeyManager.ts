@@ -249,6 +249,10 @@ type KeyChange = ReturnType<typeof keyChange>
 function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): CreatedKey {
   // HKDF: neither id nor plaintext can be computed from the other, only from the seed.
   const derive = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))
+  const expiresAt = expires === undefined ? null : parseInstant(expires)
+  if (expiresAt === undefined) throw new KeyRefused('expires', `expires must be ${instantRule}`)
+  if (expiresAt !== null && Date.parse(expiresAt) <= nowMs)
+    throw new KeyRefused('expires', 'expires must lie in the future')
   const plaintext = plaintextFrom(derive('account key', plaintextBytes))
   const key: AccountKey = {
     id: `key_${derive('account key id', idBytes).toString('base64url')}`,
@@ -258,19 +262,11 @@ function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs
     state: 'active',
     createdAt: toInstant(nowMs),
     createdBy: by.toWellFormed(),
-    expiresAt: readExpiry(expires, nowMs),
+    expiresAt,
   }
   if (!accountKeySchema.shape.name.safeParse(key.name).success)
     throw new KeyRefused('name', 'name must be 1 to 100 characters')
   return { key, plaintext }
-}
-
-function readExpiry(text: string | undefined, nowMs: number): Instant | null {
-  if (text === undefined) return null
-  const expiresAt = parseInstant(text)
-  if (expiresAt === undefined) throw new KeyRefused('expires', `expires must be ${instantRule}`)
-  if (Date.parse(expiresAt) <= nowMs) throw new KeyRefused('expires', 'expires must lie in the future')
-  return expiresAt
 }
 
 function readTeam(team: string): TeamId {

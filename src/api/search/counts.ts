@@ -46,11 +46,9 @@ const missing = '\u{10ffff}'.repeat(maxValueCharacters)
 export function answersTo(code: string): CountedValue {
   const [field, beginning] = [answerField(code), answerBeginning(code)]
   const include = `${beginning.replace(/[^a-z0-9]/giu, '\\$&')}.*`
-  const none = without({ prefix: { [field]: beginning } })
+  const none = { bool: { must_not: [{ prefix: { [field]: beginning } }] } }
   return { terms: { field, execution_hint: 'map', include }, none, beginning }
 }
-
-const without = (clause: object): object => ({ bool: { must_not: [clause] } })
 
 type Value = string | null
 /** The key is the unit; the value, null for what has none; or both. */
