@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Router } from '@koa/router'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
 import { randomToken } from '../core/model/ids.ts'
-import { parseInstant, toInstant } from '../core/model/instant.ts'
+import { toInstant } from '../core/model/instant.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
@@ -116,8 +116,7 @@ function readCreateForm(form: URLSearchParams): CreateForm {
  * second one.
  */
 async function createKey(keys: AccountKeyManager, session: OpenSession, { name, expires, once }: CreateForm) {
-  const endOfDay = expires === '' ? undefined : parseInstant(`${expires}T23:59:59.999Z`)
-  if (expires !== '' && endOfDay === undefined) return 'expires'
+  const endOfDay = expires === '' ? undefined : `${expires}T23:59:59.999Z`
   const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }
   try {
     return await fromKeys(withDeadline(keys.create(request)))
