@@ -52,13 +52,9 @@ export function windowClauses(
   until: WindowBound | undefined,
 ): Clause[] {
   if (since === 'beyond-all' || until === 'beyond-all') return [{ match_none: {} }]
-  return rangeClauses(field, since, until)
-}
-
-/** Clauses for values between inclusive bounds; none if both ends are open. */
-function rangeClauses(field: string, gte?: string | number, lte?: string | number): Clause[] {
-  if (gte === undefined && lte === undefined) return []
-  return [{ range: { [field]: { ...(gte !== undefined && { gte }), ...(lte !== undefined && { lte }) } } }]
+  if (since === undefined && until === undefined) return []
+  const bounds = { ...(since !== undefined && { gte: since }), ...(until !== undefined && { lte: until }) }
+  return [{ range: { [field]: bounds } }]
 }
 
 /** A span of time (epoch ms, both ends inclusive). */
@@ -73,8 +69,11 @@ export const termClauses = (field: string, value: string | undefined): Clause[] 
   value === undefined ? [] : [{ term: { [field]: value } }]
 
 /** Clauses for scores between inclusive bounds; none if both ends are open. */
-export const scoreClauses = (min: number | undefined, max: number | undefined): Clause[] =>
+export function scoreClauses(min: number | undefined, max: number | undefined): Clause[] {
+  if (min === undefined && max === undefined) return []
   // Elasticsearch sorts -0, which JavaScript would write as 0, below 0.
-  rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
+  const bounds = { ...(min !== undefined && { gte: min === 0 ? '-0.0' : min }), ...(max !== undefined && { lte: max }) }
+  return [{ range: { [scoreField]: bounds } }]
+}
 
 export const scoreField = 'summary.result.score'
