@@ -1,7 +1,7 @@
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
 import { type AccountKeyStore, AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
-import type { KeyHolder, RequestWindow } from '../core/stores/keyLookups.ts'
+import type { KeyHolder, Lookup, RequestWindow } from '../core/stores/keyLookups.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
@@ -9,6 +9,7 @@ import { createTeamLimit } from './requestsInFlight.ts'
 
 type LookUp = Pick<AccountKeyStore, 'lookup'>
 type Carrier = Pick<ApiContext, 'req' | 'get'>
+type Accepted = Extract<Lookup, { readonly freshness: unknown }>
 
 /** Lets a request pass if it has an active account key, within its key's rate limit and its team's share of concurrent requests. */
 export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
@@ -46,13 +47,13 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
 export const createRecheck =
   (keys: LookUp, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
-    const { found, freshness } = await lookUp(keys, ctx, nowMs())
+    const { found, freshness } = await lookUp(keys, ctx, nowMs(), 0)
     if (!isHeldBy(ctx.state.holder, found, nowMs())) throw unauthorized(true)
     ctx.state.freshness = freshness
   }
 
 /** Throws `unauthorized` without a valid key, another error while the key cannot be judged. */
-async function lookUp(keys: LookUp, ctx: Carrier, nowMs: number, windowMs?: number) {
+async function lookUp(keys: LookUp, ctx: Carrier, nowMs: number, windowMs: number): Promise<Accepted> {
   const lookup = await fromRedis(keys.lookup(keyDigestOf(ctx), nowMs, windowMs))
   if (lookup === 'incomplete') throw new AccountKeysIncomplete()
   if (lookup.found === null || !isValid(lookup.found, nowMs)) throw unauthorized(true)
@@ -83,30 +84,37 @@ const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
 
 const watchTickMs = 400
 
+type Watched = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
+
 /**
- * Looks up the keys of long requests (exports, waits for a change) again and again, so that a key that is revoked or expires ends them within
- * a second. A key that cannot be looked up stays accepted.
+ * Looks up the keys of long requests (exports, waits for a change), all in one round trip to Redis, so that a key that is revoked or expires
+ * ends them within a second. A key that cannot be looked up stays accepted. `readHolders` answers in the order of its digests; undefined while
+ * the store is incomplete.
  */
-export function watchKeys(keys: LookUp, nowMs: () => number): WatchKey {
-  const watched = new Set<() => Promise<void>>()
+export function watchKeys(
+  readHolders: (digests: readonly Digest[]) => Promise<readonly (KeyHolder | null)[] | undefined>,
+  nowMs: () => number,
+): WatchKey {
+  const watched = new Set<Watched>()
   let [timer, isReading]: [NodeJS.Timeout | undefined, boolean] = [undefined, false]
   const tick = async (): Promise<void> => {
     if (isReading) return
     isReading = true
-    await Promise.allSettled([...watched].map((judge) => judge()))
+    const asked = [...watched]
+    const digests = [...new Set(asked.map(({ digest }) => digest))]
+    const holders = await readHolders(digests).catch(() => undefined)
     isReading = false
+    if (holders === undefined) return
+    const current = new Map(digests.map((digest, at) => [digest, holders[at] ?? null]))
+    for (const { digest, holder, onRefused } of asked)
+      if (!isHeldBy(holder, current.get(digest) ?? null, nowMs())) onRefused()
   }
   return (ctx, onRefused) => {
-    const { holder } = ctx.state
-    const digest = keyDigestOf(ctx)
-    const judge = async (): Promise<void> => {
-      const lookup = await keys.lookup(digest, nowMs())
-      if (lookup !== 'incomplete' && !isHeldBy(holder, lookup.found, nowMs())) onRefused()
-    }
-    watched.add(judge)
+    const each = { digest: keyDigestOf(ctx), holder: ctx.state.holder, onRefused }
+    watched.add(each)
     timer ??= setInterval(() => void tick(), watchTickMs)
     return () => {
-      watched.delete(judge)
+      watched.delete(each)
       if (watched.size > 0) return
       clearInterval(timer)
       timer = undefined

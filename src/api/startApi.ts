@@ -3,6 +3,7 @@ import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { type Service, type Started, serviceCommand } from '../core/process/lifecycle.ts'
 import { observeRequests, requestMetrics } from '../core/process/requestLog.ts'
+import { readHolders } from '../core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { recordPrimary } from '../core/stores/primaryReads.ts'
@@ -64,7 +65,7 @@ export function openApi(
   )
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
-  const watchKey = watchKeys(accountKeys, nowMs)
+  const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
   const checkAgain = createRecheck(accountKeys, nowMs)
   const authentication = authenticate(accountKeys, config.RATE_LIMIT_PER_MINUTE, nowMs)
   const listener = listen(service, authentication, {

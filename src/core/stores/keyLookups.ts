@@ -124,3 +124,20 @@ function lookupsIn(
   const before = Math.max(0, requests - count)
   return (nth) => ({ found: parsed, freshness, window: { requests: requests && before + nth + 1, leftMs } })
 }
+
+/**
+ * The holders of keys in the order of `digests`, in one round trip; null for a digest that no key has, or several live keys share.
+ * Undefined unless the store is complete before and after: in between, Redis may lose all keys, or a replay end.
+ */
+export async function readHolders(
+  { client, keys, runId }: RedisConnection,
+  digests: readonly Digest[],
+): Promise<(KeyHolder | null)[] | undefined> {
+  const before = client.get(keys.accountKeysComplete)
+  const asked = digests.map((digest) => client.hvals(keys.accountKey(digest)))
+  const [first, last, ...found] = await Promise.all([before, client.get(keys.accountKeysComplete), ...asked])
+  if (first === null || first !== last || last !== runId()) return undefined
+  return found.map(([holder, ...others]) =>
+    holder === undefined || others.length > 0 ? null : (JSON.parse(holder) as KeyHolder),
+  )
+}

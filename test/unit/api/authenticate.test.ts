@@ -84,15 +84,15 @@ function openWatch() {
     [one, holderOf('one')],
     [two, holderOf('two')],
   ])
-  const asked: Digest[] = []
+  const asked: Digest[][] = []
   const refused: string[] = []
   const { nowMs, isTicking, tickAt } = handClock()
-  let read = async (digest: Digest): Promise<Lookup> => lookupOf(found.get(digest) ?? null)
-  const lookup = (digest: Digest): Promise<Lookup> => {
-    asked.push(digest)
-    return read(digest)
-  }
-  const watchKey = watchKeys({ lookup }, nowMs)
+  let read = async (digests: readonly Digest[]): Promise<(KeyHolder | null)[] | undefined> =>
+    digests.map((digest) => found.get(digest) ?? null)
+  const watchKey = watchKeys((digests) => {
+    asked.push([...digests])
+    return read(digests)
+  }, nowMs)
   return {
     ...{ found, asked, refused, isTicking, tickAt },
     redisAnswers: (with_: typeof read) => {
@@ -124,12 +124,12 @@ test.each([
   expect(refused).toEqual(['a'])
 })
 
-test('all keys are asked for at one time; none is while there is nobody', async () => {
+test('one question asks for all keys, each once; none is asked while there is nobody', async () => {
   const { watch, asked, isTicking, tickAt } = openWatch()
   expect(isTicking()).toBe(false)
   const ends = [watch('a', first, 'one'), watch('b', first, 'one'), watch('c', second, 'two')]
   await tickAt(400)
-  expect(asked).toEqual([one, one, two])
+  expect(asked).toEqual([[one, two]])
   for (const end of ends) end()
   expect(isTicking()).toBe(false)
 })
@@ -140,10 +140,10 @@ test('while keys cannot be told, nobody is refused; a later question tells', asy
   found.set(one, null)
   redisAnswers(() => Promise.reject(new Error('away')))
   await tickAt(400)
-  redisAnswers(async () => 'incomplete')
+  redisAnswers(async () => undefined)
   await tickAt(800)
   expect(refused).toEqual([])
-  redisAnswers(async () => lookupOf(null))
+  redisAnswers(async () => [null])
   await tickAt(1_200)
   expect(refused).toEqual(['a'])
 })
