@@ -64,29 +64,6 @@ class SimulatedClient extends EventEmitter {
     this.#connect()
   }
 
-  /** A pipeline, whose `exec` never rejects. */
-  pipeline(): object {
-    const queued: [name: string, args: string[]][] = []
-    const exec = (): Promise<unknown> =>
-      Promise.all(
-        queued.map(([name, args]) =>
-          this.#send(name, args).then(
-            (reply) => [null, reply],
-            (error) => [error, undefined],
-          ),
-        ),
-      )
-    const methods = names.map((name) => [
-      name,
-      (...args: Argument[]) => {
-        queued.push([name, textsOf(args)])
-        return pipeline
-      },
-    ])
-    const pipeline: object = { exec, ...Object.fromEntries(methods) }
-    return pipeline
-  }
-
   disconnect(): void {
     this.#hasEnded = true
     clearTimeout(this.#reconnect)
