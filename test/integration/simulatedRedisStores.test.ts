@@ -4,7 +4,6 @@ import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, entityTypes, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
-import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
@@ -166,10 +165,6 @@ const keySteps = [
   step('beginReplay', oneOf('first', 'second'), beginReplay, 1),
   step('lose that the store is complete', none, ({ link }) => link.client.del(link.keys.accountKeysComplete), 1),
   step('end the replay', none, async ({ replay }) => await replay.complete(), 3),
-  step('survey', none, async ({ link }) => {
-    const survey = await surveyAccountKeys(link)
-    return [byText(survey.keys), byText([...survey.claims].map(([digest, holders]) => [digest, byText(holders)]))]
-  }),
   step('lastUse', teams, async ({ store }, team) => byText([...(await store.lastUse(team))])),
 ]
 

@@ -33,7 +33,8 @@ export const commands = {
     if (expiresAtMs !== undefined) return expiresAtMs - keys.nowMs()
     return keys.has(key) ? noExpiry : noKey
   },
-  scan: (keys, [cursor = '0', ...options]) => scan(keys, Number(cursor), optionsOf(options)),
+  /** For prefixes alone, such as tests clear. */
+  keys: (keys, [pattern = '']) => keys.namesWith(pattern.slice(0, -1)),
 
   get: (keys, [key = '']) => textOf(keys, key),
   mget: (keys, names) => names.map((key) => keys.read('string', key)?.text ?? null),
@@ -107,7 +108,7 @@ function optionsOf(words: readonly string[]): ReadonlyMap<string, string> {
   const options = new Map<string, string>()
   for (let at = 0; at < words.length; ) {
     const name = words[at++]?.toLowerCase() ?? ''
-    if (!['px', 'ex', 'nx', 'match', 'count'].includes(name)) throw new ReplyError('ERR syntax error')
+    if (!['px', 'ex', 'nx'].includes(name)) throw new ReplyError('ERR syntax error')
     options.set(name, name === 'nx' ? '' : (words[at++] ?? ''))
   }
   return options
@@ -126,15 +127,4 @@ function expireAfter(keys: Keyspace, key: string, ms: number): number {
   if (!keys.has(key)) return 0
   keys.expireAt(key, keys.nowMs() + ms)
   return 1
-}
-
-/** The cursor is the serial of the last key, so that a key that exists throughout is never missed. */
-function scan(keys: Keyspace, cursor: number, options: ReadonlyMap<string, string>): Reply {
-  const pattern = options.get('match') ?? '*'
-  const prefix = pattern.slice(0, -1)
-  if (!pattern.endsWith('*') || /[*?[\]\\]/.test(prefix)) throw new ReplyError('ERR the simulation knows prefixes only')
-  const count = integer(options.get('count') ?? '10')
-  const page = keys.keysAfter(cursor, count)
-  const next = page.length < count ? 0 : (page.at(-1)?.serial ?? 0)
-  return [String(next), page.map(({ key }) => key).filter((key) => key.startsWith(prefix))]
 }

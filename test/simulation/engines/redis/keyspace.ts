@@ -4,12 +4,7 @@ export type Value =
   | { readonly kind: 'hash'; readonly fields: ReadonlyMap<string, string> }
   | { readonly kind: 'set'; readonly members: ReadonlySet<string> }
 
-type Entry = {
-  readonly value: Value
-  readonly expiresAtMs: number | undefined
-  /** Grows with every key created; overwriting a key keeps it. */
-  readonly serial: number
-}
+type Entry = { readonly value: Value; readonly expiresAtMs: number | undefined }
 type Change = { readonly atMs: number; readonly key: string; readonly before: Entry | undefined }
 
 /** An error reply of Redis. */
@@ -26,7 +21,6 @@ export class Keyspace {
   readonly #entries = new Map<string, Entry>()
   #history: Change[] = []
   #trimAt = 1_000
-  #lastSerial = 0
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
@@ -57,7 +51,7 @@ export class Keyspace {
   /** Sets a key that expires at `expiresAtMs` (epoch ms). An empty hash or set deletes the key. */
   write(key: string, value: Value, expiresAtMs: number | undefined): void {
     if (isEmpty(value)) this.delete(key)
-    else this.#put(key, { value, expiresAtMs, serial: this.#find(key)?.serial ?? ++this.#lastSerial })
+    else this.#put(key, { value, expiresAtMs })
   }
 
   /** Sets when an existing key expires (epoch ms); at once for a past time. */
@@ -77,15 +71,8 @@ export class Keyspace {
     for (const key of [...this.#entries.keys()]) this.#put(key, undefined)
   }
 
-  /** At most `count` keys with a serial above `after`, oldest first. */
-  keysAfter(after: number, count: number): { readonly key: string; readonly serial: number }[] {
-    return [...this.#entries.keys()]
-      .flatMap((key) => {
-        const serial = this.#find(key)?.serial
-        return serial === undefined || serial <= after ? [] : [{ key, serial }]
-      })
-      .sort((a, b) => a.serial - b.serial)
-      .slice(0, count)
+  namesWith(prefix: string): string[] {
+    return [...this.#entries.keys()].filter((key) => key.startsWith(prefix) && this.has(key))
   }
 
   /** Reverts the writes of the last `lastMs` of the server's clock. */
