@@ -1,5 +1,5 @@
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
+import { aliasOf, type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
 import { gone } from '../model/journal.ts'
 import type { Index } from './engines/elasticsearch/catalog.ts'
 import { isReachable } from './engines/elasticsearch/shard.ts'
@@ -10,12 +10,6 @@ import type { System } from './system.ts'
 import { Violation } from './world/world.ts'
 
 const topics: readonly DocumentTopic[] = ['forms', 'submissions']
-export const kindsOf: Readonly<Record<DocumentTopic, readonly DocumentKind[]>> = {
-  forms: ['forms', 'form-details'],
-  submissions: ['submissions', 'submission-details'],
-}
-
-const topicOf = (kind: DocumentKind): DocumentTopic => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
 
 type Clocks = {
   /** Whether append times and watermark are comparable. */
@@ -130,7 +124,7 @@ export class Checks {
       if (!copies.every(isReachable)) return []
       const documents = copies.flatMap(({ view }) => [...view.byId.values()])
       const found = new Map(documents.map(({ id, version }) => [id, version]))
-      for (const key of this.#journal.forgottenKeys(topicOf(kind))) if (!found.has(key)) found.set(key, gone)
+      for (const key of this.#journal.forgottenKeys(entityTypeOf(kind))) if (!found.has(key)) found.set(key, gone)
       return [found]
     })
   }
