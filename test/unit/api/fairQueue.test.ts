@@ -1,14 +1,10 @@
 import { jest } from '@jest/globals'
 import fc from 'fast-check'
 import { FairQueue, type NotAdmitted, type Release } from '../../../src/api/fairQueue.ts'
+import { flushPromises } from '../../support/handClock.ts'
 
 const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
 const stays = new AbortController().signal
-
-/** Lets promises that are settled be heard. */
-const flushPromises = async (): Promise<void> => {
-  for (let turn = 0; turn < 5; turn++) await Promise.resolve()
-}
 
 test('places go to tenants in turn, however many one of them asks for', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 1 })
