@@ -1,6 +1,9 @@
 import type { Json } from './randomHistory.ts'
 
-/** The API's representation of entities, transcribed from the specification, independently of the code under test. */
+/**
+ * The API's representation of entities, with their members in the documented order, transcribed from the specification, independently
+ * of the code under test.
+ */
 
 const utc = (text: string): string => new Date(text).toISOString()
 const pick = (object: Json, names: string): Json =>
@@ -24,16 +27,18 @@ export const servedForm = (form: Json): Json =>
 const common = 'id serialNumber formId shareToken reportUrl submittedAt updatedAt'
 
 export const servedSubmissionSummary = (submission: Json): Json => ({
-  ...pick(withUtc(submission), `${common} data`),
+  ...pick(withUtc(submission), common),
   examinee: pick(submission.examinee, 'id examineeId email name customData'),
   metadata: pick(submission.metadata, utm),
+  data: submission.data ?? null,
   result: pick(submission.result, 'status score maxScore level outcomeCode outcomeName'),
 })
 
 export const servedSubmission = (submission: Json): Json => ({
-  ...pick(withUtc(submission), `${common} data`),
+  ...pick(withUtc(submission), common),
   examinee: pick(submission.examinee, 'id email name'),
   metadata: pick(submission.metadata, `${utm} ip userAgent`),
+  data: submission.data ?? null,
   reportResult:
     submission.reportResult == null
       ? null
