@@ -83,13 +83,6 @@ describe.each([
     await expect(source.topicSettings([`${topic}-missing`], names)).rejects.toThrow('does not host this topic')
   })
 
-  test('a record that the topic cannot hold is refused', async () => {
-    await on.create(1, { 'cleanup.policy': 'compact', 'max.message.bytes': 1_000 })
-    await expect(on.append(['x'.repeat(2_000)])).rejects.toThrow(/larger/)
-    await expect(on.appendRecords([{ key: null, value: 'a' }])).rejects.toThrow(/failed the validation/)
-    expect(await on.read()).toEqual([])
-  })
-
   test('a topic is read up to its end, in ranges, and after records were removed', async () => {
     await on.create(2)
     expect(await on.read()).toEqual([])

@@ -114,23 +114,13 @@ export class Broker {
     const topics = topicData.map(({ topic, partitions }) => ({
       topicName: topic,
       partitions: partitions.map(({ partition, messages }) => {
-        const errorCode = this.#refused({ topic, partition }, messages)
-        const appended =
-          errorCode === refusal.none ? messages.map((each) => this.topics.append({ topic, partition }, each)) : []
+        const isKnown = this.topics.find({ topic, partition }) !== undefined
+        const errorCode = isKnown ? refusal.none : refusal.unknownTopicOrPartition
+        const appended = isKnown ? messages.map((each) => this.topics.append({ topic, partition }, each)) : []
         return { partition, errorCode, baseOffset: String(appended[0]?.offset ?? -1) }
       }),
     }))
     return { topics, throttleTime: 0 }
-  }
-
-  #refused(at: TopicPartition, messages: readonly SentRecord[]): ErrorCode {
-    if (this.topics.find(at) === undefined) return refusal.unknownTopicOrPartition
-    const settings = this.topics.settings(at.topic)
-    // Compacted topics reject records without a key.
-    if (settings['cleanup.policy']?.includes('compact') && messages.some(({ key }) => key === null))
-      return refusal.invalidRecord
-    const bytes = messages.reduce((sum, { key, value }) => sum + byteLength(key) + byteLength(value), 0)
-    return bytes > Number(settings['max.message.bytes']) ? refusal.messageTooLarge : refusal.none
   }
 
   #fetch({ maxWaitTime, topics }: FetchRequest): unknown {
@@ -191,5 +181,3 @@ export class Broker {
 
 const partitionsOf = <Each>(topics: ByTopic<Each>): (TopicPartition & Each)[] =>
   topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each })))
-
-const byteLength = (content: Buffer | string | null): number => (content === null ? 0 : Buffer.byteLength(content))

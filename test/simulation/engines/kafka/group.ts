@@ -274,13 +274,11 @@ export const refusal = {
   none: 0,
   offsetOutOfRange: 1,
   unknownTopicOrPartition: 3,
-  messageTooLarge: 10,
   illegalGeneration: 22,
   unknownMemberId: 25,
   rebalanceInProgress: 27,
   topicAlreadyExists: 36,
   memberIdRequired: 79,
-  invalidRecord: 87,
 } as const
 
 export type ErrorCode = (typeof refusal)[keyof typeof refusal]
