@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
+import { findOnPath } from '../../../tools/engines/permissions.ts'
 import { choosePort } from '../../../tools/engines/ports.ts'
 import { describeWith } from './describeWith.ts'
 import { startOwnProgram } from './ownProgram.ts'
@@ -9,10 +8,9 @@ import { startOwnProgram } from './ownProgram.ts'
 const promtoolDeadlineMs = 60_000
 const queryDeadlineMs = 10_000
 
-const isOnPath = (name: string): boolean =>
-  (process.env['PATH'] ?? '').split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, name)))
+const programs = await Promise.all(['prometheus', 'promtool'].map((name) => findOnPath(name, process.env)))
 
-export const describePrometheus = describeWith('prometheus', isOnPath('prometheus') && isOnPath('promtool'))
+export const describePrometheus = describeWith('prometheus', !programs.includes(undefined))
 
 /** Runs promtool and returns its output; rejects with the output when promtool fails. */
 export async function promtool(...args: readonly string[]): Promise<string> {
