@@ -22,9 +22,9 @@ export class TopicUnderTest {
   }
 
   /** Creates the topic, with log-append time, and waits until it exists. */
-  async create(partitions: number, settings = {}): Promise<void> {
-    const all = { 'message.timestamp.type': 'LogAppendTime', ...settings }
-    await this.source.createMissingTopics([{ topic: this.topic, partitions, settings: all }])
+  async create(partitions: number): Promise<void> {
+    const settings = { 'message.timestamp.type': 'LogAppendTime' }
+    await this.source.createMissingTopics([{ topic: this.topic, partitions, settings }])
     await eventually(async () => (await this.ranges().catch(() => [])).length === partitions)
   }
 
