@@ -64,10 +64,9 @@ export function realKafka(): KafkaUnderTest {
   }
 }
 
-export function simulatedKafka(): KafkaUnderTest & { readonly kafka: SimulatedKafka } {
+export function simulatedKafka(): KafkaUnderTest {
   const kafka = new SimulatedKafka(localHost())
   return {
-    kafka,
     client: () => kafka.client(localNetwork),
     addPartition: async (topic) => kafka.topics.addPartition(topic),
     deleteBelow: async (topic, partition, offset) => kafka.deleteBelow(topic, partition, offset),
