@@ -127,7 +127,7 @@ async function untilMerged({ client, signal }: Stage): Promise<void> {
 }
 
 /** One large team, and many small ones of the same size. */
-type TeamSizes = { readonly largeTeam: number; readonly otherTeams: number; readonly ofEach: number }
+export type TeamSizes = { readonly largeTeam: number; readonly otherTeams: number; readonly ofEach: number }
 
 export const largeTeam = 'team_large'
 /** One of the others. */

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { Argument, Command } from 'commander'
 import { runInForeground } from '../engines/foreground.ts'
+import * as alternatives from './alternatives.ts'
 import * as api from './api.ts'
 import * as indexer from './indexer.ts'
 import { publish } from './page.ts'
@@ -14,11 +15,13 @@ const benches: Readonly<Record<string, (stage: Stage) => Promise<Results>>> = {
   api: (stage) => api.benchApi(stage, api.fullSize),
   search: (stage) => search.benchSearch(stage, search.fullSize),
   indexer: (stage) => indexer.benchIndexer(stage, indexer.fullSize),
+  alternatives: (stage) => alternatives.benchAlternatives(stage, alternatives.fullSize),
 }
 const small: typeof benches = {
   'api-small': (stage) => api.benchApi(stage, api.smallSize),
   'search-small': (stage) => search.benchSearch(stage, search.smallSize),
   'indexer-small': (stage) => indexer.benchIndexer(stage, indexer.smallSize),
+  'alternatives-small': (stage) => alternatives.benchAlternatives(stage, alternatives.smallSize),
 }
 
 export const command = new Command()

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
-import type { Results, Spread } from './report.ts'
+import type { Counts, Results, Spread } from './report.ts'
 import { type Finding, type Goal, isTold, judge, type Samples, type Section, type Verdict } from './report.ts'
 
 const gibibyte = 1024 ** 3
@@ -22,7 +22,10 @@ export async function publish(name: string, results: Results, { folder, summary,
   await writeFile(join(folder, `${file}.md`), `${page.map((part) => part.trimEnd()).join('\n\n')}\n`)
   if (summary !== undefined) {
     const about = `${results.about} Measured on: ${machine}, ${file.slice(0, 10)}.`
-    const block = [about, ...results.sections.map((section) => briefOf(section, results.samples))].join('\n\n')
+    const { sections, samples, counts = [] } = results
+    const block = [about, ...sections.map((section) => briefOf(section, samples)), ...counts.map(countsTable)].join(
+      '\n\n',
+    )
     await writeFile(summary, replaceBlock(await readFile(summary, 'utf8'), name, block))
   }
   process.stdout.write(`\n${tables.join('\n')}\nWritten to ${join(folder, `${file}.md`)}\n`)
@@ -31,8 +34,10 @@ export async function publish(name: string, results: Results, { folder, summary,
 /** Every section and every table of figures, each with its heading. */
 const tablesOf = ({ sections, samples, counts = [] }: Results): string[] => [
   ...sections.map((section) => `## ${section.title}\n\n${renderSection(section, samples)}`),
-  ...counts.map(({ title, header, rows }) => `## ${title}\n\n${alignedTable(header, rows)}`),
+  ...counts.map(countsTable),
 ]
+
+const countsTable = ({ title, header, rows }: Counts): string => `**${title}**\n\n${alignedTable(header, rows)}`
 
 async function machineText(): Promise<string> {
   const about = await readFile('/etc/os-release', 'utf8').catch(() => '')

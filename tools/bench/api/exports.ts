@@ -51,7 +51,7 @@ export async function compareExports(lists: Lists, rows: number, stage: Stage): 
 }
 
 /** Reads an answer to its end. Rejects unless it has `expected` lines. */
-async function readLines(
+export async function readLines(
   origin: string,
   { method, path, headers, expectedStatus }: HttpRequest,
   expected: number,

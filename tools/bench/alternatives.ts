@@ -1,0 +1,166 @@
+import { createTopics } from '../../src/core/kafka/source.ts'
+import { waitUntil } from '../engines/waiting.ts'
+import { type Alternative, byHand, tidemark } from './alternatives/alternative.ts'
+import { type Followed, type FollowSize, follow, pollMs } from './alternatives/follow.ts'
+import { readLines } from './api/exports.ts'
+import { largeTeam, submissionsOf, type TeamSizes, totalOf } from './api.ts'
+import {
+  type Asker,
+  type Comparison,
+  type Contender,
+  type Rounds,
+  runRounds,
+  sideBySide,
+  together,
+} from './comparison.ts'
+import { apiRequest, ask } from './http.ts'
+import type { Pace } from './load.ts'
+import { number, spreadText } from './page.ts'
+import { appendAll, connect } from './replica.ts'
+import { type Counts, type Figures, type Results, type Section, spreadOf } from './report.ts'
+import type { Stage } from './stage.ts'
+
+type Size = {
+  readonly teams: TeamSizes
+  readonly deepPage: number
+  readonly rounds: Rounds
+  readonly exports: Rounds
+  readonly follow: FollowSize
+}
+
+export const fullSize: Size = {
+  teams: { largeTeam: 300_000, otherTeams: 100, ofEach: 300 },
+  deepPage: 5_000,
+  rounds: { warmUps: 1, measured: 5 },
+  exports: { warmUps: 0, measured: 3 },
+  follow: { perSecond: 500, forMs: 20_000 },
+}
+export const smallSize: Size = {
+  teams: { largeTeam: 11_000, otherTeams: 20, ofEach: 100 },
+  deepPage: 500,
+  rounds: { warmUps: 0, measured: 1 },
+  exports: { warmUps: 0, measured: 1 },
+  follow: { perSecond: 100, forMs: 6_000 },
+}
+
+const partitions = 4
+const loadDeadlineMs = 600_000
+const calm: Pace = { connections: 1, leadIn: 5, maxRequests: 200, maxMs: 3_000 }
+const busy: Pace = { ...calm, connections: 16, leadIn: 50, maxRequests: 2_000 }
+
+/**
+ * Measures Tidemark beside what one would write by hand: Elasticsearch and, where `POSTGRES_URL` names a database, PostgreSQL, each filled from
+ * Kafka and asked through a small Koa handler.
+ */
+export async function benchAlternatives(stage: Stage, size: Size): Promise<Results> {
+  const [admin, append] = await connect(stage)
+  const hasPostgres = process.env['POSTGRES_URL'] !== undefined
+  const all = [await tidemark(stage, append, largeTeam)]
+  for (const name of ['elasticsearch', ...(hasPostgres ? (['postgres'] as const) : [])] as const) {
+    await createTopics(admin, [{ topic: `submissions-${name}`, numPartitions: partitions }])
+    all.push(await byHand(stage, append, [name, largeTeam]))
+  }
+  const total = totalOf(size.teams)
+  const each = async (records: Parameters<Alternative['append']>[0]): Promise<void> => {
+    for (const alternative of all) await alternative.append(records)
+  }
+  await appendAll(submissionsOf(size.teams), total, each, stage.signal)
+  const loads = new Map<string, number>()
+  for (const alternative of all) loads.set(alternative.name, await load(alternative, size.teams, stage))
+  const reads = compareReads(all, size, stage)
+  const samples = await runRounds('Asking', reads.contenders, size.rounds)
+  const exports = all.map(({ name, origin, accountKey }): Contender<Figures> => {
+    const { headers, ...request } = apiRequest(accountKey, 'records', {})
+    const lines = { ...request, headers: { ...headers, accept: 'application/x-ndjson' } }
+    return { name: exportOf(name), run: () => readLines(origin, lines, size.teams.largeTeam, stage) }
+  })
+  const exported = await runRounds('Exporting', exports, size.exports)
+  const followers = all.map(
+    (one): Contender<Followed> => ({ name: one.name, run: () => follow(one, largeTeam, size.follow, stage) }),
+  )
+  const followed = await runRounds('Following', followers, size.exports)
+  return {
+    title: 'Tidemark beside what one would write by hand',
+    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${total.toLocaleString('en')}; a sink in the way of Kafka Connect's with Elasticsearch, and upserts with PostgreSQL, each behind a Koa handler without limits, checks or cache; Tidemark keeps no answers either. Pages hold their exact total. A client follows the team by polls every ${pollMs} ms while ${size.follow.perSecond} submissions a second arrive, every second one of the team, and while what reads from Kafka is started anew.`,
+    sections: [...reads.sections, exportSection(all)],
+    samples: new Map<string, readonly Figures[]>([...samples, ...exported]),
+    counts: [countsOf(all, loads, followed)],
+  }
+}
+
+/** Returns the records a second, from the start of the program until the team's total is complete. */
+async function load(
+  { origin, accountKey, startSink, name }: Alternative,
+  teams: TeamSizes,
+  stage: Stage,
+): Promise<number> {
+  process.stdout.write(`Filling ${name}\n`)
+  const beganMs = performance.now()
+  const sink = await startSink()
+  const isComplete = async (): Promise<boolean> => {
+    await sink.expectRunning?.()
+    const answer = await ask(origin, apiRequest(accountKey, 'records', { limit: 1 }), stage).catch(() => undefined)
+    return (answer?.json as { totalDocs: number } | undefined)?.totalDocs === teams.largeTeam
+  }
+  if (!(await waitUntil(isComplete, { deadlineMs: loadDeadlineMs, signal: stage.signal })))
+    throw new Error(`${name} is not complete within ${loadDeadlineMs / 60_000} minutes`)
+  const elapsedMs = performance.now() - beganMs
+  await sink.stop()
+  return (1_000 * totalOf(teams)) / elapsedMs
+}
+
+/** Everybody is asked the same, and held against Tidemark. */
+function compareReads(all: readonly Alternative[], { deepPage }: Size, stage: Stage): Comparison {
+  const asking = (title: string, pace: Pace, limit: number, page = 1): Comparison => {
+    const able = all.filter(({ reachesAllPages }) => page === 1 || reachesAllPages)
+    const askers = able.map(
+      ({ name, origin, accountKey }, at): Asker => ({
+        label: name,
+        origin,
+        requestsOf: () => [apiRequest(accountKey, 'records', { limit, page })],
+        ...(at > 0 && { to: { label: 'Tidemark', of: able[0]?.name ?? '' } }),
+      }),
+    )
+    return sideBySide(title, pace, askers, stage)
+  }
+  return together([
+    asking('Page of 20', calm, 20),
+    asking('Page of 20', busy, 20),
+    asking('Page of 100', busy, 100),
+    asking(`Page ${deepPage.toLocaleString('en')} of 20`, calm, 20, deepPage),
+  ])
+}
+
+const exportOf = (name: string): string => `export: ${name}`
+
+const exportSection = (all: readonly Alternative[]): Section => ({
+  title: 'Export of the team as NDJSON',
+  measure: 'rows a second',
+  rows: all.map(({ name }, at) => ({
+    label: name,
+    of: exportOf(name),
+    ...(at > 0 && { to: { label: 'Tidemark', of: exportOf(all[0]?.name ?? '') } }),
+  })),
+})
+
+const countsOf = (
+  all: readonly Alternative[],
+  loads: ReadonlyMap<string, number>,
+  followed: ReadonlyMap<string, readonly Followed[]>,
+): Counts => ({
+  title: 'Filled and followed',
+  header: ['', 'records a second', 'seen after, p50 ms', 'p99 ms', 'lost', 'rows read a change', 'lines to write'],
+  rows: all.map(({ name, lines }) => {
+    const runs = followed.get(name) ?? []
+    const spread = (value: (run: Followed) => number): string => spreadText(spreadOf(runs.map(value)))
+    return [
+      name,
+      number(loads.get(name) ?? Number.NaN),
+      spread(({ p50Ms }) => p50Ms),
+      spread(({ p99Ms }) => p99Ms),
+      spread(({ lost }) => lost),
+      spread(({ readPerChange }) => readPerChange),
+      String(lines),
+    ]
+  }),
+})

@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises'
+import { choosePort } from '../../engines/ports.ts'
+import { startProgram } from '../program.ts'
+import { type connect, createServedKey, type KafkaRecord, startApi } from '../replica.ts'
+import type { Stage } from '../stage.ts'
+
+/** Something that answers lists of a team from what it reads from a topic of its own. */
+export type Alternative = {
+  readonly name: string
+  readonly origin: string
+  readonly accountKey: string
+  /** Asks for what changed since a time. */
+  readonly sinceParameter: 'changedSince' | 'updatedSince'
+  /** Whether it answers pages behind 10,000 rows. */
+  readonly reachesAllPages: boolean
+  /** Lines of code that one has to write; what is there already needs none. */
+  readonly lines: number
+  append(records: readonly KafkaRecord[]): Promise<void>
+  /** Starts what reads from Kafka. */
+  startSink(): Promise<{ stop(): Promise<void>; expectRunning?(): Promise<void> }>
+}
+
+type Append = Awaited<ReturnType<typeof connect>>[1]
+
+/** The indexer and an API that keeps no answers. */
+export async function tidemark(stage: Stage, append: Append, teamId: string): Promise<Alternative> {
+  const origin = await startApi(stage, {})
+  const startSink = () => stage.start('indexer', {})
+  const indexer = await startSink()
+  const accountKey = await createServedKey(stage, origin, teamId)
+  await indexer.stop()
+  const topic = stage.config.TOPIC_SUBMISSIONS
+  const kept = {
+    name: 'Tidemark',
+    origin,
+    accountKey,
+    sinceParameter: 'changedSince',
+    reachesAllPages: true,
+    lines: 0,
+  } as const
+  return { ...kept, startSink, append: (records) => append(topic, records) }
+}
+
+/** What one writes by hand, by the file's name. */
+export async function byHand(
+  stage: Stage,
+  append: Append,
+  [name, teamId]: readonly [name: 'elasticsearch' | 'postgres', teamId: string],
+): Promise<Alternative> {
+  const [port, topic, accountKey] = [String(await choosePort()), `submissions-${name}`, `key-of-${teamId}`]
+  const own = { ...stage, environment: { ...stage.environment, POSTGRES_URL: process.env['POSTGRES_URL'] ?? '' } }
+  const file = `alternatives/${name}Programs.ts`
+  const start = (program: string, ...args: readonly string[]) =>
+    startProgram(own, `${name}-${program}`, file, [program, ...args])
+  const { pid } = await start('server', port, accountKey, teamId)
+  const origin = `http://127.0.0.1:${port}`
+  stage.serves(origin, pid)
+  return {
+    name: `${name === 'postgres' ? 'PostgreSQL' : 'Elasticsearch'} behind Koa`,
+    origin,
+    accountKey,
+    sinceParameter: 'updatedSince',
+    reachesAllPages: name === 'postgres',
+    lines: linesOf(await readFile(new URL(`${name}Programs.ts`, import.meta.url), 'utf8')),
+    append: (records) => append(topic, records),
+    startSink: () => start('sink', topic),
+  }
+}
+
+/** Lines of code, without those that are empty or a comment. */
+const linesOf = (text: string): number => text.split('\n').filter((line) => !/^\s*($|\/?\*|\/\/)/.test(line)).length
