@@ -1,7 +1,7 @@
+import { Client } from 'pg'
 import { createTopics } from '../../src/core/kafka/source.ts'
 import { waitUntil } from '../engines/waiting.ts'
-import { type Alternative, byHand, tidemark } from './alternatives/alternative.ts'
-import { type Followed, type FollowSize, follow, pollMs } from './alternatives/follow.ts'
+import { type Alternative, byHand, tidemark } from './alternative.ts'
 import { readLines } from './api/exports.ts'
 import { largeTeam, submissionsOf, type TeamSizes, totalOf } from './api.ts'
 import {
@@ -13,6 +13,7 @@ import {
   sideBySide,
   together,
 } from './comparison.ts'
+import { type Followed, type FollowSize, follow, followPollMs } from './follow.ts'
 import { apiRequest, ask } from './http.ts'
 import type { Pace } from './load.ts'
 import { number, spreadText } from './page.ts'
@@ -33,14 +34,14 @@ export const fullSize: Size = {
   deepPage: 5_000,
   rounds: { warmUps: 1, measured: 5 },
   exports: { warmUps: 0, measured: 3 },
-  follow: { perSecond: 500, forMs: 20_000 },
+  follow: { perSecond: 500, forMs: 20_000, restarts: true },
 }
 export const smallSize: Size = {
   teams: { largeTeam: 11_000, otherTeams: 20, ofEach: 100 },
   deepPage: 500,
   rounds: { warmUps: 0, measured: 1 },
   exports: { warmUps: 0, measured: 1 },
-  follow: { perSecond: 100, forMs: 6_000 },
+  follow: { perSecond: 100, forMs: 6_000, restarts: true },
 }
 
 const partitions = 4
@@ -54,7 +55,7 @@ const busy: Pace = { ...calm, connections: 16, leadIn: 50, maxRequests: 2_000 }
  */
 export async function benchAlternatives(stage: Stage, size: Size): Promise<Results> {
   const [admin, append] = await connect(stage)
-  const hasPostgres = process.env['POSTGRES_URL'] !== undefined
+  const hasPostgres = await emptyPostgres(process.env['POSTGRES_URL'])
   const all = [await tidemark(stage, append, largeTeam)]
   for (const name of ['elasticsearch', ...(hasPostgres ? (['postgres'] as const) : [])] as const) {
     await createTopics(admin, [{ topic: `submissions-${name}`, numPartitions: partitions }])
@@ -81,11 +82,21 @@ export async function benchAlternatives(stage: Stage, size: Size): Promise<Resul
   const followed = await runRounds('Following', followers, size.exports)
   return {
     title: 'Tidemark beside what one would write by hand',
-    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${total.toLocaleString('en')}; a sink in the way of Kafka Connect's with Elasticsearch, and upserts with PostgreSQL, each behind a Koa handler without limits, checks or cache; Tidemark keeps no answers either. Pages hold their exact total. A client follows the team by polls every ${pollMs} ms while ${size.follow.perSecond} submissions a second arrive, every second one of the team, and while what reads from Kafka is started anew.`,
+    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${total.toLocaleString('en')}; a sink in the way of Kafka Connect's with Elasticsearch, and upserts with PostgreSQL, each behind a Koa handler without limits, checks or cache; Tidemark keeps no answers either. Pages hold their exact total. A client follows the team by polls every ${followPollMs} ms while ${size.follow.perSecond} submissions a second arrive, every second one of the team, and while what reads from Kafka is started anew.`,
     sections: [...reads.sections, exportSection(all)],
     samples: new Map<string, readonly Figures[]>([...samples, ...exported]),
     counts: [countsOf(all, loads, followed)],
   }
+}
+
+/** Removes what another run left; false without a database. */
+async function emptyPostgres(url: string | undefined): Promise<boolean> {
+  if (url === undefined) return false
+  const client = new Client(url)
+  await client.connect()
+  await client.query('drop table if exists submissions')
+  await client.end()
+  return true
 }
 
 /** Returns the records a second, from the start of the program until the team's total is complete. */

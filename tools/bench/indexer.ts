@@ -2,7 +2,7 @@ import { type Rounds, runRounds } from './comparison.ts'
 import { contendersOf, names, runCeiling } from './indexer/contenders.ts'
 import type { Body } from './indexer/feed.ts'
 import { feed } from './indexer/feed.ts'
-import { type FreshnessSize, freshnessSection, measureFreshness } from './indexer/freshness.ts'
+import { freshnessSection, measureFreshness } from './indexer/freshness.ts'
 import type { Indexing } from './indexer/indexing.ts'
 import { spreadText } from './page.ts'
 import type { Counts, Figures, Results, Section } from './report.ts'
@@ -15,22 +15,22 @@ type Size = {
   /** What contenders warm up with, and what the ceiling is tried with. */
   readonly fewRecords: number
   readonly rounds: Rounds
-  /** Of each rate of events. */
-  readonly freshness: FreshnessSize
+  /** At each rate of events. */
+  readonly freshnessMs: number
 }
 
 export const fullSize: Size = {
   records: 300_000,
   fewRecords: 20_000,
   rounds: { warmUps: 1, measured: 3 },
-  freshness: { warmUpMs: 5_000, measuredMs: 30_000 },
+  freshnessMs: 30_000,
 }
 
 export const smallSize: Size = {
   records: 8_000,
   fewRecords: 2_000,
   rounds: { warmUps: 0, measured: 1 },
-  freshness: { warmUpMs: 1_000, measuredMs: 4_000 },
+  freshnessMs: 4_000,
 }
 
 const mebibyte = 1_024 ** 2
@@ -60,7 +60,7 @@ export async function benchIndexer(stage: Stage, size: Size): Promise<Results> {
   const requestsAtOnce = await chooseRequests(stage, bodies, fewRecords)
   const contenders = contendersOf(stage, bodies, { records, fewRecords, ...rounds }, requestsAtOnce)
   const loads = await runRounds('Running contenders', contenders, rounds)
-  const freshness = await measureFreshness(stage, size.freshness)
+  const freshness = await measureFreshness(stage, size.freshnessMs)
   return {
     title: 'Indexer: from Kafka to searchable',
     about: `${records.toLocaleString('en')} submissions of 4 KB in Kafka, until Elasticsearch counts every one; the ceiling is a process that only sends the indexer's own documents, rendered beforehand, ${requestsAtOnce} bulk requests at once.`,

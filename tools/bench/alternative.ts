@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { choosePort } from '../../engines/ports.ts'
-import { startProgram } from '../program.ts'
-import { type connect, createServedKey, type KafkaRecord, startApi } from '../replica.ts'
-import type { Stage } from '../stage.ts'
+import { choosePort } from '../engines/ports.ts'
+import { startProgram } from './program.ts'
+import { type connect, createServedKey, type KafkaRecord, startApi } from './replica.ts'
+import type { Stage } from './stage.ts'
 
 /** Something that answers lists of a team from what it reads from a topic of its own. */
 export type Alternative = {
@@ -22,9 +22,14 @@ export type Alternative = {
 
 type Append = Awaited<ReturnType<typeof connect>>[1]
 
-/** The indexer and an API that keeps no answers. */
-export async function tidemark(stage: Stage, append: Append, teamId: string): Promise<Alternative> {
-  const origin = await startApi(stage, {})
+/** The indexer, and an API that keeps no answers unless `environment` says so. */
+export async function tidemark(
+  stage: Stage,
+  append: Append,
+  teamId: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Alternative> {
+  const origin = await startApi(stage, environment)
   const startSink = () => stage.start('indexer', {})
   const indexer = await startSink()
   const accountKey = await createServedKey(stage, origin, teamId)
@@ -61,7 +66,7 @@ export async function byHand(
     accountKey,
     sinceParameter: 'updatedSince',
     reachesAllPages: name === 'postgres',
-    lines: linesOf(await readFile(new URL(`${name}Programs.ts`, import.meta.url), 'utf8')),
+    lines: linesOf(await readFile(new URL(file, import.meta.url), 'utf8')),
     append: (records) => append(topic, records),
     startSink: () => start('sink', topic),
   }
