@@ -12,7 +12,7 @@ import {
   kindsOf,
   type PhysicalIndex,
 } from '../../src/core/stores/indices.ts'
-import { multiGet, scan } from '../../src/core/stores/readDocuments.ts'
+import { multiGet, readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
@@ -40,8 +40,6 @@ type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'> & {
 }
 
 const versionsPerRequest = 2_000
-/** Each may be a megabyte or more. */
-const sourcesPerRequest = 20
 
 /**
  * Copies what the new generation (`to`) lacks of the old one (`from`). Compaction removes records that a rebuild would need: tombstones after
@@ -113,31 +111,27 @@ export class Reconciliation {
     const index = this.from.indices[kind]
     const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
     if (shards.length === 0) throw new Error(`${index} has no shard statistics`)
+    const times = timeFields.map((field) => ({ field, format: 'strict_date_time' }))
     for (const [shard, copies] of shards) {
       const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.local_checkpoint
       if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
       const above = this.#compared.get(`${index}/${shard}`) ?? -1
-      if (last > above) yield* this.#written(kind, shard, above, last)
+      const asked = {
+        query: { range: { _seq_no: { gt: above, lte: last } } },
+        preference: `_shards:${shard}`,
+        size: versionsPerRequest,
+        _source: false,
+        docvalue_fields: isList(kind) ? [...times, { field: 'digest' }] : [],
+      }
+      if (last > above)
+        for await (const part of scan(this.#tools.elasticsearch, index, asked, this.#request))
+          yield part.map(({ id, version, fields }) => {
+            const values = (fields === '' ? {} : JSON.parse(fields)) as Readonly<Record<string, readonly string[]>>
+            const [changedAt] = timeFields.flatMap((field) => values[field] ?? []) as Instant[]
+            return { id, version, changedAt, digest: values['digest']?.[0] }
+          })
       this.#compared.set(`${index}/${shard}`, last)
     }
-  }
-
-  /** What was written to a shard above one sequence number, up to and including another. */
-  async *#written(kind: DocumentKind, shard: string, above: number, last: number): AsyncGenerator<Version[]> {
-    const times = timeFields.map((field) => ({ field, format: 'strict_date_time' }))
-    const asked = {
-      query: { range: { _seq_no: { gt: above, lte: last } } },
-      preference: `_shards:${shard}`,
-      size: versionsPerRequest,
-      _source: false,
-      docvalue_fields: isList(kind) ? [...times, { field: 'digest' }] : [],
-    }
-    for await (const part of scan(this.#tools.elasticsearch, this.from.indices[kind], asked, this.#request))
-      yield part.map(({ id, version, fields }) => {
-        const values = (fields === '' ? {} : JSON.parse(fields)) as Readonly<Record<string, readonly string[]>>
-        const [changedAt] = timeFields.flatMap((field) => values[field] ?? []) as Instant[]
-        return { id, version, changedAt, digest: values['digest']?.[0] }
-      })
   }
 
   /** Copies what is missing, older, of another content or of an earlier `changedAt` in the new index. Returns how many were missing or older. */
@@ -224,17 +218,12 @@ export class Reconciliation {
     kind: DocumentKind,
     ids: readonly DocumentId[],
   ): AsyncGenerator<DocumentWrite[]> {
-    for (let at = 0; at < ids.length; at += sourcesPerRequest) {
-      const some = ids.slice(at, at + sourcesPerRequest)
-      const found = await multiGet(this.#tools.elasticsearch, index, some, undefined, this.#request)
-      yield found.flatMap((each): DocumentWrite[] => {
-        if (each === undefined) return []
-        const { id, version, source } = each
+    for await (const part of readWhole(this.#tools.elasticsearch, index, ids, this.#request))
+      yield part.map(({ id, version, source }): DocumentWrite => {
         // A line of a bulk request has no line breaks. Tabs stay: they delimit summaries.
         const line = Buffer.from(onOneLine(source))
-        return [{ kind, id, teamId: teamIdOf(id), version: version as Revision, source: line }]
+        return { kind, id, teamId: teamIdOf(id), version: version as Revision, source: line }
       })
-    }
   }
 
   async #write(documents: Documents): Promise<void> {

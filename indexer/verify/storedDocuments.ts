@@ -1,50 +1,14 @@
 import { hash } from 'node:crypto'
 import { hasRepeatedNames } from '../../src/core/json/rawJson.ts'
-import type { DocumentId, TeamId } from '../../src/core/model/ids.ts'
 import { isTombstone } from '../../src/core/stores/documentFormat.ts'
-import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
-import { multiGet, type StoredDocument, scan } from '../../src/core/stores/readDocuments.ts'
+import { type DocumentKind, isList } from '../../src/core/stores/indices.ts'
+import type { StoredDocument } from '../../src/core/stores/readDocuments.ts'
 import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
-import type { VerifyContext } from './verifyContext.ts'
-
-const maxPartDocuments = 250
-/** Each may be a megabyte or more. */
-const documentsPerRequest = 20
-
-/** Reads every document of an index at one moment; with a team only those that are routed to it. */
-export async function* scanDocuments(
-  { elasticsearch, team, signal }: Pick<VerifyContext, 'elasticsearch' | 'team' | 'signal'>,
-  kind: DocumentKind,
-  index: PhysicalIndex,
-): AsyncGenerator<ComparedDocument[]> {
-  const asked = { query: ofTeam(team), size: maxPartDocuments }
-  for await (const part of scan(elasticsearch, index, asked, { signal }))
-    yield part.map((document) => comparedOf(kind, document))
-}
-
-/** Selects the documents of a team, or all. */
-export const ofTeam = (team: TeamId | undefined) =>
-  team === undefined ? { match_all: {} } : { term: { _routing: team } }
-
-/** The present state of documents of one kind, also of those that no search shows yet; those that are not there are left out. */
-export async function getDocuments(
-  { elasticsearch, signal }: Pick<VerifyContext, 'elasticsearch' | 'signal'>,
-  kind: DocumentKind,
-  index: PhysicalIndex,
-  ids: readonly DocumentId[],
-): Promise<ComparedDocument[]> {
-  const documents: ComparedDocument[] = []
-  for (let at = 0; at < ids.length; at += documentsPerRequest) {
-    const some = ids.slice(at, at + documentsPerRequest)
-    const found = await multiGet(elasticsearch, index, some, undefined, { signal })
-    documents.push(...found.flatMap((each) => (each === undefined ? [] : comparedOf(kind, each))))
-  }
-  return documents
-}
 
 export type ComparedDocument = Readonly<ReturnType<typeof comparedOf>>
 
-const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDocument) => ({
+/** What is compared of a document. */
+export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDocument) => ({
   ...{ kind, id, version, ...contentOf(kind, Buffer.from(source)) },
 })
 

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { jsonLine, summaryOf } from '../../src/core/process/log.ts'
 import { documentKinds, type Indices } from '../../src/core/stores/indices.ts'
+import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import { readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn } from '../topics.ts'
@@ -10,7 +11,7 @@ import { CommittedTopics } from './committedTopics.ts'
 import { verifyAccountKeys } from './compareAccountKeys.ts'
 import { DocumentComparison } from './compareDocuments.ts'
 import { DifferenceReport } from './differenceReport.ts'
-import { getDocuments, ofTeam, scanDocuments } from './storedDocuments.ts'
+import { comparedOf } from './storedDocuments.ts'
 import { restsAsLong, type VerifyContext } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
@@ -64,7 +65,7 @@ export async function verify(context: VerifyContext) {
  * and how many records no indexer had committed when the comparison began.
  */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport) {
-  const { report, rest } = context
+  const { elasticsearch, report, rest, signal } = context
   const topics = await CommittedTopics.note(context)
   const { number, indices } = topics.generation
   report.step(`generation ${number} is compared with the topics; digests go to a temporary file without a name`)
@@ -81,7 +82,8 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
       // Once more, in the live system: a write that was under way is no difference. Nobody deletes documents: what a look-up by its team does
       // not find lies in the shard of another team, and stays as it was read.
       const ids = found.map(({ id }) => id)
-      for (const document of await getDocuments(context, kind, indices[kind], ids)) comparison.setDocument(document)
+      for await (const part of readWhole(elasticsearch, indices[kind], ids, { signal }))
+        for (const document of part) comparison.setDocument(comparedOf(kind, document))
       await rest()
     }
     if (!isEqual) {
@@ -101,15 +103,19 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
   }
 }
 
+const maxPartDocuments = 250
+
+/** Reads every document of the indices, each index at one moment; with a team only those that are routed to it. */
 async function readIndices(context: VerifyContext, indices: Indices, comparison: DocumentComparison): Promise<void> {
   const { elasticsearch, report, team, rest, signal } = context
+  const query = team === undefined ? { match_all: {} } : { term: { _routing: team } }
   for (const kind of documentKinds) {
     const index = indices[kind]
-    const { count } = await elasticsearch.count({ index, query: ofTeam(team) }, { signal })
+    const { count } = await elasticsearch.count({ index, query }, { signal })
     let read = 0
-    for await (const part of scanDocuments(context, kind, index)) {
+    for await (const part of scan(elasticsearch, index, { query, size: maxPartDocuments }, { signal })) {
       for (const document of part) {
-        comparison.setDocument(document)
+        comparison.setDocument(comparedOf(kind, document))
         await rest()
       }
       read += part.length

@@ -7,7 +7,6 @@ import { pruneLeftOver } from '../../indexer/generations/rebuild.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { refreshEveryCopy } from '../../indexer/refreshEveryCopy.ts'
 import { surveyIndices } from '../../indexer/status/observe.ts'
-import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
 import { hasMatches } from '../../src/api/search/exportRows.ts'
 import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
@@ -16,6 +15,7 @@ import { type DocumentId, deletedRevision, type TeamId } from '../../src/core/mo
 import type { Instant } from '../../src/core/model/instant.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.ts'
+import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { closeClients, connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
@@ -176,19 +176,8 @@ describe.each([
     expect(await reconciliation.pass()).toEqual({ compared: 2, copied: 2 })
     await refresh(second)
     const ids = ['a', 'b', 'c', 'd', 'e'].map((id) => `${team}/${id}` as DocumentId)
-    const copied = await getDocuments(
-      { elasticsearch: clients.elasticsearch, signal },
-      'submissions',
-      second.indices.submissions,
-      ids,
-    )
+    const [copied = [], kept = []] = await Promise.all([second, first].map((each) => submissionsOf(each, ids)))
     expect(copied.map(({ version }) => version)).toEqual([2, 5, 1, deletedRevision, 1])
-    const kept = await getDocuments(
-      { elasticsearch: clients.elasticsearch, signal },
-      'submissions',
-      first.indices.submissions,
-      ids,
-    )
     expect(copied[2]).toEqual(kept[2])
   })
 
@@ -220,7 +209,7 @@ describe.each([
     await reconciliation.pass()
     await refresh(second)
     const late = [`${team}/late` as DocumentId]
-    const found = await getDocuments({ elasticsearch, signal }, 'submissions', second.indices.submissions, late)
+    const found = await submissionsOf(second, late)
     expect(found.map(({ version }) => version)).toEqual([1])
   })
 
@@ -233,16 +222,16 @@ describe.each([
     const index = first.indices.submissions
     const query = { term: { _routing: team } }
     expect((await clients.elasticsearch.count({ index, query })).count).toBe(2)
-    const scanned = await collect(
-      scanDocuments({ elasticsearch: clients.elasticsearch, team, signal }, 'submissions', index),
-    )
+    const scanned = await collect(scan(clients.elasticsearch, index, { query, size: 250 }, { signal }))
     expect(scanned.map(({ id, version }) => [id, version]).sort()).toEqual([
       [`${team}/a`, 1],
       [`${team}/b`, 1],
     ])
-    const all = scanDocuments({ elasticsearch: clients.elasticsearch, team: undefined, signal }, 'submissions', index)
+    const all = scan(clients.elasticsearch, index, { query: { match_all: {} }, size: 250 }, { signal })
     expect(await collect(all)).toHaveLength(before + 2)
   })
+  const submissionsOf = async ({ indices }: Generation, ids: readonly DocumentId[]) =>
+    await collect(readWhole(clients.elasticsearch, indices.submissions, ids, { signal }))
   const documentsIn = async (kind: DocumentKind): Promise<number> => {
     const survey = await surveyIndices(clients.elasticsearch, prefix, signal)
     return survey.find(({ name }) => name === first.indices[kind])?.documents ?? Number.NaN

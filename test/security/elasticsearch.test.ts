@@ -7,7 +7,6 @@ import { erase } from '../../indexer/erase/erase.ts'
 import { Generations } from '../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/observe.ts'
-import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
 import { countOnly } from '../../src/api/search/clauses.ts'
 import { readDetail, readDetails } from '../../src/api/search/details.ts'
 import { searchTeam } from '../../src/api/search/hits.ts'
@@ -20,8 +19,8 @@ import { toInstant } from '../../src/core/model/instant.ts'
 import type { Check } from '../../src/core/process/health.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
-import type { DocumentKind, PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { kindsOf } from '../../src/core/stores/indices.ts'
+import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
@@ -189,10 +188,11 @@ async function readEverything(name: string): Promise<void> {
   const { signal } = options()
   const serving = await generationsOf(client).serving()
   if (serving === undefined) throw new Error('nothing serves')
-  for (const [kind, index] of Object.entries(serving.indices) as [DocumentKind, PhysicalIndex][]) {
-    await client.count({ index, query: { term: { _routing: team } } }, options())
-    for await (const _ of scanDocuments({ elasticsearch: client, team, signal }, kind, index));
-    await getDocuments({ elasticsearch: client, signal }, kind, index, [form.id])
+  for (const index of Object.values(serving.indices)) {
+    const query = { term: { _routing: team } }
+    await client.count({ index, query }, options())
+    for await (const _ of scan(client, index, { query, size: 250 }, { signal }));
+    for await (const _ of readWhole(client, index, [form.id], { signal }));
   }
 }
 

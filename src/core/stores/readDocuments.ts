@@ -38,6 +38,22 @@ export async function multiGet(
   })
 }
 
+/** Each may be a megabyte or more. */
+const wholePerRequest = 20
+
+/** Reads whole documents in real time, in parts; one that is not there is left out. */
+export async function* readWhole(
+  client: Client,
+  index: PhysicalIndex,
+  ids: readonly DocumentId[],
+  options: RequestOptions,
+): AsyncGenerator<StoredDocument[]> {
+  for (let at = 0; at < ids.length; at += wholePerRequest) {
+    const found = await multiGet(client, index, ids.slice(at, at + wholePerRequest), undefined, options)
+    yield found.filter((each) => each !== undefined)
+  }
+}
+
 /** The text of an answer: parsing would reorder keys and lose digits. */
 async function textOf(client: Client, request: TransportRequestParams, options: RequestOptions): Promise<string> {
   const bytes = await client.transport.request<Uint8Array>(request, { ...options, ...asBytes(client) })
