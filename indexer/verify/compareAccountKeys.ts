@@ -2,11 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
-import { type Digest, type DocumentId, documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
+import {
+  type Digest,
+  type DocumentId,
+  documentId,
+  type EntityId,
+  entityIdOf,
+  type TeamId,
+  teamIdOf,
+} from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore, AccountKeysIncomplete, holderOf } from '../../src/core/stores/accountKeyStore.ts'
-import { type AccountKeySurvey, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
+import { AccountKeyStore, AccountKeysIncomplete, holderOf, readField } from '../../src/core/stores/accountKeyStore.ts'
 import type { KeyHolder } from '../../src/core/stores/keyLookups.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
@@ -46,51 +54,80 @@ async function compareOnce({ config, source, redis, team, rest, signal }: Verify
     },
   })
   const survey = await surveyAccountKeys(redis)
-  const live = fold.keys().filter(({ newest: [{ key }] }) => key !== null)
-  const keys = live.filter(({ teamId }) => team === undefined || teamId === team).length
-  return { keys, differences: compareAccountKeys(fold, survey, team) }
+  const live = [...fold.states].filter(([id, [{ key }]]) => key !== null && isOf(team, id))
+  return { keys: live.length, differences: compareAccountKeys(fold, survey, team) }
 }
 
-type FoldedKey = {
-  readonly teamId: TeamId
-  readonly keyId: EntityId
-  /** The newest states: several when two writers made one revision at once. */
-  readonly newest: readonly [AccountKeyState, ...AccountKeyState[]]
+const isOf = (team: TeamId | undefined, id: DocumentId): boolean => team === undefined || teamIdOf(id) === team
+
+const namesAtOnce = 500
+
+/** What the account-key store holds: the state of each key, deleted ones included, and the holders of each digest. */
+export type AccountKeySurvey = Awaited<ReturnType<typeof surveyAccountKeys>>
+
+/** Reads the whole account-key store in pages. Concurrent writes may be included or not. */
+export async function surveyAccountKeys({ client, keys: names }: RedisConnection) {
+  const states = new Map<DocumentId, AccountKeyState>()
+  for await (const [teamId, hash] of hashesWith(client, names.teamKeys('')))
+    for (const [keyId, field] of Object.entries(hash)) {
+      const state = readField(field)
+      if (state !== undefined) states.set(documentId(teamId as TeamId, keyId as EntityId), state)
+    }
+  // Digest → the live keys that share it; a look-up succeeds for one key only.
+  const claims = new Map<Digest, readonly KeyHolder[]>()
+  for await (const [digest, hash] of hashesWith(client, names.accountKey('')))
+    claims.set(
+      digest as Digest,
+      Object.values(hash).map((text) => JSON.parse(text) as KeyHolder),
+    )
+  return { states, claims }
 }
+
+/** The hashes whose names begin with `prefix`, as rest of the name → fields. `prefix` contains no glob characters. */
+async function* hashesWith(
+  client: RedisConnection['client'],
+  prefix: string,
+): AsyncGenerator<readonly [name: string, hash: Record<string, string>]> {
+  for (let cursor: string | undefined = '0'; cursor !== undefined; ) {
+    const [next, page]: [string, string[]] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', namesAtOnce)
+    const hashes = await Promise.all(page.map((name) => client.hgetall(name)))
+    for (const [at, hash] of hashes.entries()) yield [(page[at] ?? '').slice(prefix.length), hash]
+    cursor = next === '0' ? undefined : next
+  }
+}
+
+/** The newest states of a key: several when two writers made one revision at once. */
+type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
  * What the account-key store must hold, by the rules of its scripts (`accountKeyStore.ts`), whatever the order of the records: a
  * deletion beats all, then the highest revision, then the revocation; a digest that several live keys claim opens none of them.
  */
 export class AccountKeyFold {
-  readonly #keys = new Map<DocumentId, FoldedKey>()
+  /** Of every key, deleted ones included. */
+  readonly states = new Map<DocumentId, Newest>()
 
   /** Applies a record of `account-keys`; a dead letter changes nothing. */
   apply(record: SourceRecord): void {
     const read = readAccountKeyRecord(record.key, record.value)
     if (!read.ok) return
-    const { teamId, entityId: keyId, revision, key } = read.value
-    const id = documentId(teamId, keyId)
-    const state = { revision, key }
-    const known = this.#keys.get(id)
-    const order = known === undefined ? 1 : orderOf(state, known.newest[0])
-    if (known === undefined || order > 0) this.#keys.set(id, { teamId, keyId, newest: [state] })
-    else if (order === 0 && !isAmong(state, known.newest))
-      this.#keys.set(id, { teamId, keyId, newest: [...known.newest, state] })
-  }
-
-  /** Every key, deleted ones included. */
-  keys(): readonly FoldedKey[] {
-    return [...this.#keys.values()]
+    const { teamId, entityId, ...state } = read.value
+    const id = documentId(teamId, entityId)
+    const known = this.states.get(id)
+    const order = known === undefined ? 1 : orderOf(state, known[0])
+    if (known === undefined || order > 0) this.states.set(id, [state])
+    else if (order === 0 && !isAmong(state, known)) this.states.set(id, [...known, state])
   }
 
   /** For each digest the live keys that claim it, each by the holders that a look-up may find. */
   claims(): ReadonlyMap<Digest, readonly (readonly KeyHolder[])[]> {
     const claims = new Map<Digest, KeyHolder[][]>()
-    for (const { teamId, keyId, newest } of this.#keys.values()) {
+    for (const [id, newest] of this.states) {
       const live = newest.flatMap(({ key }) => (key === null ? [] : [key]))
       for (const digest of new Set(live.map((key) => key.digest))) {
-        const holders = live.filter((key) => key.digest === digest).map((key) => holderOf(teamId, keyId, key))
+        const holders = live
+          .filter((key) => key.digest === digest)
+          .map((key) => holderOf(teamIdOf(id), entityIdOf(id), key))
         claims.set(digest, [...(claims.get(digest) ?? []), holders])
       }
     }
@@ -107,18 +144,16 @@ function orderOf(a: AccountKeyState, b: AccountKeyState): number {
 const isAmong = (state: AccountKeyState, states: readonly AccountKeyState[]): boolean =>
   states.some((each) => accountKeyValue(each) === accountKeyValue(state))
 
-type KeyName = Pick<FoldedKey, 'teamId' | 'keyId'>
-const idOf = ({ teamId, keyId }: KeyName): DocumentId => documentId(teamId, keyId)
+const idOf = ({ teamId, keyId }: KeyHolder): DocumentId => documentId(teamId, keyId)
 
-type Add = (kind: DifferenceKind, key: KeyName, detail: string) => void
+type Add = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
 /** Compares the account-key store with the fold of the topic; with a team only that team's keys. By a name that is the same next time. */
 export function compareAccountKeys(fold: AccountKeyFold, stored: AccountKeySurvey, team: TeamId | undefined) {
   const differences = new Map<string, Difference>()
-  const add: Add = (kind, key, detail) => {
-    const name = `${kind} ${idOf(key)}`
-    if ((team === undefined || key.teamId === team) && !differences.has(name))
-      differences.set(name, { kind, id: idOf(key), where: 'account-keys', detail })
+  const add: Add = (kind, id, detail) => {
+    const name = `${kind} ${id}`
+    if (isOf(team, id) && !differences.has(name)) differences.set(name, { kind, id, where: 'account-keys', detail })
   }
   compareClaims(fold, stored, add)
   compareStates(fold, stored, add)
@@ -132,9 +167,9 @@ function compareClaims(fold: AccountKeyFold, { claims }: AccountKeySurvey, add: 
     const holders = claimants.flatMap(([holder]) => holder ?? [])
     for (const holder of holders)
       if (holders.length > 1)
-        add('key-contested', holder, `opens nothing: ${holders.map(idOf).join(', ')} claim one digest`)
+        add('key-contested', idOf(holder), `opens nothing: ${holders.map(idOf).join(', ')} claim one digest`)
       else if (opens(claims.get(digest)) === undefined)
-        add('key-missing', holder, `${describe(holder)} in the topic, no look-up in Redis finds it`)
+        add('key-missing', idOf(holder), `${describe(holder)} in the topic, no look-up in Redis finds it`)
   }
 }
 
@@ -145,7 +180,7 @@ function compareOpened(found: KeyHolder | undefined, allowed: readonly KeyHolder
   if (found === undefined || allowed.some((each) => isDeepStrictEqual(each, found))) return
   const known = allowed[0] === undefined ? 'nobody may use its digest' : `the topic says ${describe(allowed[0])}`
   const kind = isAccepted(found, allowed) ? 'key-accepted' : 'key-differs'
-  add(kind, found, `${describe(found)} in Redis, ${known}`)
+  add(kind, idOf(found), `${describe(found)} in Redis, ${known}`)
 }
 
 /** Whether Redis accepts a key that the topic does not, or for longer. */
@@ -157,23 +192,17 @@ const expiryOf = ({ expiresAtMs }: KeyHolder): number => expiresAtMs ?? Number.P
 const describe = (holder: KeyHolder): string =>
   `${holder.state}${holder.expiresAtMs === null ? '' : ` until ${new Date(holder.expiresAtMs).toISOString()}`} as ${idOf(holder)}`
 
-function compareStates(fold: AccountKeyFold, { keys }: AccountKeySurvey, add: Add): void {
-  const found = new Map(keys.map((each) => [idOf(each), each.state]))
-  for (const key of fold.keys()) {
-    const problem = problemOf(found.get(idOf(key)), key.newest)
-    if (problem !== undefined) add(problem[0], key, problem[1])
-    found.delete(idOf(key))
+function compareStates(fold: AccountKeyFold, { states }: AccountKeySurvey, add: Add): void {
+  for (const [id, newest] of fold.states) {
+    const problem = problemOf(states.get(id), newest)
+    if (problem !== undefined) add(problem[0], id, problem[1])
   }
   // Redis remembers a deletion whose record Kafka has forgotten.
-  for (const each of keys)
-    if (each.state.key !== null && found.has(idOf(each)))
-      add('key-differs', each, `revision ${each.state.revision} in Redis, none in the topic`)
+  for (const [id, { key, revision }] of states)
+    if (key !== null && !fold.states.has(id)) add('key-differs', id, `revision ${revision} in Redis, none in the topic`)
 }
 
-function problemOf(
-  stored: AccountKeyState | undefined,
-  newest: FoldedKey['newest'],
-): readonly [DifferenceKind, string] | undefined {
+function problemOf(stored: AccountKeyState | undefined, newest: Newest): readonly [DifferenceKind, string] | undefined {
   const [{ key, revision }] = newest
   if (key === null)
     return stored?.key === null

@@ -1,11 +1,15 @@
-import { AccountKeyFold, compareAccountKeys } from '../../../../indexer/verify/compareAccountKeys.ts'
+import {
+  AccountKeyFold,
+  type AccountKeySurvey,
+  compareAccountKeys,
+} from '../../../../indexer/verify/compareAccountKeys.ts'
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { digestOf } from '../../../../src/core/model/accountKey.ts'
-import type { EntityId, Offset, Revision, TeamId } from '../../../../src/core/model/ids.ts'
-import type { AccountKeySurvey } from '../../../../src/core/stores/accountKeySurvey.ts'
+import { documentId, type EntityId, type Offset, type Revision, type TeamId } from '../../../../src/core/model/ids.ts'
 
 const team = 'acme' as TeamId
 const idOf = (id: string): EntityId => id as EntityId
+const keyOf = (id: string) => documentId(team, idOf(id))
 
 type Changes = { revision?: number; digest?: string; state?: string; expiresAt?: string; name?: string }
 
@@ -28,7 +32,7 @@ function foldOf(...records: readonly SourceRecord[]): AccountKeyFold {
 
 /** A store that holds exactly what the fold demands. */
 const storeOf = (fold: AccountKeyFold): AccountKeySurvey => ({
-  keys: fold.keys().map(({ teamId, keyId, newest: [state] }) => ({ teamId, keyId, state })),
+  states: new Map([...fold.states].map(([id, [state]]) => [id, state])),
   claims: new Map([...fold.claims()].map(([digest, claims]) => [digest, claims.flatMap(([holder]) => holder ?? [])])),
 })
 const kindsOf = (fold: AccountKeyFold, stored: AccountKeySurvey, of: TeamId | undefined = undefined): string[] =>
@@ -45,12 +49,10 @@ test('the highest revision counts, then the revocation, and a deletion above all
     { ...recordOf('c', 7, null), value: null },
   ]
   for (const order of [records, records.toReversed()]) {
-    const states = foldOf(...order)
-      .keys()
-      .map(({ keyId, newest }) => {
-        return `${keyId} ${newest.map(({ revision, key }) => (key ? `${revision} ${key.state}` : 'deleted')).join()}`
-      })
-    expect(states.sort()).toEqual(['a 3 revoked', 'b deleted', 'c deleted'])
+    const states = [...foldOf(...order).states].map(([id, newest]) => {
+      return `${id} ${newest.map(({ revision, key }) => (key ? `${revision} ${key.state}` : 'deleted')).join()}`
+    })
+    expect(states.sort()).toEqual(['acme/a 3 revoked', 'acme/b deleted', 'acme/c deleted'])
   }
 })
 
@@ -75,8 +77,8 @@ test('a store that holds what the topic says has no difference, nor has a deleti
   const fold = foldOf(recordOf('a', 1, {}), recordOf('b', 2, { state: 'revoked' }), recordOf('c', 3, null))
   const stored = storeOf(fold)
   expect(kindsOf(fold, stored)).toEqual([])
-  const forgotten = { teamId: team, keyId: idOf('x'), state: { revision: 2 as Revision, key: null } }
-  expect(kindsOf(fold, { ...stored, keys: [...stored.keys, forgotten] })).toEqual([])
+  const forgotten = [keyOf('x'), { revision: 2 as Revision, key: null }] as const
+  expect(kindsOf(fold, { ...stored, states: new Map([...stored.states, forgotten]) })).toEqual([])
 })
 
 test('a key that Redis accepts, and the topic does not or not for so long, is a difference of its own kind', () => {
@@ -101,15 +103,16 @@ test('a key that Redis accepts, and the topic does not or not for so long, is a 
 test('a key that is missing, differs, or is not remembered as deleted is named', () => {
   const fold = foldOf(recordOf('a', 1, {}), recordOf('b', 2, null))
   const stored = storeOf(fold)
-  const [key, deleted] = stored.keys
-  if (key?.state.key == null || deleted === undefined) throw new Error('the fold has no key')
+  const [a, b] = [stored.states.get(keyOf('a')), stored.states.get(keyOf('b'))]
+  if (a?.key == null || b === undefined) throw new Error('the fold has no key')
+  const kindsWith = (states: Readonly<Record<string, typeof a>>): string[] =>
+    kindsOf(fold, { ...stored, states: new Map(Object.entries(states).map(([id, state]) => [keyOf(id), state])) })
   expect(kindsOf(fold, { ...stored, claims: new Map() })).toEqual(['key-missing a'])
-  expect(kindsOf(fold, { ...stored, keys: [deleted] })).toEqual(['key-missing a'])
-  expect(kindsOf(fold, { ...stored, keys: [{ ...key, state: deleted.state }, deleted] })).toEqual(['key-missing a'])
-  const renamed = { ...key, state: { ...key.state, key: { ...key.state.key, name: 'other' } } }
-  expect(kindsOf(fold, { ...stored, keys: [renamed, deleted] })).toEqual(['key-differs a'])
-  expect(kindsOf(fold, { ...stored, keys: [key, { ...key, keyId: idOf('x') }, deleted] })).toEqual(['key-differs x'])
-  expect(kindsOf(fold, { ...stored, keys: [key] })).toEqual(['key-deletion b'])
+  expect(kindsWith({ b })).toEqual(['key-missing a'])
+  expect(kindsWith({ a: b, b })).toEqual(['key-missing a'])
+  expect(kindsWith({ a: { ...a, key: { ...a.key, name: 'other' } }, b })).toEqual(['key-differs a'])
+  expect(kindsWith({ a, x: a, b })).toEqual(['key-differs x'])
+  expect(kindsWith({ a })).toEqual(['key-deletion b'])
 })
 
 test('where two writers made one revision at once, the store may hold what either says, and nothing else', () => {
