@@ -41,23 +41,18 @@ const noMasterBlock = 'cluster.no_master_block'
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>
   async (signal) => {
-    const ask = async <T>(path: string, query: Readonly<Record<string, string | boolean>> = {}): Promise<T> => {
-      // Shorter than the deadline of a check, so that a node without a master can report that.
-      const querystring = { ...query, master_timeout: '1s' }
-      const maxRetries = client.connectionPool.size - 1
-      return await client.transport.request<T>({ method: 'GET', path, querystring }, { signal, maxRetries })
-    }
-    type Group = { readonly cluster?: { readonly no_master_block?: string } }
+    const options = { signal, maxRetries: client.connectionPool.size - 1 }
+    // Shorter than the deadline of a check, so that a node without a master can report that.
+    const asked = { master_timeout: '1s' } as const
+    // Settings of elasticsearch.yml are returned among the defaults.
+    const ofSettings = { ...asked, include_defaults: true, filter_path: `*.${noMasterBlock}` }
     try {
       const [{ number_of_nodes: nodes = 1 }, { transient, persistent, defaults }] = await Promise.all([
-        ask<{ number_of_nodes?: number }>('/_cluster/health'),
-        ask<{ transient?: Group; persistent?: Group; defaults?: Group }>('/_cluster/settings', {
-          // Settings of elasticsearch.yml are returned among the defaults.
-          include_defaults: true,
-          filter_path: `*.${noMasterBlock}`,
-        }),
+        client.cluster.health(asked, options),
+        client.cluster.getSettings(ofSettings, options),
       ])
-      const value = { ...defaults?.cluster, ...persistent?.cluster, ...transient?.cluster }.no_master_block ?? 'unknown'
+      const cluster = { ...defaults?.['cluster'], ...persistent?.['cluster'], ...transient?.['cluster'] }
+      const value: unknown = cluster.no_master_block ?? 'unknown'
       if (nodes === 1 || value === 'all') return undefined
       return `${noMasterBlock} is ${value}, but must be all in a cluster of ${nodes} nodes: a node without its master answers searches with old data`
     } catch (error) {
