@@ -63,28 +63,26 @@ export class DeadLetterWriter {
     this.#breakers = new Map(sourceTopics(deps.config).map((topic) => [topic, new Breaker()]))
   }
 
-  /** Writes a rejected record, once the breaker permits it, until that succeeds. `stale`: it was written before. */
+  /** Writes a rejected record byte for byte as received, once the breaker permits it, until that succeeds. `stale`: it was written before. */
   async reject(
     record: SourceRecord,
     problem: Problem,
     { deadLetteredBelow }: StartOffset,
     signal: AbortSignal,
   ): Promise<'dead-letter' | 'stale'> {
-    if (record.offset < deadLetteredBelow) return 'stale'
-    const breaker = this.#breakers.get(record.topic)
+    const { sink, config, log, retries } = this.#deps
+    const { topic, partition, offset, key, value } = record
+    if (offset < deadLetteredBelow) return 'stale'
+    const breaker = this.#breakers.get(topic)
     breaker?.observe(true)
     await breaker?.acquirePermit(signal)
-    await this.#deps.retries.untilDone('writing a dead letter', () => this.#write(record, problem), signal)
-    return 'dead-letter'
-  }
-
-  /** Writes a record byte for byte as received. Resolves once every replica has it. */
-  async #write(record: SourceRecord, problem: Problem): Promise<void> {
-    const { sink, config, log } = this.#deps
-    const { topic, partition, offset, key, value } = record
-    const headers = deadLetterHeaders(record, problem, new Date())
-    await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }])
+    const write = async (): Promise<void> => {
+      const headers = deadLetterHeaders(record, problem, new Date())
+      await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }])
+    }
+    await retries.untilDone('writing a dead letter', write, signal)
     log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'dead letter written')
+    return 'dead-letter'
   }
 
   /** Tells the breaker of the record's topic that the record was not rejected. */

@@ -52,7 +52,7 @@ async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts)
     ports === undefined ? [] : listeningProblems(read.config, ports),
     Promise.all(probes.map((engine) => probe(engine))),
   ])
-  const rejected = outcomes.flatMap((outcome) => (typeof outcome === 'string' ? [] : outcome.rejected))
+  const rejected = outcomes.filter((outcome) => outcome !== undefined && outcome !== 'unreachable')
   const problems = [...listening, ...rejected]
   if (problems.length > 0) return exitWith(problems)
   return { config: read.config, unreachable: probes.filter((_, at) => outcomes[at] === 'unreachable') }

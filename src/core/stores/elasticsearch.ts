@@ -92,14 +92,12 @@ const authenticating = (config: Config): typeof AbortableConnection =>
     }
   }
 
-/** A client that parses responses, but for `asBytes`. It retries nothing unless it is told to: that is up to its callers. */
-export const connectElasticsearch = (config: Config): Client => new Client(options(config))
-
 /** Set because the client has no default timeout: an unanswered request would wait for ever. */
 export const defaultRequestTimeoutMs = 60_000
 
-function options(config: Config): ConstructorParameters<typeof Client>[0] {
-  return {
+/** A client that parses responses, but for `asBytes`. It retries nothing unless it is told to: that is up to its callers. */
+export const connectElasticsearch = (config: Config): Client =>
+  new Client({
     Connection: authenticating(config),
     Serializer: RawSerializer,
     nodes: config.ELASTICSEARCH_URL,
@@ -110,8 +108,7 @@ function options(config: Config): ConstructorParameters<typeof Client>[0] {
       auth: { username: config.ELASTICSEARCH_USERNAME, password: config.ELASTICSEARCH_PASSWORD ?? '' },
     }),
     ...(config.ELASTICSEARCH_CA_FILE !== undefined && { tls: { ca: config.ELASTICSEARCH_CA_FILE } }),
-  }
-}
+  })
 
 const httpsPort = 443
 /** The major version of the client. */

@@ -27,19 +27,18 @@ const deadlineMs = 3_000
 const retryMs = 2_000
 const judgementMs = 1_000
 
-/** Checks certificate and credentials of an engine once, for three seconds at most. */
+/** Checks certificate and credentials of an engine once, for three seconds at most. Resolves with the setting that it rejects, if any. */
 export async function probe(
   { addresses, tryCredentials, ...of }: EngineProbe,
   stop?: AbortSignal,
-): Promise<{ readonly rejected: Problem } | 'accepted' | 'unreachable'> {
+): Promise<Problem | 'unreachable' | undefined> {
   const signal = AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(stop === undefined ? [] : [stop])])
   const credentials = tryCredentials(signal)
   credentials.catch(() => undefined)
   // Of several addresses, one may be unreachable: whether the engine is, `tryCredentials` finds out.
   const certificates = await Promise.all(addresses.map((address) => certificateProblem(of, address, signal)))
   try {
-    const rejected = certificates.find((problem) => problem !== undefined) ?? (await credentials)
-    return rejected === undefined ? 'accepted' : { rejected }
+    return certificates.find((problem) => problem !== undefined) ?? (await credentials)
   } catch {
     return 'unreachable'
   }
@@ -60,7 +59,7 @@ export async function probeLater(engine: EngineProbe, signal: AbortSignal): Prom
   for (;;) {
     await sleep(retryMs, undefined, { signal })
     const outcome = await probe(engine, signal)
-    if (outcome !== 'unreachable') return outcome === 'accepted' ? undefined : outcome.rejected
+    if (outcome !== 'unreachable') return outcome
   }
 }
 
