@@ -35,7 +35,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   const accountKeys = new AccountKeys({ config, source, sink, store, retries, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const runner = new GenerationRunner({
-    ...{ stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
+    ...{ ...stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
     ...{ clock: Date.now, stopping: signal, closing: closing.signal },
   })
   const own = (): OwnState => ({ maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES, ...stateOf(runner, deadLetters) })

@@ -26,8 +26,7 @@ const generationCheckMs = 1_000
 /** The settings of the topics are read again with every so many checks of the generation. */
 const checksPerRules = 60
 
-type GenerationRunnerDeps = {
-  readonly stores: Stores
+type GenerationRunnerDeps = Stores & {
   readonly source: KafkaSource
   readonly accountKeys: AccountKeys
   readonly deadLetters: DeadLetterWriter
@@ -97,8 +96,7 @@ export class GenerationRunner {
   }
 
   async #openGeneration(): Promise<WrittenGeneration> {
-    const { stores, source, clock, closing } = this.#deps
-    const { config } = stores
+    const { config, source, clock, closing } = this.#deps
     this.#rules = await readTopicRules(source, config)
     const commitsOf = async (group: string): Promise<(string | undefined)[]> => {
       const commits = await fetchCommittedOffsets(source, group, documentTopics(config))
@@ -106,12 +104,11 @@ export class GenerationRunner {
     }
     const own = await commitsOf(config.CONSUMER_GROUP)
     const rebuilt = await commitsOf(rebuildGroup(config.CONSUMER_GROUP))
-    return await WrittenGeneration.open(stores, { own, rebuilt }, clock, closing)
+    return await WrittenGeneration.open(this.#deps, { own, rebuilt }, clock, closing)
   }
 
   #createPipeline(written: WrittenGeneration, hasAppendTimes: boolean): Pipeline {
-    const { stores, source, accountKeys, deadLetters, metrics, log, fail } = this.#deps
-    const { config, elasticsearch, redis } = stores
+    const { config, elasticsearch, redis, source, accountKeys, deadLetters, metrics, log, fail } = this.#deps
     return new Pipeline({
       ...{ config, source, elasticsearch, metrics, log, fail },
       generation: written.generation,
@@ -152,7 +149,7 @@ export class GenerationRunner {
     watermarks: PartitionWatermarks,
     known: OffsetRanges,
   ): Promise<RoundResult> {
-    const documents = documentTopics(this.#deps.stores.config)
+    const documents = documentTopics(this.#deps.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
     const partitionWatermarks = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
     const isWithheld = this.missedReason() !== undefined
@@ -164,11 +161,10 @@ export class GenerationRunner {
 
   /** Leaves the generation when it is not the one to write any more. A check that fails says nothing. */
   async #watch(written: WrittenGeneration, ended: AbortSignal, hadAppendTimes: boolean): Promise<void> {
-    const { source, stores, fail } = this.#deps
+    const { source, config, fail } = this.#deps
     for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
-      if (checks % checksPerRules === 0)
-        this.#rules = await readTopicRules(source, stores.config).catch(() => this.#rules)
+      if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
       // The next start withdraws the watermark.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
         fail(new Error('a document topic lacks message.timestamp.type=LogAppendTime since it was started'))

@@ -105,16 +105,16 @@ export class WrittenGeneration {
     const { redis } = this.#stores
     if (!(await this.isCurrent())) return 'retired'
     const result = round && (await publishWatermark(redis, { generation: this.generation.tag, ...round }))
-    const isWhole = result === undefined || result.kind === 'published' || result.kind === 'withheld'
+    const isWhole = result === undefined || typeof result === 'number' || result === 'withheld'
     if (result !== undefined && isWhole) {
-      this.watermarkMs = result.kind === 'published' ? result.watermarkMs : undefined
+      this.watermarkMs = typeof result === 'number' ? result : undefined
       this.#floorMs = undefined
     }
-    if (result?.kind === 'superseded') this.#left.abort()
+    if (result === 'superseded') this.#left.abort()
     // A look at the same time may have shown meanwhile that it is not the one to write.
     if (this.left.aborted) return 'retired'
-    if (result?.kind === 'displaced') return 'displaced'
-    if (result?.kind === 'forgotten') await this.#adopt()
+    if (result === 'displaced') return 'displaced'
+    if (result === 'forgotten') await this.#adopt()
     else if (isWhole && this.#isBuilding) await this.#serve()
     return 'continue'
   }

@@ -10,10 +10,6 @@ export type PartitionWatermarks = ReadonlyMap<string, number>
  */
 const obstacles = ['incomplete', 'behind', 'held', 'displaced', 'withheld', 'superseded', 'forgotten'] as const
 
-export type WatermarkResult =
-  | { readonly kind: 'published'; readonly watermarkMs: number }
-  | { readonly kind: (typeof obstacles)[number] }
-
 /**
  * The watermark is the lowest partition watermark, once every partition has one; neither ever goes back. A restarted Redis may have lost
  * writes: partition watermarks of its earlier run are dropped, and publishers send the highest watermark they know, as the published one
@@ -61,7 +57,7 @@ if redis.call('HGET', KEYS[1], 'withheld') then return 'withheld' end
 redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', published))
 return string.format('%.0f', published)`)
 
-/** Publishes the watermarks of the partitions that this indexer owns. */
+/** Publishes the watermarks of the partitions that this indexer owns. Resolves with the watermark (epoch ms), or why there is none. */
 export async function publishWatermark(
   redis: RedisConnection,
   round: {
@@ -76,7 +72,7 @@ export async function publishWatermark(
     /** Whether to withhold the watermark of this generation for good. */
     readonly isWithheld: boolean
   },
-): Promise<WatermarkResult> {
+): Promise<number | (typeof obstacles)[number]> {
   const { keys, runId } = redis
   const run = runId()
   if (run === undefined) throw new Error('Redis is not connected')
@@ -86,8 +82,7 @@ export async function publishWatermark(
     ...[msOrNone(round.highestMs), round.isWithheld ? 1 : 0],
     ...[...round.partitionWatermarks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)]),
   ])
-  const kind = obstacles.find((obstacle) => obstacle === result)
-  return kind === undefined ? { kind: 'published', watermarkMs: Number(result) } : { kind }
+  return obstacles.find((obstacle) => obstacle === result) ?? Number(result)
 }
 
 /**
