@@ -34,8 +34,8 @@ export type Reading = {
   keptMs(topic: string): number
   /** Claims the partitions before the first of their records is read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
-  /** Which of the partitions another indexer has claimed since `owner` did, by `partitionName`. */
-  displaced(owner: string, partitions: readonly TopicPartition[]): Promise<readonly string[]>
+  /** Whether another indexer has claimed the partition since `owner` did. */
+  isDisplaced(owner: string, partition: TopicPartition): Promise<boolean>
   readonly log: Logger
 }
 
@@ -68,10 +68,6 @@ export class SourceConsumer {
   /** Bytes of the records that were taken and are not processed. */
   inFlightBytes = 0
   #blockedReason: string | undefined = 'has not joined its group yet'
-  /** The last look at the claims of an owner, for every batch that had been fetched before it. */
-  #look:
-    | { readonly owner: string; readonly fetches: number; readonly displaced: Promise<readonly string[]> }
-    | undefined
 
   constructor(options: ConsumerOptions) {
     this.#options = options
@@ -196,10 +192,7 @@ export class SourceConsumer {
     const { maxInFlightBytes } = this.#options
     let taken = 0
     for (const record of records) {
-      while (this.inFlightBytes >= maxInFlightBytes && batch.isReading()) {
-        await batch.wait(roomPollMs)
-        this.#look = undefined
-      }
+      while (this.inFlightBytes >= maxInFlightBytes && batch.isReading()) await batch.wait(roomPollMs)
       if (!batch.isReading()) return false
       this.#take(record, state)
       if (++taken % recordsPerTurn === 0) await nextTurn()
@@ -211,16 +204,12 @@ export class SourceConsumer {
   /**
    * Whether the claim of a partition still stands after a batch was fetched; joins the group again otherwise. An indexer may not know yet that
    * its group has gone on without it: readers may have been told a later watermark than the one by which it would date what it writes. Every
-   * record that is read under a standing claim was appended before the next claim, whose watermarks wait for it. One look serves all batches
-   * of a fetch, unless one of them waits for room.
+   * record that is read under a standing claim was appended before the next claim, whose watermarks wait for it.
    */
   async #stillClaims(state: AssignedPartition, batch: FetchedBatch): Promise<boolean> {
     const name = partitionName(state)
     try {
-      const { owner } = state
-      if (this.#look?.owner !== owner || this.#look.fetches !== batch.fetches)
-        this.#look = { owner, fetches: batch.fetches, displaced: this.#options.displaced(owner, this.assigned()) }
-      const isOther = (await this.#look.displaced).includes(name)
+      const isOther = await this.#options.isDisplaced(state.owner, state)
       if (this.#assigned.get(name) !== state) return false
       this.#blockedReason = undefined
       if (isOther) this.rejoin()

@@ -9,7 +9,7 @@ import {
   claimPartitions,
   noteRaised,
   type PartitionWatermarks,
-  readClaimants,
+  readClaimant,
   redisTimeMs,
 } from '../../src/core/stores/watermark.ts'
 import type { AccountKeys } from '../accountKeys.ts'
@@ -120,10 +120,9 @@ export class GenerationRunner {
         const owner = randomToken()
         return { owner, ...(await claimPartitions(redis, owner, partitions.map(partitionName), this.#highestMs)) }
       },
-      displaced: async (owner, partitions) => {
-        const names = partitions.map(partitionName)
-        const claimants = await readClaimants(redis, names)
-        return names.filter((_, at) => claimants[at] !== null && claimants[at] !== owner)
+      isDisplaced: async (owner, partition) => {
+        const claimant = await readClaimant(redis, partitionName(partition))
+        return claimant !== null && claimant !== owner
       },
       serving: {
         ...{ deadLetters, accountKeys },

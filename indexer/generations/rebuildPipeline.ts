@@ -47,7 +47,7 @@ export class RebuildPipeline {
       keptMs: (topic) => keptMs[topic] ?? Number.POSITIVE_INFINITY,
       claim: async () => this.#claim,
       // A rebuild runs alone, and nobody reads its generation.
-      displaced: async () => [],
+      isDisplaced: async () => false,
       serving: undefined,
       metrics: pipelineMetrics(new Registry(), topics),
     })

@@ -18,8 +18,6 @@ const fetchWaitMs = 500
 export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
-  /** How many fetches have been answered. While that is the same, batches come that were fetched before. */
-  readonly fetches: number
   /** In offset order. A record counts as taken once the iterator advances past it; records not taken are delivered again. */
   readonly records: Iterable<SourceRecord>
   /** Why the record batch behind `records` cannot be decoded. */
@@ -64,8 +62,6 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
   ended.promise.catch(() => undefined)
   consumer.on(consumer.events.CRASH, ({ payload }) => ended.reject(payload.error))
   consumer.on(consumer.events.REBALANCING, onRevoked)
-  let fetches = 0
-  consumer.on(consumer.events.FETCH, () => fetches++)
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     const partitions = partitionsIn(payload.memberAssignment)
     consumer.pause(listed(partitions))
@@ -81,7 +77,7 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
       try {
         await consumer.connect()
         await consumer.subscribe({ topics: [...topics], fromBeginning: true })
-        const eachBatch = (payload: EachBatchPayload): Promise<void> => takeBatch(options, payload, fetches, signal)
+        const eachBatch = (payload: EachBatchPayload): Promise<void> => takeBatch(options, payload, signal)
         await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch })
         signal.addEventListener('abort', () => ended.resolve(), { once: true })
         if (!signal.aborted) await ended.promise
@@ -109,7 +105,7 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
   }
 }
 
-async function takeBatch(options: GroupOptions, payload: EachBatchPayload, fetches: number, signal: AbortSignal) {
+async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signal: AbortSignal) {
   const { resolveOffset, heartbeat, isRunning } = payload
   const batch = payload.batch as Batch & { readonly fetchedOffset: string }
   const { topic, partition } = batch
@@ -119,7 +115,6 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, fetch
       topic,
       partition,
       position: toOffset(batch.fetchedOffset),
-      fetches,
       records: recordsOf(payload),
       undecodable: last && undecodableOf(last),
       isReading: () => isRunning() && !signal.aborted,

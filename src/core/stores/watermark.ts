@@ -156,9 +156,9 @@ export async function claimPartitions(
   return { watermarkMs: highest === null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
 }
 
-/** The claims that count for partitions (by topic/partition); null where Redis knows none, as after a loss of its data. */
-export const readClaimants = ({ client, keys }: RedisConnection, partitions: string[]): Promise<(string | null)[]> =>
-  client.hmget(keys.partitionOwners, ...partitions)
+/** The claim that counts for a partition (by topic/partition); null where Redis knows none, as after a loss of its data. */
+export const readClaimant = ({ client, keys }: RedisConnection, partition: string): Promise<string | null> =>
+  client.hget(keys.partitionOwners, partition)
 
 const noteRaisedScript = script(`
 if tonumber(ARGV[1]) > tonumber(redis.call('HGET', KEYS[1], 'raised') or '0') then redis.call('HSET', KEYS[1], 'raised', ARGV[1]) end

@@ -4,7 +4,7 @@ import { SourceConsumer } from '../../../indexer/consumer.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
 import { Undecodable } from '../../../src/core/kafka/recordBatches.ts'
 import type { KafkaSource } from '../../../src/core/kafka/source.ts'
-import { partitionName, type SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
+import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import { aborted } from '../../../src/core/stores/preflight.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -21,7 +21,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
   const failing = new Set<'claim' | 'looking a claim up'>()
-  let [waits, looks, fetches] = [0, 0, 0]
+  let waits = 0
   const wait = async (): Promise<void> => {
     waits++
     await nextTurn()
@@ -63,10 +63,9 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
         await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))
       return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
     },
-    displaced: async (owner, partitions) => {
-      looks++
+    isDisplaced: async (owner) => {
       if (failing.has('looking a claim up')) throw new Error('Redis is away')
-      return claimant === owner ? [] : partitions.map(partitionName)
+      return claimant !== owner
     },
     onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
     keptMs: () => 1,
@@ -74,15 +73,10 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
     random: () => options.random ?? 0,
     log: pino({ level: 'warn' }, hears),
   })
-  /** Brings the records of these offsets, by a new fetch or by the last one; tells whether all of them were taken. */
-  const bring = async (
-    offsets: readonly number[],
-    isNew = true,
-    undecodable?: Undecodable,
-  ): Promise<boolean | undefined> => {
+  /** Brings the records of these offsets; tells whether all of them were taken. */
+  const bring = async (offsets: readonly number[], undecodable?: Undecodable): Promise<boolean | undefined> => {
     const records = offsets.map(record)
-    if (isNew) fetches++
-    const batch = { ...forms, position: at(offsets[0] ?? 0), fetches, records, undecodable }
+    const batch = { ...forms, position: at(offsets[0] ?? 0), records, undecodable }
     const isTaken = await group?.onBatch({ ...batch, isReading: () => true, wait })
     if (isTaken) group?.onBatchEnd(forms, at(offsets.at(-1) ?? 0))
     return isTaken
@@ -96,7 +90,6 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   return {
     ...{ consumer, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy },
     waits: () => waits,
-    looks: () => looks,
     members: () => members,
   }
 }
@@ -166,7 +159,7 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
 test('a partition is paused from a batch that cannot be decoded until one that can', async () => {
   const bench = await joined()
   expect(bench.consumer.isPaused(forms)).toBe(false)
-  expect(await bench.bring([0], true, new Undecodable('its checksum is wrong'))).toBe(false)
+  expect(await bench.bring([0], new Undecodable('its checksum is wrong'))).toBe(false)
   expect([bench.consumer.isPaused(forms), bench.consumer.isPaused({ ...forms, partition: 1 })]).toEqual([true, false])
   expect(await bench.bring([1])).toBe(true)
   expect(bench.consumer.isPaused(forms)).toBe(false)
@@ -180,25 +173,6 @@ test('an indexer takes no record once another indexer has claimed the partition,
   expect(await bench.bring([1])).toBe(false)
   expect([...bench.processed.keys()]).toEqual([0n])
   await eventually(() => bench.consumer.assigned().length === 1 && bench.consumer.assigned()[0] !== before)
-})
-
-test('claims are looked up once for the batches of a fetch, and again after a wait for room', async () => {
-  const bench = await joined({ maxBytes: 30_000 })
-  await bench.bring([0])
-  await bench.bring([1], false)
-  expect(bench.looks()).toBe(1)
-  await bench.bring([2])
-  expect(bench.looks()).toBe(2)
-  const taken = bench.bring(span(3, 100), false)
-  await eventually(() => bench.waits() > 0)
-  for (const offset of span(0, 100)) {
-    await eventually(() => bench.processed.has(BigInt(offset)))
-    bench.process(offset)
-  }
-  await taken
-  expect(bench.looks()).toBe(2)
-  await bench.bring([100], false)
-  expect(bench.looks()).toBe(3)
 })
 
 test('an indexer keeps its partitions while no claim can be looked up, and takes the records after that', async () => {
