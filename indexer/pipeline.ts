@@ -21,7 +21,6 @@ import { documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'
 import { type PublisherRedis, WatermarkPublisher } from './watermarkPublisher.ts'
 
-const maxConcurrentRequests = 2
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
 /** After this time the group is left without a last commit: the next owner of the partitions reads again what was not committed. */
@@ -69,7 +68,6 @@ export class Pipeline {
     this.writer = new BulkWriter({
       ...bulkSender(options.elasticsearch, generation.indices, metrics, this.#writing.signal, mark),
       ...bulkBounds,
-      maxConcurrentRequests,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
       elapsedMs: () => performance.now(),
       random: Math.random,

@@ -3,12 +3,11 @@ import { backoffMs } from '../backoff.ts'
 import { bytesOf, type Job, newJob, type RecordWrite, winnerOf } from './job.ts'
 
 export type SchedulerOptions = {
-  /** The bounds of one bulk request, and of requests at once. A single record may be larger. */
+  /** The bounds of one bulk request. A single record may be larger. */
   readonly maxBulkBytes: number
   readonly maxBulkDocuments: number
-  readonly maxConcurrentRequests: number
-  /** The most records that are sent in a second; undefined for no limit. */
-  readonly maxRecordsPerSecond: number | undefined
+  /** The most records that are sent in a second; without it there is no limit. */
+  readonly maxRecordsPerSecond?: number | undefined
   readonly random: () => number
   readonly signal: AbortSignal
   /** Called with a bug, after which the batch that met it is never finished. */
@@ -18,6 +17,8 @@ export type SchedulerOptions = {
 /** Resolves with whether any request had results by document, and with the jobs to be sent again after a backoff. */
 type Send = (jobs: readonly Job[]) => Promise<{ hasResults: boolean; failed: readonly Job[] }>
 
+/** Requests under way at once, unless Elasticsearch is overloaded. */
+const maxRequests = 2
 const minShare = 1 / 64
 const shareStep = 1 / 16
 /** A request that used less of its bounds says nothing about larger ones. */
@@ -38,9 +39,8 @@ export class BulkScheduler {
   readonly #inFlight = new Set<string>()
   readonly #perSecond: number
   #submitted = 0
-  /** The share of the bounds that a request may use, and the requests that may be under way. */
+  /** The share of the bounds that a request may use; below 1, one request at a time. */
   #share = 1
-  #maxRequests: number
   #requests = 0
   #isScheduled = false
   #isResting = false
@@ -48,7 +48,6 @@ export class BulkScheduler {
   constructor(options: SchedulerOptions, send: Send) {
     this.#options = options
     this.#send = send
-    this.#maxRequests = options.maxConcurrentRequests
     this.#perSecond = options.maxRecordsPerSecond ?? Number.POSITIVE_INFINITY
   }
 
@@ -88,16 +87,14 @@ export class BulkScheduler {
   /** Halves the bounds, because Elasticsearch is overloaded. */
   halveBounds(): void {
     this.#share = Math.max(minShare, this.#share / 2)
-    this.#maxRequests = Math.max(1, Math.floor(this.#maxRequests / 2))
   }
 
-  /** Widens the bounds after the success of a request of this size: first the size of requests, then their number. */
+  /** Widens the bounds after the success of a request of this size. */
   widenBounds(documents: number, bytes: number): void {
-    const { maxBulkBytes, maxBulkDocuments, maxConcurrentRequests } = this.#options
+    const { maxBulkBytes, maxBulkDocuments } = this.#options
     const used = this.#share * usedShare
     if (documents < maxBulkDocuments * used && bytes < maxBulkBytes * used) return
-    if (this.#share < 1) this.#share = Math.min(1, this.#share + shareStep)
-    else this.#maxRequests = Math.min(maxConcurrentRequests, this.#maxRequests + 1)
+    this.#share = Math.min(1, this.#share + shareStep)
   }
 
   /** Does work that may put jobs back. An error is a bug, unless the writer was stopped. */
@@ -115,7 +112,8 @@ export class BulkScheduler {
   }
 
   #sendBatches(): void {
-    while (!this.#isResting && this.#requests < this.#maxRequests && !this.#options.signal.aborted) {
+    const mostRequests = this.#share < 1 ? 1 : maxRequests
+    while (!this.#isResting && this.#requests < mostRequests && !this.#options.signal.aborted) {
       const jobs = this.#nextBatch()
       if (jobs.length === 0) return
       this.#requests++

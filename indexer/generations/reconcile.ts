@@ -72,8 +72,6 @@ export class Reconciliation {
         sendBulk(elasticsearch, encodeBulk(to.indices, documents, 'external_gte'), documents, this.#request),
       ...bulkQuestions(elasticsearch, to.indices, this.#request),
       ...bulkBounds,
-      maxConcurrentRequests: 1,
-      maxRecordsPerSecond: undefined,
       elapsedMs: () => performance.now(),
       random: Math.random,
       signal,

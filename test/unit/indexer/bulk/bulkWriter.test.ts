@@ -44,7 +44,6 @@ function writing(send: Send, bounds: Bounds = {}) {
     maxBulkDocuments: bounds.maxBulkDocuments ?? 1_000,
     readStored: async (lists) => lists.map(bounds.stored ?? (({ version, digest }) => ({ version, digest }))),
     takesWrites: async (documents) => documents.map(() => bounds.takesWrites?.() ?? true),
-    maxConcurrentRequests: 2,
     maxRecordsPerSecond: bounds.maxRecordsPerSecond,
     elapsedMs: () => clock.nowMs,
     random: () => {

@@ -106,12 +106,7 @@ async function outcomesOf(
   const fatal: Error[] = []
   const writer = new BulkWriter({
     send: (documents) => engine.send(documents),
-    ...{
-      maxBulkBytes: 1_000,
-      maxBulkDocuments: maxDocuments,
-      maxConcurrentRequests: 2,
-      maxRecordsPerSecond: undefined,
-    },
+    ...{ maxBulkBytes: 1_000, maxBulkDocuments: maxDocuments },
     readStored: (asked) => engine.readStored(asked),
     takesWrites: (documents) => engine.takesWrites(documents),
     ...{ elapsedMs: () => 0, random: () => 0, signal: new AbortController().signal, onBlocked: () => undefined },
