@@ -151,8 +151,7 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
         // is past the span, the rest of the span was deleted.
         const isGone = isEmpty && BigInt(lastStableOffset) >= span.to
         const last = messages.at(-1)
-        // A message set of an old format may end before the requested offset.
-        const next = isGone ? span.to : last === undefined ? span.from : higher(BigInt(last.offset), span.from) + 1n
+        const next = isGone ? span.to : last === undefined ? span.from : BigInt(last.offset) + 1n
         return { partition, messages, span, next }
       })
     }),

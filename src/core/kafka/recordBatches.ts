@@ -6,7 +6,7 @@ import { decompressRecords } from './recordCompression.ts'
 /** A record as KafkaJS's decoder returns it. */
 export type FetchedRecord = KafkaMessage & {
   readonly isControlRecord: boolean
-  /** Missing in formats 0 and 1, which have no transactions. */
+  /** Missing on a record that stands for a batch. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
   /** Set on a record that stands for a batch that cannot be decoded; always the last of its fetch. */
   readonly undecodable?: Undecodable
@@ -38,10 +38,6 @@ type DecodeRecord = (decoder: KafkaJsDecoder, batch: object) => FetchedRecord
 const load = createRequire(import.meta.url)
 const Decoder = load('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => KafkaJsDecoder
 const decodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0/decoder') as DecodeRecord
-const decodeMessageSet = load('kafkajs/src/protocol/messageSet/decoder') as (
-  decoder: KafkaJsDecoder,
-  bytes: number,
-) => Promise<FetchedRecord[]>
 
 /** Offset, length, leader epoch and magic: how every version of the format begins. */
 const commonHeaderBytes = 17
@@ -61,8 +57,6 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
   const size = answer.readInt32()
   if (size <= 0 || !answer.canReadBytes(size)) return []
   const bytes = answer.readBytes(size)
-  if (bytes.length > commonHeaderBytes && bytes.readInt8(commonHeaderBytes - 1) < currentMagic)
-    return await decodeOldFormat(bytes)
   const decoded: FetchedRecord[][] = []
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
@@ -121,15 +115,6 @@ async function decodeBatch(batch: Buffer) {
 }
 
 const placeholder = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 }
-
-/** Decodes message sets (formats 0 and 1), which brokers before Kafka 4 may still hold. */
-async function decodeOldFormat(bytes: Buffer): Promise<FetchedRecord[]> {
-  try {
-    return await decodeMessageSet(new Decoder(bytes), bytes.length)
-  } catch (error) {
-    return [undecodableRecord(`records from offset ${bytes.readBigInt64BE(0)} on cannot be decoded`, error)]
-  }
-}
 
 /** The offset of undecodable records, because KafkaJS drops records below the requested offset. */
 const highestOffset = String(2n ** 63n - 1n)

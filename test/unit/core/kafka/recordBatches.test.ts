@@ -75,7 +75,6 @@ test('any flipped byte behind the length is found, and nothing behind it is read
     async (at, bits) => {
       const damaged = Buffer.from(a)
       damaged.writeUInt8(damaged.readUInt8(at) ^ bits, at)
-      fc.pre(damaged.readInt8(16) >= 2)
       const [marker, ...rest] = await decodePartition(answer(damaged, b))
       expect(rest).toEqual([])
       expect(marker && undecodableOf(marker)?.message).toMatch(/^the record batch at offset.* cannot be decoded: /)
