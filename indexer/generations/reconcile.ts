@@ -1,5 +1,4 @@
 import type { estypes } from '@elastic/elasticsearch'
-import { onOneLine } from '../../src/core/json/rawJson.ts'
 import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import type { Config } from '../../src/core/process/config.ts'
@@ -218,9 +217,8 @@ export class Reconciliation {
   ): AsyncGenerator<DocumentWrite[]> {
     for await (const part of readWhole(this.#tools.elasticsearch, index, ids, this.#request))
       yield part.map(({ id, version, source }): DocumentWrite => {
-        // A line of a bulk request has no line breaks. Tabs stay: they delimit summaries.
-        const line = Buffer.from(onOneLine(source))
-        return { kind, id, teamId: teamIdOf(id), version: version as Revision, source: line }
+        // On one line, as every source was sent.
+        return { kind, id, teamId: teamIdOf(id), version: version as Revision, source: Buffer.from(source) }
       })
   }
 

@@ -38,10 +38,7 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
 /** The JSON escape of a UTF-16 unit. */
 export const escapeOf = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** The same JSON on one line. Valid JSON has raw line breaks between tokens only. */
-export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.replace(/[\n\r]/g, '') : text)
-
-/** The same JSON without line breaks and tabs. Valid JSON has raw tabs between tokens only. */
+/** The same JSON without line breaks and tabs. Valid JSON has them between tokens only. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
 /**

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import {
   hasRepeatedNames,
-  onOneLine,
   rawElements,
   rawMembers,
   renderObject,
@@ -96,16 +95,11 @@ test('a member without a value is rendered as null', () => {
   expect(renderObject(members)).toBe('{"a":null,"b":[]}')
 })
 
-test.each([
-  // Tabs stay: they delimit the summary of a stored list document, which a rebuild copies.
-  ['one line', onOneLine, /[\n\r]/, /\t/],
-  ['what has no tabs', withoutTabs, /[\n\r\t]/, /(?!)/],
-] as const)('%s holds the same tokens', (_, write, gone, kept) => {
+test('what has no tabs and line breaks holds the same tokens', () => {
   fc.assert(
     fc.property(padded, (text) => {
-      expect(write(text)).not.toMatch(gone)
-      expect(write(text).match(new RegExp(kept, 'g'))).toEqual(text.match(new RegExp(kept, 'g')))
-      expect(tokens(write(text))).toEqual(tokens(text))
+      expect(withoutTabs(text)).not.toMatch(/[\n\r\t]/)
+      expect(tokens(withoutTabs(text))).toEqual(tokens(text))
     }),
   )
 })
