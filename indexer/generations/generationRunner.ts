@@ -57,17 +57,16 @@ export class GenerationRunner {
   }
 
   /** Runs until the process is asked to stop. Where brokers stamp no append times, there is no watermark. */
-  async run(rules: TopicRules): Promise<void> {
+  async run({ hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>): Promise<void> {
     const { retries, log, stopping } = this.#deps
-    this.#rules = rules
     while (!stopping.aborted) {
       const written = await retries.untilDone('preparing indices', () => this.#openGeneration(), stopping)
-      const pipeline = this.#createPipeline(written, rules.hasAppendTimes)
+      const pipeline = this.#createPipeline(written, hasAppendTimes)
       this.writtenGeneration = written
       this.pipeline = pipeline
       log.info({ generation: written.generation.number }, 'generation opened for writing')
       const ended = AbortSignal.any([stopping, written.left])
-      const watching = this.#watch(written, ended, rules.hasAppendTimes)
+      const watching = this.#watch(written, ended, hasAppendTimes)
       await pipeline.run(ended)
       await watching
       if (stopping.aborted) return
