@@ -1,3 +1,4 @@
+import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { ChangeTimes, type PartitionClaim } from './changeTimes.ts'
 import { DeletionCoverage } from './deletionCoverage.ts'
@@ -33,5 +34,7 @@ export function assignPartition(
     committed: undefined as Pick<StartOffset, 'position' | 'promisedMs'> | undefined,
     /** The offset from which the next batch must have been fetched. */
     nextOffset: start.position as bigint,
+    /** Why the partition is paused: its next record batch cannot be decoded. */
+    undecodable: undefined as Undecodable | undefined,
   }
 }

@@ -59,8 +59,6 @@ export class SourceConsumer {
   readonly #stop = new AbortController()
   readonly #claiming: Retries
   #assigned = new Map<string, AssignedPartition>()
-  /** Partitions that are paused because their next record batch cannot be decoded, by `partitionName`. */
-  #undecodable = new Map<string, Undecodable>()
   #member: GroupMember | undefined
   #rejoin = new AbortController()
   /** Members that have crashed since one got its partitions. */
@@ -83,14 +81,10 @@ export class SourceConsumer {
     return this.#blockedReason && (this.#claiming.blockedReason() ?? this.#blockedReason)
   }
 
-  /** Whether a partition is paused at an undecodable record batch. */
-  isPaused(partition: TopicPartition): boolean {
-    return this.#undecodable.has(partitionName(partition))
-  }
-
   /** Names each partition that is paused at an undecodable record batch, with the reason; the other partitions are read. */
   undecodableReason(): string | undefined {
-    const reasons = [...this.#undecodable].map(([name, { message }]) => `${name}: ${message}`)
+    const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
+    const reasons = paused.map((each) => `${partitionName(each)}: ${each.undecodable?.message}`)
     return reasons.length > 0 ? reasons.join('; ') : undefined
   }
 
@@ -237,28 +231,27 @@ export class SourceConsumer {
   }
 
   #forgetAssignment(): Map<string, AssignedPartition> {
-    this.#undecodable = new Map()
     this.#assigned = new Map()
     return this.#assigned
   }
 
   /** Pauses one partition and fetches its next batch again later: compaction may have removed the undecodable one. */
   #pausePartition(undecodable: Undecodable, state: AssignedPartition): void {
-    const [name, member, { topic, partition }] = [partitionName(state), this.#member, state]
+    const [member, { topic, partition }] = [this.#member, state]
     const problem = 'partition is paused: a record batch cannot be decoded'
-    if (this.#undecodable.get(name)?.message !== undecodable.message)
+    if (state.undecodable?.message !== undecodable.message)
       this.#options.log.error({ err: undecodable, topic, partition }, problem)
-    this.#undecodable.set(name, undecodable)
+    state.undecodable = undecodable
     member?.pause([state])
     setTimeout(() => {
-      if (this.#assigned.get(name) === state && !this.#stop.signal.aborted) member?.resume([state])
+      if (this.#assigned.get(partitionName(state)) === state && !this.#stop.signal.aborted) member?.resume([state])
     }, undecodableRetryMs).unref()
   }
 
   #endBatch(name: string, lastOffset: Offset): void {
     const state = this.#assigned.get(name)
     if (state === undefined) return
-    this.#undecodable.delete(name)
+    state.undecodable = undefined
     state.offsets.endBatch(lastOffset)
     state.nextOffset = lastOffset + 1n
   }

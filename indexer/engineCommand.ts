@@ -26,7 +26,7 @@ export type CommandTools = Stores & {
  */
 export async function runEngineCommand(
   name: string,
-  { failed, failedCode, stopped }: { readonly failed: string; readonly failedCode: number; readonly stopped: string },
+  { stopped, failed = `${name}: `, failedCode = 1 }: { stopped: string; failed?: string; failedCode?: number },
   run: (tools: CommandTools) => Promise<void>,
 ): Promise<void> {
   const config = await configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])

@@ -89,9 +89,9 @@ const stateOf = ({ pipeline, writtenGeneration }: GenerationRunner, deadLetters:
   inFlightBytes: pipeline?.consumer.inFlightBytes ?? 0,
   watermarkMs: writtenGeneration?.watermarkMs,
   clockOffsetMs: pipeline?.publisher.clockOffsetMs,
-  partitions: (pipeline?.consumer.assigned() ?? []).map(({ topic, partition }) => ({
+  partitions: (pipeline?.consumer.assigned() ?? []).map(({ topic, partition, undecodable }) => ({
     ...{ topic, partition },
-    isPaused: deadLetters.isPaused(topic) || pipeline?.consumer.isPaused({ topic, partition }) === true,
+    isPaused: deadLetters.isPaused(topic) || undecodable !== undefined,
   })),
   writerBlockedMs: pipeline?.writer.blockedMs() ?? 0,
   generation: writtenGeneration?.generation.number,

@@ -27,8 +27,7 @@ export const command = new Command()
   .option('--json', 'print one JSON object')
   .addHelpText('after', '\nExit code 0: nothing is left on disk. 1: something is, or it was not judged.')
   .action(async ({ team, submission, json }: { team: TeamId; submission: EntityId; json?: true }) => {
-    const texts = { failed: 'erase: ', stopped: 'stopped: run it again' }
-    await runEngineCommand('erase', { ...texts, failedCode: 1 }, async (tools) => {
+    await runEngineCommand('erase', { stopped: 'stopped: run it again' }, async (tools) => {
       const receipt = await erase(tools, documentId(team, submission))
       tools.report.end()
       const lines = receiptLines(receipt).map((line) => `${line.split('\t').map(printable).join('\t')}\n`)

@@ -158,11 +158,11 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
 
 test('a partition is paused from a batch that cannot be decoded until one that can', async () => {
   const bench = await joined()
-  expect(bench.consumer.isPaused(forms)).toBe(false)
+  expect(bench.consumer.undecodableReason()).toBeUndefined()
   expect(await bench.bring([0], new Undecodable('its checksum is wrong'))).toBe(false)
-  expect([bench.consumer.isPaused(forms), bench.consumer.isPaused({ ...forms, partition: 1 })]).toEqual([true, false])
+  expect(bench.consumer.undecodableReason()).toBe('forms/0: its checksum is wrong')
   expect(await bench.bring([1])).toBe(true)
-  expect(bench.consumer.isPaused(forms)).toBe(false)
+  expect(bench.consumer.undecodableReason()).toBeUndefined()
 })
 
 test('an indexer takes no record once another indexer has claimed the partition, and joins the group again', async () => {
