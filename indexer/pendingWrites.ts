@@ -9,7 +9,7 @@ export type MarkStore = Readonly<
 >
 
 /** The writes of one partition to one list since its mark was last removed. */
-type Pending = PendingMark & { readonly name: string; submitted: number; acknowledged: number }
+type Pending = PendingMark & { readonly name: string; submitted: number; acknowledged: number; isMarked: boolean }
 
 /** Writes of which none was in flight, and how many they were then. */
 export type AcknowledgedWrites = ReadonlyMap<Pending, number>
@@ -26,8 +26,6 @@ export class PendingWrites {
   readonly #elapsedMs: () => number
   /** By owner, partition and list. */
   readonly #pending = new Map<string, Pending>()
-  /** May hold some that are not pending any more. */
-  #unmarked = new Set<Pending>()
   /** Every request to mark that is under way. */
   readonly #marking = new Set<Promise<void>>()
   #renewedAtMs: number
@@ -43,17 +41,13 @@ export class PendingWrites {
   submit(assigned: AssignedPartition, list: TeamList): () => void {
     const [partition, { owner }] = [partitionName(assigned), assigned]
     const name = `${owner} ${partition} ${list}`
-    const pending = this.#pending.get(name) ?? { name, list, partition, owner, submitted: 0, acknowledged: 0 }
-    if (pending.submitted === 0) this.#addUnmarked(pending)
+    const none = { submitted: 0, acknowledged: 0, isMarked: false }
+    const pending = this.#pending.get(name) ?? { name, list, partition, owner, ...none }
+    this.#pending.set(name, pending)
     pending.submitted++
     return () => {
       pending.acknowledged++
     }
-  }
-
-  #addUnmarked(pending: Pending): void {
-    this.#pending.set(pending.name, pending)
-    this.#unmarked.add(pending)
   }
 
   /**
@@ -63,10 +57,10 @@ export class PendingWrites {
   async mark(): Promise<void> {
     if (this.#elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
       this.#renewedAtMs = this.#elapsedMs()
-      this.#unmarked = new Set(this.#pending.values())
+      for (const each of this.#pending.values()) each.isMarked = false
     }
-    const due = [...this.#unmarked].filter((each) => this.#pending.get(each.name) === each)
-    this.#unmarked.clear()
+    const due = [...this.#pending.values()].filter(({ isMarked }) => !isMarked)
+    for (const each of due) each.isMarked = true
     if (due.length > 0) {
       const marking = this.#markAll(due).finally(() => this.#marking.delete(marking))
       this.#marking.add(marking)
@@ -79,7 +73,7 @@ export class PendingWrites {
     try {
       await this.#marks.markPending(due)
     } catch (error) {
-      for (const each of due) this.#unmarked.add(each)
+      for (const each of due) each.isMarked = false
       throw error
     }
   }
@@ -103,7 +97,8 @@ export class PendingWrites {
       await this.#marks.unmarkPending(done)
     } catch (error) {
       // Whether their marks are still there is not known.
-      for (const each of done) if (!this.#pending.has(each.name)) this.#addUnmarked(each)
+      for (const each of done)
+        if (!this.#pending.has(each.name)) this.#pending.set(each.name, { ...each, isMarked: false })
       throw error
     }
   }
