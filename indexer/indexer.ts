@@ -50,7 +50,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   run().catch((error: unknown) => {
     if (!signal.aborted) fail(error)
   })
-  release('pipeline', async () => runner.pipeline?.shutDown())
+  release('pipeline', async () => runner.current?.pipeline.shutDown())
 
   return {
     checks: {
@@ -59,12 +59,12 @@ export async function startIndexer(service: Service): Promise<Started> {
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
-      preparation: async () => retries.blockedReason() ?? (runner.pipeline === undefined ? 'starting' : undefined),
-      generation: async () => runner.writtenGeneration?.notServingReason(),
-      writer: async () => runner.pipeline?.blockedReasons().writer,
-      publisher: async () => runner.pipeline?.blockedReasons().publisher,
-      consumer: async () => runner.pipeline?.blockedReasons().consumer,
-      decoding: async () => runner.pipeline?.blockedReasons().decoding,
+      preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
+      generation: async () => runner.current?.written.notServingReason(),
+      writer: async () => runner.current?.pipeline.blockedReasons().writer,
+      publisher: async () => runner.current?.pipeline.blockedReasons().publisher,
+      consumer: async () => runner.current?.pipeline.blockedReasons().consumer,
+      decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
       deletions: async () => runner.missedReason(),
       breaker: async () => deadLetters.blockedReason(),
       'dead letters': async () => letterRetries.blockedReason(),
@@ -85,14 +85,14 @@ export const command = serviceCommand({
 })
 
 /** The state of this process, for its metrics and its status page. */
-const stateOf = ({ pipeline, writtenGeneration }: GenerationRunner, deadLetters: DeadLetterWriter) => ({
-  inFlightBytes: pipeline?.consumer.inFlightBytes ?? 0,
-  watermarkMs: writtenGeneration?.watermarkMs,
-  clockOffsetMs: pipeline?.publisher.clockOffsetMs,
-  partitions: (pipeline?.consumer.assigned() ?? []).map(({ topic, partition, undecodable }) => ({
+const stateOf = ({ current }: GenerationRunner, deadLetters: DeadLetterWriter) => ({
+  inFlightBytes: current?.pipeline.consumer.inFlightBytes ?? 0,
+  watermarkMs: current?.written.watermarkMs,
+  clockOffsetMs: current?.pipeline.publisher.clockOffsetMs,
+  partitions: (current?.pipeline.consumer.assigned() ?? []).map(({ topic, partition, undecodable }) => ({
     ...{ topic, partition },
     isPaused: deadLetters.isPaused(topic) || undecodable !== undefined,
   })),
-  writerBlockedMs: pipeline?.writer.blockedMs() ?? 0,
-  generation: writtenGeneration?.generation.number,
+  writerBlockedMs: current?.pipeline.writer.blockedMs() ?? 0,
+  generation: current?.written.generation.number,
 })

@@ -46,8 +46,7 @@ type GenerationRunnerDeps = Stores & {
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
   /** The generation that is written, and what writes it; undefined before the first one is opened. */
-  writtenGeneration: WrittenGeneration | undefined
-  pipeline: Pipeline | undefined
+  current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
   /** The greatest watermark that this process has published, of any generation: Redis may lose it. */
   #highestMs: number | undefined
   #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
@@ -62,8 +61,7 @@ export class GenerationRunner {
     while (!stopping.aborted) {
       const written = await retries.untilDone('preparing indices', () => this.#openGeneration(), stopping)
       const pipeline = this.#createPipeline(written, hasAppendTimes)
-      this.writtenGeneration = written
-      this.pipeline = pipeline
+      this.current = { written, pipeline }
       log.info({ generation: written.generation.number }, 'generation opened for writing')
       const ended = AbortSignal.any([stopping, written.left])
       const watching = this.#watch(written, ended, hasAppendTimes)
@@ -75,8 +73,7 @@ export class GenerationRunner {
         .shutDown()
         .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
       // Writes that a retired generation refuses block nobody while the next one is waited for.
-      this.writtenGeneration = undefined
-      this.pipeline = undefined
+      this.current = undefined
     }
   }
 
@@ -85,7 +82,7 @@ export class GenerationRunner {
     const reasons = Object.entries(this.#rules.forgetful).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
     )
-    const assigned = this.pipeline?.consumer.assigned() ?? []
+    const assigned = this.current?.pipeline.consumer.assigned() ?? []
     const missed = assigned.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
     if (missed.length > 0)
       reasons.push(
