@@ -9,7 +9,7 @@ import { type RecordKey, readAccountKeyRecord } from '../src/core/model/record.t
 import type { Problem } from '../src/core/model/schema.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import type { AccountKeyStore, Applied, ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
+import type { AccountKeyStore, ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
 import { type Retries, until } from './backoff.ts'
 import { sameRevision } from './deadLetters/deadLetters.ts'
 
@@ -49,31 +49,28 @@ export class AccountKeys {
     this.#deps = deps
   }
 
-  /** Applies a change until that succeeds; returns the problem of a record whose revision is stored with another content. */
-  async apply(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<RecordResult> {
-    const attempt = (): Promise<Applied> => this.#applyOnce(change, record, signal)
-    const { kind } = await this.#deps.retries.untilDone('applying an account key', attempt, signal)
-    if (kind === 'conflict') return sameRevision
-    return kind === 'applied' ? 'indexed' : 'stale'
-  }
-
   /**
+   * Applies a change until that succeeds; returns the problem of a record whose revision is stored with another content.
+   *
    * A record that was appended after a newer one would outlive it in the compacted topic; so the newer one is appended again before the
    * record counts as processed. Every step may be repeated.
    */
-  async #applyOnce(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<Applied> {
-    const { store, sink } = this.#deps
-    for (;;) {
-      const position = appendPositionOf(record)
-      const applied = await store.apply(change.teamId, change.entityId, change, position, 'when complete')
-      if (applied.kind === 'incomplete') {
+  async apply(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<RecordResult> {
+    const { store, sink, retries } = this.#deps
+    const position = appendPositionOf(record)
+    const attempt = async (): Promise<RecordResult> => {
+      const apply = () => store.apply(change.teamId, change.entityId, change, position, 'when complete')
+      let applied = await apply()
+      while (applied.kind === 'incomplete') {
         await this.#untilComplete(signal)
-        continue
+        applied = await apply()
       }
       if (applied.newest !== undefined)
         await sink.append([{ topic: record.topic, key: record.key, value: recordValueOf(applied.newest) }])
-      return applied
+      if (applied.kind === 'conflict') return sameRevision
+      return applied.kind === 'applied' ? 'indexed' : 'stale'
     }
+    return await retries.untilDone('applying an account key', attempt, signal)
   }
 
   #untilComplete(signal: AbortSignal): Promise<unknown> {

@@ -6,7 +6,6 @@ import type { AccountKeys, RecordResult } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import { Retries } from './backoff.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
-import type { BulkFailure } from './bulk/bulkFailure.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
 import type { Outcome } from './bulk/job.ts'
 import { type Reading, SourceConsumer } from './consumer.ts'
@@ -60,19 +59,22 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    const { config, source, topics, groupId, generation, serving, metrics, log } = options
+    const { config, source, elasticsearch, topics, groupId, generation, serving, metrics, log } = options
     this.#pending = serving && new PendingWrites(serving.redis, () => performance.now())
     this.#marking = new Retries(log, Math.random, this.#writing.signal)
     // The lists of everything that was handed to the writer. It is not sent before Redis has taken the marks.
     const mark = () => this.#marking.untilDone('marking lists in Redis', async () => await this.#pending?.mark())
     this.writer = new BulkWriter({
-      ...bulkSender(options.elasticsearch, generation.indices, metrics, this.#writing.signal, mark),
+      ...bulkSender(elasticsearch, generation.indices, metrics, this.#writing.signal, mark),
       ...bulkBounds,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
       elapsedMs: () => performance.now(),
       random: Math.random,
       signal: this.#writing.signal,
-      onBlocked: (failure) => this.#noteBlockedWriter(failure),
+      onBlocked: (failure) => {
+        if (failure === undefined) log.info('documents are written again')
+        else log.warn({ ...failure, reason: this.writer.blockedReason() }, 'documents cannot be written; trying again')
+      },
       onFatal: options.fail,
     })
     this.consumer = new SourceConsumer({
@@ -90,7 +92,11 @@ export class Pipeline {
     this.publisher = new WatermarkPublisher({
       consumer: this.consumer,
       offsetRanges: () => source.offsetRanges(topics),
-      refresh: () => this.#refresh(),
+      refresh: async () => {
+        const stop = metrics.refreshSeconds.startTimer()
+        const bounded = { requestTimeout: refreshTimeoutMs }
+        await refreshEveryCopy(elasticsearch, Object.values(generation.indices), bounded).finally(stop)
+      },
       tag: generation.tag,
       redis: serving?.redis,
       pending: this.#pending,
@@ -132,12 +138,6 @@ export class Pipeline {
       consumer: this.consumer.blockedReason(),
       decoding: this.consumer.undecodableReason(),
     }
-  }
-
-  #noteBlockedWriter(failure: BulkFailure | undefined): void {
-    const { log } = this.#options
-    if (failure === undefined) log.info('documents are written again')
-    else log.warn({ ...failure, reason: this.writer.blockedReason() }, 'documents cannot be written; trying again')
   }
 
   /** Calls `onProcessed` instead of returning a promise, because thousands of records are in flight. */
@@ -198,13 +198,6 @@ export class Pipeline {
     handling.catch((error: unknown) => {
       if (!this.#writing.signal.aborted) this.#options.fail(error)
     })
-  }
-
-  async #refresh(): Promise<void> {
-    const { elasticsearch, generation, metrics } = this.#options
-    const stop = metrics.refreshSeconds.startTimer()
-    const options = { requestTimeout: refreshTimeoutMs }
-    await refreshEveryCopy(elasticsearch, Object.values(generation.indices), options).finally(stop)
   }
 }
 

@@ -60,7 +60,8 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
   const decoded: FetchedRecord[][] = []
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
-    const batchBytes = batchBytesIn(rest)
+    // Where the header itself is cut off, its own length.
+    const batchBytes = Math.max(headerBytes, rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8))
     const batch = rest.subarray(0, batchBytes)
     // A fetch may cut off its last batch, but never its first: if that is cut off, its length is wrong.
     if (batch.length < batchBytes && decoded.length > 0) break
@@ -77,10 +78,6 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
   }
   return decoded.flat()
 }
-
-/** The length in a batch's header; the length of a header when the header itself is cut off. */
-const batchBytesIn = (bytes: Buffer): number =>
-  Math.max(headerBytes, bytes.length < lengthEndsAt ? 0 : lengthEndsAt + bytes.readInt32BE(8))
 
 async function decodeBatch(batch: Buffer) {
   const magic = batch.readInt8(commonHeaderBytes - 1)

@@ -97,7 +97,8 @@ export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmen
 
 /** Reads and validates the whole environment. Returns every problem at once, each with the variable's name as its path. */
 export function readConfig(environment: Environment, needed: readonly Need[]): Read<Config> {
-  const given = withoutEmpty(environment)
+  // An empty variable counts as not set.
+  const given: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
   const { values: set, problems: ofFiles } = readSecretFiles(given)
   const parsed = environmentSchema.safeParse(set)
   const problems: Problem[] = parsed.success
@@ -116,10 +117,6 @@ export function readConfig(environment: Environment, needed: readonly Need[]): R
   const files = rereading<Config>(parsed.data, () => readConfig(environment, needed))
   return { ok: true, config: { ...parsed.data, ...(hasFiles && { files }) } }
 }
-
-/** An empty variable counts as not set. */
-const withoutEmpty = (environment: Environment): Environment =>
-  Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
 
 const clientCertificates = [
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],

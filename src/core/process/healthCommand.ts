@@ -20,7 +20,9 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
     )
   // Without an admin port there is nothing to request.
   if (port === '0') return
-  const answer = await ask(`http://${adminHost()}:${port}${path}`)
+  const host = process.env['ADMIN_HOST'] || '127.0.0.1'
+  // Connecting to `0.0.0.0` or `::` reaches loopback.
+  const answer = await ask(`http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}`)
   if (answer === 'silence') await killService()
   process.exitCode = answer === 'yes' ? 0 : 1
 })
@@ -66,10 +68,4 @@ async function killService(): Promise<void> {
     await writeFile('/proc/1/fd/2', `${JSON.stringify({ level: 60, time: Date.now(), name: 'health', msg })}\n`)
     process.kill(pid, 'SIGKILL')
   }
-}
-
-/** The host of the admin port, as in a URL. Connecting to `0.0.0.0` or `::` reaches loopback. */
-function adminHost(): string {
-  const host = process.env['ADMIN_HOST'] || '127.0.0.1'
-  return isIPv6(host) ? `[${host}]` : host
 }

@@ -33,7 +33,8 @@ export async function serve(listener: RequestListener, address: ListenAddress, r
     })
     // Node drops bytes after a request with `Upgrade`: close the connection, so that the client knows.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
-    dropLongPreferences(request)
+    for (const name of preferences)
+      if ((request.headers[name]?.length ?? 0) > maxPreferenceBytes) delete request.headers[name]
     if (namesOneHost(request)) return listener(request, response)
     const { status, headers, body } = refuse('host')
     response.writeHead(status, { ...headers }).end(body)
@@ -71,10 +72,6 @@ function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => 
 function endWith(socket: Duplex, renderAnswer: () => string): void {
   if (socket.writable) socket.end(renderAnswer())
   else socket.destroy()
-}
-
-function dropLongPreferences({ headers }: IncomingMessage): void {
-  for (const name of preferences) if ((headers[name]?.length ?? 0) > maxPreferenceBytes) delete headers[name]
 }
 
 const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i

@@ -191,7 +191,11 @@ export const redisProbe = (config: Config): EngineProbe => ({
   caSetting: 'REDIS_CA_FILE',
   certificateSetting: 'REDIS_CERT_FILE',
   tls: credentialsOf(config).tls ?? {},
-  addresses: addressesOf(config),
+  // With Sentinels, which tell the address later, there is none.
+  addresses:
+    config.REDIS_URL?.startsWith('rediss:') && config.REDIS_SENTINELS.length === 0
+      ? [addressIn(config.REDIS_URL, defaultPort)]
+      : [],
   tryCredentials: async (signal) => {
     const answer = Promise.withResolvers<Problem | undefined>()
     const redis = connectRedis(config, (error) => {
@@ -219,7 +223,3 @@ function refusalOf(error: Error): string | undefined {
   if (error.message.startsWith('NOAUTH')) return 'must name a user and a password: Redis asks who connects'
   return refusesDatabase(error) ? `names a database that Redis refuses: ${printable(error.message)}` : undefined
 }
-
-/** The TLS address in REDIS_URL; none with Sentinels, which tell the address later. */
-const addressesOf = ({ REDIS_URL: url = '', REDIS_SENTINELS: sentinels }: Config): EngineProbe['addresses'] =>
-  url.startsWith('rediss:') && sentinels.length === 0 ? [addressIn(url, defaultPort)] : []
