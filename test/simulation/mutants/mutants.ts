@@ -22,7 +22,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
-    seed: 101,
+    seed: 127,
     file: 'indexer/watermarkPublisher.ts',
     from: 'await this.#noteRaised(partitions)\n',
     to: `const written = this.#written
@@ -126,7 +126,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'hold-not-renewed-nor-checked': {
     themes: ['switch', 'late'],
-    seed: 11,
+    seed: 28,
     file: 'indexer/generations/rebuild.ts',
     from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
     to: '',
@@ -147,7 +147,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'cached-answer-while-a-change-is-pending': {
     themes: ['groups'],
-    seed: 76,
+    seed: 84,
     file: 'src/api/respond.ts',
     from: 'if (isSettled) return',
     to: 'if (isSettled || true) return',
@@ -168,7 +168,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'no-mark-of-pending-writes': {
     themes: ['groups'],
-    seed: 53,
+    seed: 72,
     file: 'indexer/bulk/bulkApi.ts',
     from: 'await mark()\n      const stop',
     to: 'const stop',
@@ -183,7 +183,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'version-of-an-earlier-run-of-redis': {
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
     themes: ['redis'],
-    seed: 39,
+    seed: 55,
     file: 'src/core/stores/listVersions.ts',
     from: '`${runId} ${generation} ${token}`',
     to: '`${generation} ${token}`',
@@ -242,7 +242,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'stale-write-leaves-no-token': {
     themes: ['crashes', 'groups'],
-    seed: 269,
+    seed: 318,
     file: 'indexer/pipeline.ts',
     from: 'this.publisher.noteWrite(list)',
     to: "if (outcome.kind !== 'stale') this.publisher.noteWrite(list)",
