@@ -29,7 +29,8 @@ export async function hasMatches(
 ): Promise<boolean> {
   const queries = filters.map((filter) => ofTeam(list.teamId, filter))
   if (deletions !== undefined) queries.push(deletedOfTeam(list.teamId, deletions))
-  return await hasAny(list, { bool: { should: queries } }, signal)
+  for (const query of queries) if (await hasAny(list, query, signal)) return true
+  return false
 }
 
 /** The `keep_alive` of the snapshot: how long a client may take to read one batch of keys or rows. */
