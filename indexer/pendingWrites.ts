@@ -97,8 +97,10 @@ export class PendingWrites {
       await this.#marks.unmarkPending(done)
     } catch (error) {
       // Whether their marks are still there is not known.
-      for (const each of done)
-        if (!this.#pending.has(each.name)) this.#pending.set(each.name, { ...each, isMarked: false })
+      for (const each of done.filter(({ name }) => !this.#pending.has(name))) {
+        each.isMarked = false
+        this.#pending.set(each.name, each)
+      }
       throw error
     }
   }
