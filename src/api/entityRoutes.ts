@@ -195,12 +195,13 @@ const deletionsOf = ({ includeDeleted, changedSince, changedUntil }: Parameters)
   includeDeleted ? windowClauses('tombstone.deletedAt', changedSince, changedUntil) : undefined
 
 /** Refuses parameters that mean nothing in a format, unless they have their default value, as programs send it. */
-const expectDefaults =
-  (schemas: Readonly<Record<string, z.ZodType>>, message: string) =>
-  (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
-    for (const [name, schema] of Object.entries(schemas))
-      if (parameters[name] !== schema.parse(undefined)) context.addIssue({ code: 'custom', path: [name], message })
+function expectDefaults(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
+  const defaults = Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
+  return (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
+    for (const [name, value] of defaults)
+      if (parameters[name] !== value) context.addIssue({ code: 'custom', path: [name], message })
   }
+}
 const ofPages = expectDefaults(pageParameters, 'belongs to pages: it must be left out of an export')
 
 /** Refuses `includeDeleted` where it could not be told which deletions belong to the list. */

@@ -32,11 +32,12 @@ const patternOf = (served: Served): string => {
  * dot stands before the name of a nested member; what follows `data.` is a code, whatever its characters but a comma. Throws 400 for any other name, and for more than 100.
  */
 export function selectedFields(fields: string | undefined, served: Served): Served | undefined {
-  const paths = fields?.split(',')
-  if (paths !== undefined && paths.length > maxFields)
+  if (fields === undefined) return undefined
+  const paths = fields.split(',')
+  if (paths.length > maxFields)
     throw apiError('bad_request', `fields must be at most ${maxFields} names, not ${paths.length}`)
   const name = new RegExp(`^${patternOf(served)}$`)
-  return paths?.reduce<Served>((selected, path) => {
+  return paths.reduce<Served>((selected, path) => {
     if (!name.test(path))
       throw apiError(
         'bad_request',

@@ -32,8 +32,9 @@ export function parameterReader(registry: Registry): ParameterReader {
   return (ctx, schema) => {
     const latest = kept.get(schema) ?? new LRUCache<string, Read>({ max: maxKept })
     kept.set(schema, latest)
-    const found = latest.get(ctx.querystring) ?? read(schema, ctx.querystring)
-    latest.set(ctx.querystring, found)
+    const known = latest.get(ctx.querystring)
+    const found = known ?? read(schema, ctx.querystring)
+    if (known === undefined) latest.set(ctx.querystring, found)
     const { parameters, problem, ignored } = found
     if (ignored.length > 0) {
       ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
@@ -51,7 +52,7 @@ function read(schema: z.ZodObject, querystring: string): Read {
   const sent: Record<string, unknown> = {}
   const codes: [code: string, values: string[]][] = []
   const ignored: string[] = []
-  const repeated: string[] = []
+  let repeated: string | undefined
   for (const name of new Set(query.keys())) {
     const known = Object.keys(schema.shape).find((each) => each === name || codeIn(name, each) !== undefined)
     const code = codeIn(name, known ?? '')
@@ -61,10 +62,10 @@ function read(schema: z.ZodObject, querystring: string): Read {
       codes.push([code, values])
       sent[known] = codes
     } else if (values.length > 1)
-      repeated.push(`${name} must be given only once, not as ${values.map(show).join(' and ')}`)
+      repeated ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
     else sent[name] = values[0]
   }
-  if (repeated[0] !== undefined) return { problem: repeated[0], ignored }
+  if (repeated !== undefined) return { problem: repeated, ignored }
   const { data, error } = schema.safeParse(sent)
   if (error === undefined) return { parameters: Object.freeze(data), ignored }
   const [issue] = error.issues
