@@ -28,7 +28,7 @@ export function expectedCounts(
   })
   const units = ['hour', 'day', 'month']
   const [unit, name] = units.includes(by) ? [by] : by.includes(',') ? by.split(',') : [undefined, by]
-  const ofUnits = unit === undefined ? [] : byTime(entries, unit as TimeUnit, timeZone)
+  const ofUnits = unit === undefined ? [] : byTime(entries, unit as TimeUnit, timeZone, name === undefined)
   const ofValues = (those: readonly Entry[]) => byValue(those, (entity) => valuesOf(entity, name ?? '', code))
   const items =
     name === undefined
@@ -70,12 +70,14 @@ function scoresOf(entries: readonly Entry[]): object {
   return { count: scores.length, min: Math.min(...scores), max: Math.max(...scores), mean }
 }
 
-function byTime(entries: readonly Entry[], unit: TimeUnit, timeZone: string): [string, Entry[]][] {
+/** Entries by hour, day or month, also the empty ones between them if `isGapless`. */
+function byTime(entries: readonly Entry[], unit: TimeUnit, timeZone: string, isGapless: boolean): [string, Entry[]][] {
   if (entries.length === 0) return []
   const clock = localClock(timeZone)
   const startsMs = entries.map(({ createdMs }) => clock.startOf(unit, createdMs))
-  const found = new Map<number, Entry[]>()
-  for (const startMs of startsBetween(clock, unit, Math.min(...startsMs), Math.max(...startsMs))) found.set(startMs, [])
+  const [firstMs, lastMs] = [Math.min(...startsMs), Math.max(...startsMs)]
+  const starts = isGapless ? startsBetween(clock, unit, firstMs, lastMs) : [...new Set(startsMs)].sort((a, b) => a - b)
+  const found = new Map<number, Entry[]>([...starts].map((startMs) => [startMs, []]))
   for (const [at, entry] of entries.entries()) found.get(startsMs[at] ?? 0)?.push(entry)
   return [...found].map(([startMs, those]) => [clock.read(startMs), those])
 }
