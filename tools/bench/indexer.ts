@@ -4,6 +4,7 @@ import type { Body } from './indexer/feed.ts'
 import { feed } from './indexer/feed.ts'
 import { freshnessSection, measureFreshness } from './indexer/freshness.ts'
 import type { Indexing } from './indexer/indexing.ts'
+import { measureUpkeep } from './indexer/upkeep.ts'
 import { spreadText } from './page.ts'
 import type { Counts, Figures, Results, Section } from './report.ts'
 import { spreadOf } from './report.ts'
@@ -48,12 +49,20 @@ const sections: readonly Section[] = [
         of: names.indexer,
         to: { label: names.ceiling, of: names.ceiling, goal: { atLeast: 0.6 } },
       },
+      {
+        label: names.withoutAnswers,
+        of: names.withoutAnswers,
+        to: { label: names.indexer, of: names.indexer },
+      },
     ],
   },
   freshnessSection,
 ]
 
-/** Measures how fast records become searchable, beside the same documents ready-made, and how soon an event is seen in a list. */
+/**
+ * Measures how fast records become searchable, beside the same documents ready-made, how soon an event is seen in a list, and the commands that
+ * go through all documents.
+ */
 export async function benchIndexer(stage: Stage, size: Size): Promise<Results> {
   const { records, fewRecords, rounds } = size
   const bodies = await feed(stage, [records, fewRecords])
@@ -61,12 +70,13 @@ export async function benchIndexer(stage: Stage, size: Size): Promise<Results> {
   const contenders = contendersOf(stage, bodies, { records, fewRecords, ...rounds }, requestsAtOnce)
   const loads = await runRounds('Running contenders', contenders, rounds)
   const freshness = await measureFreshness(stage, size.freshnessMs)
+  const upkeep = await measureUpkeep(stage, records)
   return {
     title: 'Indexer: from Kafka to searchable',
     about: `${records.toLocaleString('en')} submissions of 4 KB in Kafka, until Elasticsearch counts every one; the ceiling is a process that only sends the indexer's own documents, rendered beforehand, ${requestsAtOnce} bulk requests at once.`,
     sections,
     samples: new Map<string, readonly Figures[]>([...loads, ...freshness]),
-    counts: [costsOf(loads)],
+    counts: [costsOf(loads), upkeep],
   }
 }
 

@@ -11,11 +11,12 @@ import { type Indexing, measureIndexing } from './indexing.ts'
 export const names = {
   ceiling: 'ready-made bulk',
   indexer: 'indexer',
+  withoutAnswers: 'indexer, INDEX_ANSWERS=false',
 } as const
 
 const requestTimeout = 30_000
 
-/** The indexer, and the ceiling with so many requests at once. Warm-ups bring only `fewRecords`. */
+/** The indexer with and without answers, and the ceiling with so many requests at once. Warm-ups bring only `fewRecords`. */
 export function contendersOf(
   stage: Stage,
   bodies: readonly Body[],
@@ -25,7 +26,11 @@ export function contendersOf(
   const sizeIn = (round: number): number => (round < warmUps ? fewRecords : records)
   return [
     { name: names.ceiling, run: (round) => runCeiling(stage, bodies, sizeIn(round), requestsAtOnce) },
-    { name: names.indexer, run: (round) => runIndexer(stage, `indexer-${round}`, sizeIn(round)) },
+    { name: names.indexer, run: (round) => runIndexer(stage, `indexer-${round}`, sizeIn(round), {}) },
+    {
+      name: names.withoutAnswers,
+      run: (round) => runIndexer(stage, `plain-${round}`, sizeIn(round), { INDEX_ANSWERS: 'false' }),
+    },
   ]
 }
 
@@ -50,9 +55,14 @@ export async function runCeiling(
   })
 }
 
-/** The project's own indexer, as it is by default, into empty indices. */
-async function runIndexer(stage: Stage, name: string, records: number): Promise<Indexing> {
-  const environment = { INDEX_PREFIX: name, CONSUMER_GROUP: name, TOPIC_SUBMISSIONS: topicOf(records) }
+/** The project's own indexer into empty indices, as it is by default but for `settings`. */
+async function runIndexer(
+  stage: Stage,
+  name: string,
+  records: number,
+  settings: Readonly<Record<string, string>>,
+): Promise<Indexing> {
+  const environment = { ...settings, INDEX_PREFIX: name, CONSUMER_GROUP: name, TOPIC_SUBMISSIONS: topicOf(records) }
   const start = async (): Promise<Program> => {
     const indexer = await stage.start('indexer', environment, join(stage.logsFolder, name))
     // Its end aborts the stage.

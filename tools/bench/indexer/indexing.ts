@@ -28,18 +28,29 @@ export async function measureIndexing(stage: Stage, { records, targets, start }:
   const cpuBeforeMs = elasticsearchCpuMs(stage)
   const beganMs = performance.now()
   const program = await start()
-  while (!(await areComplete(stage, targets, records))) {
-    await program.expectRunning()
-    if (performance.now() - beganMs > deadlineMs)
-      throw new Error(`${targets.join(' and ')} do not hold ${records} documents within ${deadlineMs / 60_000} minutes`)
-    await pause(pollMs, stage.signal)
-  }
+  await untilCounted(stage, targets, records, program.expectRunning)
   const elapsedMs = performance.now() - beganMs
   const usage = usageOf(program.pid)
   const cpuAfterMs = elasticsearchCpuMs(stage)
   await program.stop()
   const cpuMs = cpuBeforeMs === undefined || cpuAfterMs === undefined ? undefined : cpuAfterMs - cpuBeforeMs
   return { count: records, perSecond: (1_000 * records) / elapsedMs, elasticsearchCpuMs: cpuMs, usage }
+}
+
+/** Waits until each of the indices or aliases holds so many documents. Rejects after ten minutes, and when `expectRunning` does. */
+export async function untilCounted(
+  stage: Stage,
+  targets: readonly string[],
+  records: number,
+  expectRunning?: Program['expectRunning'],
+): Promise<void> {
+  const beganMs = performance.now()
+  while (!(await areComplete(stage, targets, records))) {
+    await expectRunning?.()
+    if (performance.now() - beganMs > deadlineMs)
+      throw new Error(`${targets.join(' and ')} do not hold ${records} documents within ${deadlineMs / 60_000} minutes`)
+    await pause(pollMs, stage.signal)
+  }
 }
 
 async function areComplete(stage: Stage, targets: readonly string[], records: number): Promise<boolean> {

@@ -1,0 +1,64 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { aliasOf } from '../../../src/core/stores/indices.ts'
+import { failWhenEnded, startLogged } from '../../demo/services.ts'
+import { pause } from '../../engines/waiting.ts'
+import { number } from '../page.ts'
+import type { Counts } from '../report.ts'
+import type { Stage } from '../stage.ts'
+import { type Usage, usageOf } from '../usage.ts'
+import { topicOf } from './feed.ts'
+import { untilCounted } from './indexing.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const commands = ['rebuild', 'verify'] as const
+const mebibyte = 1_024 ** 2
+const pollMs = 100
+/** What a rebuild waits at the end for requests that read the indices before. */
+const graceMs = 10_000
+
+/** Runs what goes through everything that is indexed, beside an indexer that has nothing to do. Rejects when a command fails. */
+export async function measureUpkeep(stage: Stage, records: number): Promise<Counts> {
+  const name = 'upkeep'
+  const environment = { INDEX_PREFIX: name, CONSUMER_GROUP: name, TOPIC_SUBMISSIONS: topicOf(records) }
+  await stage.start('indexer', environment, join(stage.logsFolder, name))
+  await untilCounted(stage, [aliasOf(name, 'submissions'), aliasOf(name, 'submission-details')], records)
+  const rows: string[][] = []
+  for (const command of commands) {
+    process.stdout.write(`Running ${command}\n`)
+    const { elapsedMs, usage } = await run(stage, command, environment)
+    const workedMs = elapsedMs - (command === 'rebuild' ? graceMs : 0)
+    rows.push([
+      command,
+      number(elapsedMs / 1_000),
+      number((1_000 * records) / workedMs),
+      number((1_000 * (usage?.cpuMs ?? Number.NaN)) / records),
+      number((usage?.peakResidentBytes ?? Number.NaN) / mebibyte),
+    ])
+  }
+  return {
+    title: `Commands over all ${records.toLocaleString('en')} submissions, once`,
+    header: ['', 'seconds', 'submissions a second', 'CPU µs a submission', 'resident at most, MiB'],
+    rows,
+  }
+}
+
+/** Runs a command to its end, and tells what its process took at the last look. */
+async function run(
+  { environment, logsFolder, signal }: Stage,
+  name: (typeof commands)[number],
+  more: Readonly<Record<string, string>>,
+): Promise<{ readonly elapsedMs: number; readonly usage: Usage | undefined }> {
+  const beganMs = performance.now()
+  const env = { ...process.env, ...environment, ...more }
+  const command = { command: join(root, 'bin/tidemark'), args: [name], cwd: root, env }
+  const started = await startLogged(name, command, { logsFolder, signal })
+  let usage: Usage | undefined
+  while (!started.program.hasEnded()) {
+    usage = usageOf(started.program.pid) ?? usage
+    await pause(pollMs, signal)
+  }
+  const elapsedMs = performance.now() - beganMs
+  if (!(await started.program.ended).ok) await failWhenEnded(started)
+  return { elapsedMs, usage }
+}
