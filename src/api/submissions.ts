@@ -157,16 +157,17 @@ export const countSubmissionsParameters = z
 export const countRecords: Route = async (ctx, { readParameters, indexReader, answers: kept, nowMs }) => {
   const parameters = readParameters(ctx, countSubmissionsParameters)
   const validators = validatorsOf(ctx, 'submissions', parameters)
-  const { by, code = '', scores: hasScores, timeZone: zone = utc } = parameters
+  const { by, code = '', scores: hasScores, timeZone: zone = utc, until } = parameters
   const { teamId } = ctx.state.holder
   const [filter] = submissionsFilters(teamId, parameters, indexReader.hasAnswers)
   const { unit, name } = groupings.get(by) ?? {}
   if (name === 'answer') expectAnswers(indexReader.hasAnswers, 'by=answer')
   const value = name && counted[name](code)
+  const untilMs = until === undefined || until === 'beyond-all' ? Number.POSITIVE_INFINITY : Date.parse(until)
   const whole = async () => {
     const list = { ...indexReader, type: 'submissions' as const, teamId }
     const { totalDocs, items } = await ctx.state.runQuery((signal) =>
-      countSubmissions({ list, filter, signal, by, unit, value, hasScores, timeZone: zone }, nowMs()),
+      countSubmissions({ list, filter, untilMs, signal, by, unit, value, hasScores, timeZone: zone }, nowMs()),
     )
     return { body: Buffer.from(JSON.stringify({ totalDocs, by, items })) }
   }

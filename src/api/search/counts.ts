@@ -12,6 +12,8 @@ import { likelySpan, shortestMs, spannedUnits, type TimeUnit } from './timeUnits
 type Asked = {
   readonly list: SearchedList
   readonly filter: Filter
+  /** The end of the window (epoch ms); infinite if it is open. */
+  readonly untilMs: number
   readonly signal: AbortSignal
   /** What the request calls it, for messages. */
   readonly by: string
@@ -114,7 +116,7 @@ async function countByTime(asked: Asked, unit: TimeUnit, nowMs: number): Promise
     return { totalDocs: totalOf(answer), items }
   }
   // Bounds limit the buckets that Elasticsearch builds: first a span that probably holds all; if it does not, the real one.
-  let counts = await countWithin(likelySpan(unit, maxCounts, nowMs))
+  let counts = await countWithin(likelySpan(unit, maxCounts, nowMs, asked.untilMs))
   if (sumOf(counts) < counts.totalDocs) {
     const span = await findSpan(asked)
     const units = spannedUnits(unit, span)

@@ -6,9 +6,9 @@ export type TimeUnit = (typeof timeUnits)[number]
 const dayMs = 86_400_000
 export const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
 
-/** The last `units` units, or fewer, until tomorrow: a span that probably holds all submissions. */
-export function likelySpan(unit: TimeUnit, units: number, nowMs: number): TimeSpan {
-  const toMs = nowMs + dayMs
+/** The last `units` units, or fewer, until tomorrow or the end of the window: a span that probably holds all submissions. */
+export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs: number): TimeSpan {
+  const toMs = Math.min(nowMs + dayMs, untilMs)
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
 }
 

@@ -54,13 +54,14 @@ const withScores = { aggs: { scores: { stats: { field: scoreField } } } }
  */
 export function compareCounts(lists: Lists, { answer: [code] }: Answered, stage: Stage): Comparison {
   const { accountKey, apiOrigin, elasticsearchOrigin } = lists
+  const until = toInstant(newestMs)
   const askers = countedWith(code).flatMap(({ by, days = allDays, parameters = {}, aggregation }): Asker[] => {
     const name = `by ${by}${days === allDays ? '' : `, ${days} days`}${'scores' in parameters ? ', with scores' : ''}`
     const sinceNeverAsked = (): Instant => toInstant(newestMs - days * dayMs + sincesAsked++)
     const asked = (): HttpRequest =>
-      apiRequest(accountKey, 'record-counts', { by, ...parameters, since: sinceNeverAsked() })
+      apiRequest(accountKey, 'record-counts', { by, ...parameters, since: sinceNeverAsked(), until })
     const direct = (): HttpRequest => {
-      const query = ofTeam(lists.teamId as TeamId, windowClauses('createdAt', sinceNeverAsked(), undefined))
+      const query = ofTeam(lists.teamId as TeamId, windowClauses('createdAt', sinceNeverAsked(), until))
       return searchRequest(lists, { ...countOnly, query, aggs: { items: aggregation } })
     }
     return [

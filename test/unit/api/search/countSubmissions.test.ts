@@ -18,7 +18,7 @@ function answering(...answers: readonly ([total: number | undefined, aggregation
     const total = value !== undefined && { total: { value, relation: 'eq' } }
     return searchAnswer({ ...total, hits: [] }, { aggregations })
   }, 'submissions')
-  return { selection: { list, filter: [], signal }, asked }
+  return { selection: { list, filter: [], untilMs: Number.POSITIVE_INFINITY, signal }, asked }
 }
 
 const span = (fromMs: number | null, toMs: number | null): [undefined, unknown] => [
@@ -53,6 +53,13 @@ describe('counts by time', () => {
     expect(await countDays(selection)).toEqual({ totalDocs: 3, items })
     const querystring = { routing: 'team-1', allow_partial_search_results: false }
     expect(asked).toMatchObject([{ path: '/tidemark-submissions/_search', querystring }])
+  })
+
+  test('take one search where a window of the past holds all', async () => {
+    const { selection, asked } = answering(times(3, 1, 0, 2))
+    await countDays({ ...selection, untilMs: 5_000 * dayMs })
+    const { min, max } = JSON.parse(JSON.stringify(asked[0]?.body)).aggs.items.date_histogram.hard_bounds
+    expect([min, max].map((bound) => bound / dayMs)).toEqual([5_000 - maxCounts + 1, 5_002])
   })
 
   test('are refused by their span alone, before Elasticsearch makes them', async () => {
@@ -133,7 +140,7 @@ describe('units of time', () => {
     const moment = fc.date({ min: new Date('1800-01-01'), max: new Date('2400-01-01'), noInvalidDate: true })
     fc.assert(
       fc.property(moment, fc.constantFrom(...timeUnits), (now, unit) => {
-        const units = spannedUnits(unit, likelySpan(unit, 1_000, now.getTime()))
+        const units = spannedUnits(unit, likelySpan(unit, 1_000, now.getTime(), Number.POSITIVE_INFINITY))
         expect(units).toBeLessThanOrEqual(1_000)
         expect(units).toBeGreaterThan(900)
       }),
