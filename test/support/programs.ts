@@ -118,8 +118,8 @@ export const runCommand = (
     )
   })
 
-/** Bounds the run of a process whose configuration is valid after all. */
-const refusalDeadlineMs = 20_000
+/** Bounds the run of a process whose configuration is valid after all; on a busy machine one takes long to start and to be refused. */
+const refusalDeadlineMs = 60_000
 
 /** The stderr of a process that exits with 78: one line per invalid setting. */
 export async function refusalOf(
