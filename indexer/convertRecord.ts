@@ -1,7 +1,7 @@
 import { rawMembers, renderObject, withoutRepeatedNames } from '../src/core/json/rawJson.ts'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
-import { foundByMembers, summaryFoundBy } from '../src/core/model/foundBy.ts'
+import { answerTerms } from '../src/core/model/answers.ts'
 import {
   type DocumentId,
   deletedRevision,
@@ -15,6 +15,7 @@ import {
 import { type Instant, toInstant } from '../src/core/model/instant.ts'
 import {
   type Change,
+  type FoundBy,
   type RecordKey,
   type RenderedForm,
   type RenderedSubmission,
@@ -23,6 +24,7 @@ import {
   readSubmissionRecord,
 } from '../src/core/model/record.ts'
 import type { Problem, Result } from '../src/core/model/schema.ts'
+import { partsOfScore } from '../src/core/model/score.ts'
 import { foldCharacters, foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
 import type { Config } from '../src/core/process/config.ts'
 import {
@@ -121,6 +123,10 @@ export function submissionWrites(
   ]
 }
 
+/** The members of a submission's list document by which it is found and counted besides its summary. `hasAnswers`: answers are indexed. */
+const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =>
+  `${hasAnswers ? `"answers":${answerTerms(data)},` : ''}"scoreParts":${partsOfScore(Number(score))}`
+
 /** What lists are sorted and searched by, `keys` by this kind alone, then the summary. JSON escapes nothing in ids and instants. */
 function listDocument(
   { teamId, entityId }: RecordKey,
@@ -166,7 +172,9 @@ export function withFoundBy(document: DocumentWrite, hasAnswers: boolean): Docum
   if (summary === undefined) return document
   if (members.has('scoreParts') && members.has('answers') === hasAnswers) return document
   for (const name of ['answers', 'scoreParts', 'summary']) members.delete(name)
-  const foundBy = rawMembers(`{${foundByMembers(summaryFoundBy(summary), hasAnswers)}}`)
+  const served = rawMembers(summary)
+  const score = rawMembers(served.get('result') ?? '').get('score') ?? ''
+  const foundBy = rawMembers(`{${foundByMembers({ data: served.get('data') ?? '', score }, hasAnswers)}}`)
   return { ...document, source: listSource([...members, ...foundBy, ['summary', summary]]) }
 }
 

@@ -4,7 +4,6 @@ import { RecordRenderer, type Rendered } from '../json/renderer.ts'
 import { maxDepth, maxNumberCharacters } from '../json/scanner.ts'
 import { type AccountKeyState, accountKeySchema } from './accountKey.ts'
 import { type Form, formSchema, servedForm, servedFormSummary } from './form.ts'
-import type { FoundBy } from './foundBy.ts'
 import {
   deletedRevision,
   type EntityId,
@@ -32,6 +31,9 @@ type Live<Entity> = { readonly revision: Revision; readonly entity: Entity }
 
 /** A parsed record: the entity's whole new state, or null for its deletion, which no later record undoes. */
 export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
+
+/** The JSON by which a submission is found besides its summary; empty for a member that it lacks. */
+export type FoundBy = Readonly<Record<'data' | 'score', string>>
 
 export type RenderedForm = Form & Rendered
 /** A submission's search keys and its rendered documents. */
@@ -141,15 +143,12 @@ const slots = {
   score: slotOf('result', 'score'),
 }
 
-const noData = Buffer.from('null')
-
 /** By what the submission that was scanned last is found. */
 function scannedFoundBy(): FoundBy {
   const { scanner } = submissions
-  const data = scanner.has(slots.data)
-    ? scanner.bytes.subarray(scanner.startOf(slots.data), scanner.endOf(slots.data))
-    : noData
-  return { data, score: scanner.textOf(slots.score) }
+  const { data, score } = slots
+  const text = scanner.has(data) ? scanner.bytes.toString('utf8', scanner.startOf(data), scanner.endOf(data)) : ''
+  return { data: text, score: scanner.textOf(score) }
 }
 
 /**
