@@ -56,23 +56,11 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   return rules
 }
 
-type Settings = Pick<KafkaSource, 'topicSettings'>
-
-/** Reads settings of topics. What is returned throws for one that Kafka does not tell: what is not known is not judged. */
-export async function readSettings(source: Settings, topics: readonly string[], names: readonly string[]) {
-  const settings = await source.topicSettings(topics, names)
-  return (topic: string, name: string): string => {
-    const value = settings.get(topic)?.[name]
-    if (value === undefined) throw new Error(`Kafka does not tell ${name} of ${topic}`)
-    return String(value)
-  }
-}
-
 /** Rejects if Kafka does not tell a setting of a source topic. */
-export async function readTopicRules(source: Settings, config: Config) {
+export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config) {
   const [documents, sources] = [documentTopics(config), sourceTopics(config)]
   const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
-  const setting = await readSettings(source, sources, names)
+  const setting = await source.topicSettings(sources, names)
   const policies = sources.map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
   const forgetful: Readonly<Record<string, string>> = Object.fromEntries(
     policies.filter(([, policy]) => policy !== 'compact'),

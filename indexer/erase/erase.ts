@@ -14,9 +14,8 @@ import { kindsOf, type PhysicalIndex, readPhysicalName } from '../../src/core/st
 import { until } from '../backoff.ts'
 import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { Generations } from '../generations/generations.ts'
-import { expunge } from './expunge.ts'
+import { expunge, type Place } from './expunge.ts'
 import { isLetterOf, type KeptRecord, placesOf, readKeeping, readKept } from './keptRecords.ts'
-import { type Place, type Receipt, receiptLines } from './receipt.ts'
 
 const appliedDeadlineMs = 60_000
 const namesAtOnce = 1_000
@@ -36,8 +35,11 @@ export const command = new Command()
     })
   })
 
-/** Removes what is left of a submission that the product has deleted, and tells what remains. Otherwise changes nothing, and throws. */
-export async function erase(tools: CommandTools, id: DocumentId): Promise<Receipt> {
+/**
+ * Removes what is left of a submission that the product has deleted, and tells what remains: `erased` if no place is `left`. Otherwise changes
+ * nothing, and throws.
+ */
+export async function erase(tools: CommandTools, id: DocumentId) {
   const { TOPIC_SUBMISSIONS: topic, TOPIC_DEAD_LETTERS: letters } = tools.config
   const records = await readKept(tools, topic, ({ key }) => key?.toString() === id)
   expectDeleted(id, records)
@@ -63,6 +65,19 @@ export async function erase(tools: CommandTools, id: DocumentId): Promise<Receip
   const places = [...indices, ...backups, ...kafka, redis, api]
   const erased = places.every(({ state }) => state !== 'left')
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
+}
+
+export type Receipt = Awaited<ReturnType<typeof erase>>
+
+/** A line for each place, what is left last, and one for the result. */
+export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
+  const isLeft = ({ state }: Place): number => Number(state === 'left')
+  const sorted = places.toSorted((a, b) => isLeft(a) - isLeft(b))
+  const lines = sorted.map(({ state, name, until, detail }) =>
+    [state, name, until === null ? detail : `${detail}; until ${until} at the latest`].join('\t'),
+  )
+  const result = erased ? 'nothing is left on disk' : `left in ${places.filter(isLeft).length} places`
+  return [...lines, `${key}, deleted ${deletedAt}: ${result}; looked ${lookedAt}`]
 }
 
 /** Throws unless the newest record is a deletion. None at all: Kafka has forgotten the deletion, or has never known the submission. */

@@ -1,9 +1,23 @@
 import { type DocumentId, teamIdOf } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
 import type { PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
-import type { Place } from './receipt.ts'
+
+/** Where data of a deleted submission was looked for, and what is left of it. */
+export type Place = {
+  readonly engine: 'elasticsearch' | 'kafka' | 'redis' | 'api'
+  readonly name: string
+  /**
+   * `removed`: by this run. `key`: the key alone stays, by which the deletion is known. `memory`: in the memory of processes alone, where
+   * nobody is served it. `left`: it is there, or nobody can tell.
+   */
+  readonly state: 'nothing' | 'removed' | 'key' | 'memory' | 'left'
+  /** Until when something is left at the latest; null where nothing is, and where nobody can tell. */
+  readonly until: Instant | null
+  readonly detail: string
+}
 
 type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'>
 /** The shard of a deleted document; `seqNo` is the sequence number of the tombstone that replaced it. */
@@ -24,9 +38,8 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
   const { elasticsearch, report, signal } = tools
   const { shards } = await elasticsearch.searchShards({ index, routing: teamIdOf(id) }, { signal })
   const shard = { ...tools, index, seqNo, shard: String(shards[0]?.[0]?.shard) }
-  const told = (state: Place['state'], detail: string): Place => ({
-    ...{ engine: 'elasticsearch', name: index, state, until: null, detail },
-  })
+  const place = { engine: 'elasticsearch', name: index, until: null } as const
+  const told = (state: Place['state'], detail: string): Place => ({ ...place, state, detail })
 
   await flush(shard)
   report.step(`${index}: waits until no copy needs the history before the deletion, about 30 s`)
@@ -63,19 +76,16 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
 /** Everything that was written is in segments, and no other ones are searched. */
 async function flush({ elasticsearch, index, signal }: Shard): Promise<void> {
   await refreshEveryCopy(elasticsearch, [index], { signal })
-  const { _shards: shards } = await elasticsearch.indices.flush(
-    { index, force: true, wait_if_ongoing: true },
-    { signal },
-  )
+  const asked = { index, force: true, wait_if_ongoing: true }
+  const { _shards: shards } = await elasticsearch.indices.flush(asked, { signal })
   if (shards?.failed !== 0) throw new Error(`${index} could not be flushed on every copy`)
 }
 
 /** Whether every copy has the tombstone, and none of them holds history from before it for another one. */
 async function isForgotten(shard: Shard): Promise<boolean> {
   return (await copiesOf(shard)).every(({ retention_leases: { leases = [] } = {}, seq_no: reached }) => {
-    return (
-      (reached?.global_checkpoint ?? -1) >= shard.seqNo && leases.every((each) => each.retaining_seq_no >= shard.seqNo)
-    )
+    const needed = [reached?.global_checkpoint ?? -1, ...leases.map((each) => each.retaining_seq_no)]
+    return needed.every((each) => each >= shard.seqNo)
   })
 }
 
@@ -114,7 +124,6 @@ async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Prom
   } finally {
     clearInterval(watch)
     // Also when the command was asked to stop.
-    const restored = { index, settings: { [share]: before } }
-    await elasticsearch.indices.putSettings(restored)
+    await elasticsearch.indices.putSettings({ index, settings: { [share]: before } })
   }
 }

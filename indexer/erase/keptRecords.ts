@@ -3,8 +3,7 @@ import type { DocumentId } from '../../src/core/model/ids.ts'
 import { clampToInstants, toInstant } from '../../src/core/model/instant.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import type { CommandTools } from '../engineCommand.ts'
-import { readSettings } from '../topics.ts'
-import type { Place } from './receipt.ts'
+import type { Place } from './expunge.ts'
 
 /** A record that Kafka still holds of a submission. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
@@ -19,7 +18,7 @@ const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms',
 
 /** Reads how long a topic keeps records. Rejects if Kafka does not tell. */
 export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Keeping> {
-  const setting = await readSettings(source, [topic], settingNames)
+  const setting = await source.topicSettings([topic], settingNames)
   const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => setting(topic, name))
   const isAged = policy.includes('delete') && Number(retentionMs) >= 0
   return {

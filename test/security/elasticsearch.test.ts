@@ -29,6 +29,7 @@ import { killPrograms, type Run, refusalOf, runCommand, untilReady } from '../su
 import { stateRecord } from '../support/randomHistory.ts'
 import { type Account, type SecuredElasticsearch, startSecuredElasticsearch } from '../support/securedElasticsearch.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
+import { sourceOfSettings } from '../support/topicSettings.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 type Role = { cluster?: string[]; indices: { names: string[]; privileges: string[] }[] }
@@ -198,10 +199,15 @@ async function readEverything(name: string): Promise<void> {
 
 /** Everything that an erasure asks of Elasticsearch. */
 async function eraseDeleted(name: string): Promise<void> {
-  const settings = { 'cleanup.policy': 'compact', 'max.compaction.lag.ms': 1, 'retention.ms': 1, 'segment.ms': 1 }
+  const settings = {
+    'cleanup.policy': 'compact',
+    'max.compaction.lag.ms': 1,
+    'retention.ms': 1,
+    'segment.ms': 1,
+    'file.delete.delay.ms': 1,
+  }
   const source = {
-    topicSettings: async (topics: readonly string[]) =>
-      new Map(topics.map((topic) => [topic, { ...settings, 'file.delete.delay.ms': 1 }])),
+    ...sourceOfSettings(() => settings),
     offsetRanges: async () => new Map(),
     readTopic: async () => undefined,
   }

@@ -1,10 +1,11 @@
 import { getCACertificates } from 'node:tls'
-import { Kafka, logLevel } from 'kafkajs'
+import kafkajs, { Kafka, type KafkaConfig, logLevel, type Mechanism } from 'kafkajs'
 import { type Logger, pino } from 'pino'
-import type { Config } from '../process/config.ts'
+import type { Problem } from '../model/schema.ts'
+import { type Config, latest } from '../process/config.ts'
 import { aborted, addressIn, type EngineProbe, type Tls } from '../stores/preflight.ts'
-import { credentialsProblem, live, saslOf } from './authentication.ts'
 import { announceJoining, closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './patches.ts'
+import { awsTokens, fetchOAuthToken, keepToken } from './tokens.ts'
 
 replaceFetchDecoder()
 fetchLogEndOffsets()
@@ -14,6 +15,15 @@ announceJoining()
 const connectionTimeoutMs = 5_000
 /** A request to a broker that is frozen or cut off fails after this time; joining a group and fetching may take longer. */
 const requestTimeoutMs = 10_000
+
+/** An object whose members have the values that the configuration has when they are read. */
+const live = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
+  Object.defineProperties(
+    {},
+    Object.fromEntries(
+      Object.entries(names).map(([member, name]) => [member, { enumerable: true, get: () => latest(config)[name] }]),
+    ),
+  )
 
 const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE }: Config): boolean =>
   KAFKA_SSL ?? (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) !== undefined
@@ -26,6 +36,55 @@ function tlsOf(config: Config): Tls {
   const own = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
   if (config.KAFKA_SSL_CA_FILE !== undefined) return live(config, { ca: 'KAFKA_SSL_CA_FILE', ...own })
   return Object.assign(live(config, own), { ca: publicAuthorities() })
+}
+
+/** How the client authenticates whenever it connects. */
+function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
+  const { KAFKA_SASL_MECHANISM: mechanism, AWS_REGION: region } = config
+  if (mechanism === 'aws-msk-iam') {
+    const rule = 'is aws-msk-iam, but Kafka refuses the credentials of AWS'
+    return bearer(keepToken(awsTokens(region)), { path: 'KAFKA_SASL_MECHANISM', rule })
+  }
+  if (mechanism === 'oauthbearer') {
+    const token = keepToken(() => fetchOAuthToken(config, publicAuthorities()))
+    return bearer(token, { path: 'KAFKA_OAUTH_TOKEN_URL', rule: 'gives tokens that Kafka refuses' })
+  }
+  const user = live(config, { username: 'KAFKA_SASL_USERNAME', password: 'KAFKA_SASL_PASSWORD' })
+  return Object.assign(user, { mechanism }) as NonNullable<KafkaConfig['sasl']>
+}
+
+const sizeBytes = 4
+
+/** SASL OAUTHBEARER (RFC 7628). That of KafkaJS takes a refusal for a success, and then learns only that the connection is closed. */
+const bearer = ({ read, forget }: ReturnType<typeof keepToken>, problem: Problem): Mechanism => ({
+  mechanism: 'oauthbearer',
+  authenticationProvider: ({ saslAuthenticate }) => ({
+    authenticate: async () => {
+      const send = (message: string) =>
+        saslAuthenticate({
+          request: { encode: () => framed(message) },
+          response: { decode: (answer) => answer.subarray(sizeBytes), parse: String },
+        })
+      const token = await read()
+      try {
+        // A refusal is an answer, which the client acknowledges; then the broker fails the conversation.
+        if (await send(`n,,\x01auth=Bearer ${token}\x01\x01`)) await send('\x01')
+      } catch (error) {
+        // The connection may only have been lost.
+        if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
+        forget()
+        const message = `${problem.path} ${problem.rule}: ${error.message}`
+        throw Object.assign(new kafkajs.KafkaJSNonRetriableError(message), { problem })
+      }
+    },
+  }),
+})
+
+/** A message of SASL, after its size. */
+function framed(message: string): Buffer {
+  const bytes = Buffer.from(`\0\0\0\0${message}`)
+  bytes.writeInt32BE(bytes.length - sizeBytes)
+  return bytes
 }
 
 /** A Kafka client that logs to `log` and retries a failed request five times; further retries are up to its callers. */
@@ -44,7 +103,7 @@ export function connectKafka(config: Config, log: Logger): Kafka {
         log[pinoLevel(level)]({ kafkajs: details }, message)
       },
     ...(usesTls(config) && { ssl: tlsOf(config) }),
-    ...(config.KAFKA_SASL_MECHANISM !== undefined && { sasl: saslOf(config, publicAuthorities) }),
+    ...(config.KAFKA_SASL_MECHANISM !== undefined && { sasl: saslOf(config) }),
   })
 }
 
@@ -77,3 +136,14 @@ export const kafkaProbe = (config: Config): EngineProbe => ({
     }
   },
 })
+
+/** The setting that is to blame for a failure to connect; undefined where Kafka may only be unreachable. */
+function credentialsProblem(failure: unknown): Problem | undefined {
+  const error = failure as Error & { readonly type?: string; readonly problem?: Problem; readonly cause?: typeof error }
+  const problem = error.problem ?? error.cause?.problem
+  const path = 'KAFKA_SASL_MECHANISM'
+  if (error.type === 'UNSUPPORTED_SASL_MECHANISM') return { path, rule: 'is none that Kafka offers' }
+  if (problem !== undefined || !(error instanceof kafkajs.KafkaJSSASLAuthenticationError)) return problem
+  const rule = `is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of ${path}`
+  return { path: 'KAFKA_SASL_PASSWORD', rule }
+}

@@ -54,10 +54,26 @@ export function kafkaSource(kafka: Kafka) {
     createMissingTopics: (topics: readonly NewTopic[]) => ask((admin) => createMissingTopics(admin, topics)),
     topicSettings: (topics: readonly string[], names: readonly string[]) =>
       ask((admin) => topicSettings(admin, topics, [...names])),
+    /** The offset range of every partition of the topics. */
     offsetRanges: (topics: readonly string[]) => ask((admin) => offsetRanges(admin, topics)),
-    committedOffsets: (groupId: string, topics: readonly string[]) =>
-      ask((admin) => committedOffsets(admin, groupId, [...topics])),
-    groupMembers: (groupId: string) => ask((admin) => groupMembers(admin, groupId)),
+    /** The committed offsets of a group, of partitions that have one. */
+    committedOffsets: async (groupId: string, topics: readonly string[]): Promise<PartitionCommit[]> => {
+      const found = await ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }))
+      return found.flatMap(({ topic, partitions }) =>
+        partitions.flatMap(({ partition, offset, metadata }) => {
+          const position = toOffset(offset)
+          // Kafka returns -1 where nothing is committed.
+          return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
+        }),
+      )
+    },
+    /** The assigned partitions of each member of a group. */
+    groupMembers: async (groupId: string): Promise<TopicPartition[][]> => {
+      const { groups } = await ask((admin) => admin.describeGroups([groupId]))
+      const { decode } = kafkajs.AssignerProtocol.MemberAssignment
+      const members = groups.flatMap((group) => group.members)
+      return members.map(({ memberAssignment }) => partitionsIn(decode(memberAssignment)?.assignment ?? {}))
+    },
     groupMember: (options: GroupOptions): GroupMember => groupMember(kafka, options),
     readTopic: (options: ReadOptions): Promise<void> => readTopic(kafka, options),
     close: async (): Promise<void> => {
@@ -98,18 +114,20 @@ export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promis
     }
 }
 
-/** The values of `configNames` among the settings of each topic. */
+/** Reads settings of topics. What is returned throws for one that Kafka does not tell: what is not known is not judged. */
 async function topicSettings(admin: Admin, topics: readonly string[], configNames: string[]) {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name, configNames })),
   })
-  const settingsOf = ({ resourceName, configEntries }: (typeof resources)[number]) =>
-    [resourceName, Object.fromEntries(configEntries.map((each) => [each.configName, each.configValue]))] as const
-  return new Map(resources.map(settingsOf))
+  return (topic: string, name: string): string => {
+    const settings = resources.find(({ resourceName }) => resourceName === topic)?.configEntries
+    const value = settings?.find(({ configName }) => configName === name)?.configValue
+    if (value == null) throw new Error(`Kafka does not tell ${name} of ${topic}`)
+    return value
+  }
 }
 
-/** The offset range of every partition of the topics. */
 async function offsetRanges(admin: Admin, topics: readonly string[]): Promise<OffsetRanges> {
   const ofTopics = topics.map(async (topic) =>
     (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => {
@@ -117,24 +135,4 @@ async function offsetRanges(admin: Admin, topics: readonly string[]): Promise<Of
     }),
   )
   return new Map((await Promise.all(ofTopics)).flat())
-}
-
-/** The committed offsets of a group, of partitions that have one. */
-async function committedOffsets(admin: Admin, groupId: string, topics: string[]): Promise<PartitionCommit[]> {
-  const found = await admin.fetchOffsets({ groupId, topics })
-  return found.flatMap(({ topic, partitions }) =>
-    partitions.flatMap(({ partition, offset, metadata }) => {
-      const position = toOffset(offset)
-      // Kafka returns -1 where nothing is committed.
-      return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
-    }),
-  )
-}
-
-/** The assigned partitions of each member of a group. */
-async function groupMembers(admin: Admin, groupId: string): Promise<TopicPartition[][]> {
-  const { groups } = await admin.describeGroups([groupId])
-  const { decode } = kafkajs.AssignerProtocol.MemberAssignment
-  const members = groups.flatMap((group) => group.members)
-  return members.map(({ memberAssignment }) => partitionsIn(decode(memberAssignment)?.assignment ?? {}))
 }

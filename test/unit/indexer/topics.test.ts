@@ -1,5 +1,6 @@
 import { readTopicRules } from '../../../indexer/topics.ts'
 import { readConfig } from '../../../src/core/process/config.ts'
+import { sourceOfSettings } from '../../support/topicSettings.ts'
 
 const settings = {
   ...{ 'cleanup.policy': 'compact', 'message.timestamp.type': 'LogAppendTime', 'delete.retention.ms': '86400000' },
@@ -11,9 +12,8 @@ const config = read.config
 
 /** What is read of topics whose settings are these, but for `changes` of the submissions. */
 const rulesWith = (changes: Readonly<Record<string, string | undefined>>) => {
-  const settingsOf = (topic: string) => ({ ...settings, ...(topic === 'submissions' && changes) }) as never
-  const topicSettings = async (topics: readonly string[]) => new Map(topics.map((topic) => [topic, settingsOf(topic)]))
-  return readTopicRules({ topicSettings }, config)
+  const settingsOf = (topic: string) => ({ ...settings, ...(topic === 'submissions' && changes) })
+  return readTopicRules(sourceOfSettings(settingsOf), config)
 }
 
 test('a purely compacted topic keeps deletions for as long as it says', async () => {

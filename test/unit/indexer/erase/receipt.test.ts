@@ -1,9 +1,10 @@
-import { expectDeleted } from '../../../../indexer/erase/erase.ts'
+import { expectDeleted, receiptLines } from '../../../../indexer/erase/erase.ts'
+import type { Place } from '../../../../indexer/erase/expunge.ts'
 import { isLetterOf, type KeptRecord, placesOf, readKeeping } from '../../../../indexer/erase/keptRecords.ts'
-import { type Place, receiptLines } from '../../../../indexer/erase/receipt.ts'
 import { sourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { DocumentId, Offset } from '../../../../src/core/model/ids.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
+import { sourceOfSettings } from '../../../support/topicSettings.ts'
 
 const id = 'acme/s-1' as DocumentId
 const topic = 'submissions'
@@ -33,9 +34,7 @@ const settings = {
   ...{ 'segment.ms': '500', 'file.delete.delay.ms': '60' },
 }
 const settingsOf = (changes: Record<string, string>) => ({
-  source: {
-    topicSettings: async () => new Map([[topic, { ...settings, ...changes }]]),
-  } as unknown as Parameters<typeof readKeeping>[0]['source'],
+  source: sourceOfSettings((asked) => (asked === topic ? { ...settings, ...changes } : {})),
 })
 
 test.each([
