@@ -6,9 +6,11 @@ import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import { type AssignedPartition, assignPartition } from './assignedPartition.ts'
+import type { PartitionClaim } from '../src/core/stores/watermark.ts'
 import { backoffMs, Retries } from './backoff.ts'
-import type { PartitionClaim } from './changeTimes.ts'
+import { ChangeTimes } from './changeTimes.ts'
+import { DeletionCoverage } from './deletionCoverage.ts'
+import { OffsetTracker } from './offsetTracker.ts'
 import type { StartOffset } from './startOffsets.ts'
 
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
@@ -48,6 +50,38 @@ type ConsumerOptions = Reading & {
   onRecord(record: SourceRecord, changedAtMs: number, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
   readonly random: () => number
+}
+
+/** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
+export type AssignedPartition = ReturnType<typeof assignPartition>
+
+/**
+ * Begins to read a partition under a claim. No record of it gets a `changedAt` below a watermark that Redis knows of, or that a commit
+ * allowed: Redis may have lost the newest. `keptMs`: how long its topic keeps a deletion for certain.
+ */
+export function assignPartition(
+  partition: TopicPartition,
+  start: StartOffset | undefined,
+  claimed: PartitionClaim,
+  keptMs: () => number,
+) {
+  if (start === undefined) throw new Error(`the start offset of ${partitionName(partition)} is unknown`)
+  const watermarkMs = Math.max(claimed.watermarkMs ?? 0, start.promisedMs)
+  return {
+    ...partition,
+    start,
+    offsets: new OffsetTracker(start.position),
+    coverage: new DeletionCoverage(start.coveredAtMs, keptMs),
+    changeTimes: new ChangeTimes(start.deadLetteredBelow, { ...claimed, watermarkMs }),
+    /** The claim under which watermarks of the partition are published. */
+    owner: claimed.owner,
+    /** What this owner has committed last. */
+    committed: undefined as Pick<StartOffset, 'position' | 'promisedMs'> | undefined,
+    /** The offset from which the next batch must have been fetched. */
+    nextOffset: start.position as bigint,
+    /** Why the partition is paused: its next record batch cannot be decoded. */
+    undecodable: undefined as Undecodable | undefined,
+  }
 }
 
 /**

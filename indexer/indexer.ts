@@ -13,8 +13,8 @@ import { Retries } from './backoff.ts'
 import { DeadLetterWriter } from './deadLetters/deadLetters.ts'
 import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
-import { indexerMetrics, pipelineMetrics } from './metrics.ts'
-import { type OwnState, observe } from './status/observe.ts'
+import { pipelineMetrics } from './metrics.ts'
+import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
 import { ensureTopics, sourceTopics } from './topics.ts'
 
@@ -38,7 +38,7 @@ export async function startIndexer(service: Service): Promise<Started> {
     ...{ ...stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
     ...{ clock: Date.now, stopping: signal, closing: closing.signal },
   })
-  const own = (): OwnState => ({ maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES, ...stateOf(runner, deadLetters) })
+  const own = () => stateOf(config, runner, deadLetters)
   const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
   indexerMetrics(service.metrics, own, observed, () => accountKeys.contested, Date.now)
 
@@ -82,17 +82,4 @@ export const command = serviceCommand({
     Buffer.poolSize = 256 * 1024
     return startIndexer(service)
   },
-})
-
-/** The state of this process, for its metrics and its status page. */
-const stateOf = ({ current }: GenerationRunner, deadLetters: DeadLetterWriter) => ({
-  inFlightBytes: current?.pipeline.consumer.inFlightBytes ?? 0,
-  watermarkMs: current?.written.watermarkMs,
-  clockOffsetMs: current?.pipeline.publisher.clockOffsetMs,
-  partitions: (current?.pipeline.consumer.assigned() ?? []).map(({ topic, partition, undecodable }) => ({
-    ...{ topic, partition },
-    isPaused: deadLetters.isPaused(topic) || undecodable !== undefined,
-  })),
-  writerBlockedMs: current?.pipeline.writer.blockedMs() ?? 0,
-  generation: current?.written.generation.number,
 })

@@ -112,10 +112,7 @@ export class GenerationRunner {
       topics: sourceTopics(config),
       // Account keys are not in the indices; a deletion of one is a record that compaction keeps.
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
-      claim: async (partitions) => {
-        const owner = randomToken()
-        return { owner, ...(await claimPartitions(redis, owner, partitions.map(partitionName), this.#highestMs)) }
-      },
+      claim: (partitions) => claimPartitions(redis, randomToken(), partitions.map(partitionName), this.#highestMs),
       isDisplaced: async (owner, partition) => {
         const claimant = await readClaimant(redis, partitionName(partition))
         return claimant !== null && claimant !== owner

@@ -1,31 +1,41 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
+import type { Gauge, Registry } from 'prom-client'
 import type { KafkaSource, OffsetRanges } from '../../src/core/kafka/source.ts'
-import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
+import { metricsIn, type Sample } from '../../src/core/process/metrics.ts'
+import type { ContestedDigest } from '../../src/core/stores/accountKeyStore.ts'
 import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
 import { readRedisMemory } from '../../src/core/stores/redis.ts'
 import { type PartitionWatermarks, readWatermark } from '../../src/core/stores/watermark.ts'
+import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
+import type { GenerationRunner } from '../generations/generationRunner.ts'
 import { readTag } from '../generations/generations.ts'
 import type { Stores } from '../generations/writtenGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 
+export type OwnState = ReturnType<typeof stateOf>
+
 /** The state of this indexer itself; what is undefined is not known yet. */
-export type OwnState = {
-  readonly maxInFlightBytes: number
-  readonly inFlightBytes: number
+export const stateOf = (config: Config, { current }: GenerationRunner, deadLetters: DeadLetterWriter) => ({
+  maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
+  inFlightBytes: current?.pipeline.consumer.inFlightBytes ?? 0,
   /** The watermark that it published last. */
-  readonly watermarkMs: number | undefined
+  watermarkMs: current?.written.watermarkMs,
   /** How far its clock is ahead of that of Redis. */
-  readonly clockOffsetMs: number | undefined
+  clockOffsetMs: current?.pipeline.publisher.clockOffsetMs,
   /** For how long the record that waits longest has not been stored; 0 when none waits after a failure. */
-  readonly writerBlockedMs: number
+  writerBlockedMs: current?.pipeline.writer.blockedMs() ?? 0,
   /** Those that it owns; a paused one waits at an undecodable record batch, or for the breaker of its topic. */
-  readonly partitions: readonly (TopicPartition & { readonly isPaused: boolean })[]
+  partitions: (current?.pipeline.consumer.assigned() ?? []).map(({ topic, partition, undecodable }) => ({
+    ...{ topic, partition },
+    isPaused: deadLetters.isPaused(topic) || undecodable !== undefined,
+  })),
   /** The generation that it writes. */
-  readonly generation: number | undefined
-}
+  generation: current?.written.generation.number,
+})
 
 /** A result of polling and the time of its arrival. */
 type Seen<T> = { readonly value: T; readonly atMs: number }
@@ -108,38 +118,29 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
     const behindRecords = Math.max(0, Number(high - position))
     return { topic, partition, position, behindRecords, isOwned: owned.has(name) }
   })
+  // The commits of a finished rebuild name the generation that serves.
+  const filled = [...rebuilt].filter(([, { generation }]) => (readTag(generation)?.number ?? 0) > serving)
+  const isRunning = rebuilding.length > 0
   return {
     partitions,
     indexers: members.length,
     /** Those that Kafka still keeps. */
     deadLetters: [...letters.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0),
-    rebuild: rebuildOf(ends, rebuilt, documentTopics(config), rebuilding.length > 0, serving),
+    /** The rebuild that runs, or was left unfinished; undefined if there is none. */
+    rebuild: isRunning || filled.length > 0 ? { isRunning, progress: progressOf(filled, ends, config) } : undefined,
   }
 }
 
-/**
- * The rebuild that runs, or was left unfinished; undefined if there is none. Its commits name a newer generation than the one that serves;
- * those of a finished rebuild name the one that serves.
- */
-function rebuildOf(
+/** The share of all records that a rebuild has processed. */
+function progressOf(
+  filled: readonly (readonly [string, CommittedOffset])[],
   ends: OffsetRanges,
-  rebuilt: ReadonlyMap<string, CommittedOffset>,
-  topics: readonly string[],
-  isRunning: boolean,
-  serving: number,
-) {
-  const isNewer = ({ generation }: CommittedOffset): boolean => (readTag(generation)?.number ?? 0) > serving
-  const isUnderWay = [...rebuilt.values()].some(isNewer)
-  if (!isRunning && !isUnderWay) return undefined
-  let [done, total] = [0, 0]
-  for (const [name, { topic, low, high }] of ends) {
-    if (!topics.includes(topic)) continue
-    const commit = rebuilt.get(name)
-    total += Number(high - low)
-    if (commit !== undefined && isNewer(commit)) done += Math.max(0, Number(commit.position - low))
-  }
-  // The share of all records that it has processed.
-  return { isRunning, progress: total === 0 ? 1 : Math.min(1, done / total) }
+  config: Config,
+): number {
+  const documents = [...ends.values()].filter(({ topic }) => documentTopics(config).includes(topic))
+  const total = documents.reduce((sum, { low, high }) => sum + Number(high - low), 0)
+  const read = filled.map(([name, { position }]) => Math.max(0, Number(position - (ends.get(name)?.low ?? position))))
+  return total === 0 ? 1 : Math.min(1, read.reduce((sum, each) => sum + each, 0) / total)
 }
 
 export type PartitionLag = ReturnType<typeof lagsOf>[number]
@@ -182,4 +183,58 @@ export async function surveyIndices(client: Client, prefix: string, signal: Abor
     .sort((a, b) => a.generation - b.generation || a.name.localeCompare(b.name))
   if (found.length === 0) throw new Error('there are no indices yet')
   return found
+}
+
+/** The metrics of one indexer, `own`, and of the state that all indexers share and report, `observed`. */
+export function indexerMetrics(
+  registry: Registry,
+  own: () => OwnState,
+  observed: () => Observed,
+  contested: () => readonly ContestedDigest[],
+  clock: () => number,
+): void {
+  const { gauge, labelledGauge } = metricsIn(registry)
+  const seconds = (ms: number | undefined): Sample[1] => (ms === undefined ? undefined : ms / 1_000)
+
+  gauge('tidemark_in_flight_bytes', 'Bytes of records in flight; a value counts three times', () => own().inFlightBytes)
+  gauge('tidemark_in_flight_limit_bytes', 'MAX_IN_FLIGHT_BYTES', () => own().maxInFlightBytes)
+  const blocked = 'How long the record that waits longest could not be written to Elasticsearch; 0 if none waits'
+  gauge('tidemark_write_blocked_seconds', blocked, () => seconds(own().writerBlockedMs))
+  const offset = 'How far the clock of this indexer is ahead of the clock of Redis; the slower one limits the watermark'
+  gauge('tidemark_clock_offset_seconds', offset, () => seconds(own().clockOffsetMs))
+  gauge('tidemark_watermark_age_seconds', 'Age of the watermark that this indexer published last', () => {
+    const { watermarkMs } = own()
+    return watermarkMs === undefined ? undefined : Math.max(0, clock() - watermarkMs) / 1_000
+  })
+
+  const perPartition = (name: string, help: string, of: 'behindRecords' | 'behindSeconds'): Gauge =>
+    labelledGauge(name, help, ['topic', 'partition'], () =>
+      currentLags(observed(), clock()).map((lag) => [{ topic: lag.topic, partition: lag.partition }, lag[of]]),
+    )
+  perPartition('tidemark_lag_records', 'Offsets from the searchable position to the end', 'behindRecords')
+  perPartition('tidemark_lag_seconds', 'Age of the oldest record that is not searchable; 0 if none', 'behindSeconds')
+  const paused = '1 while the indexer has paused the partition, which it owns, else 0'
+  labelledGauge('tidemark_partition_paused', paused, ['topic', 'partition'], () =>
+    own().partitions.map(({ topic, partition, isPaused }): Sample => [{ topic, partition }, Number(isPaused)]),
+  )
+  const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): Gauge =>
+    labelledGauge(name, help, ['index'], () =>
+      (observed().indices?.value ?? []).map((index) => [{ index: index.name }, index[of]]),
+    )
+  perIndex('tidemark_index_documents', 'Documents of an index, tombstones included', 'documents')
+  perIndex('tidemark_index_bytes', 'Disk usage of an index, replicas included', 'bytes')
+  gauge('tidemark_dead_letters', 'Dead letters in their topic', () => observed().group?.value.deadLetters)
+  gauge('tidemark_rebuild_running', '1 while a rebuild is running, else 0', () => {
+    const { group } = observed()
+    return group && Number(group.value.rebuild?.isRunning ?? false)
+  })
+  const progress = 'Share of the records that the generation of a rebuild holds; absent without a rebuild'
+  gauge('tidemark_rebuild_progress_ratio', progress, () => observed().group?.value.rebuild?.progress)
+  gauge('tidemark_redis_memory_bytes', 'Memory that Redis uses', () => observed().redisMemory?.value.usedBytes)
+  const limit = 'maxmemory of Redis; absent without one'
+  gauge('tidemark_redis_memory_limit_bytes', limit, () => observed().redisMemory?.value.limitBytes)
+  const contestedHelp = '1 for each live account key that opens nothing, because another one claims the same digest'
+  labelledGauge('tidemark_contested_account_keys', contestedHelp, ['key'], () =>
+    contested().flatMap(({ keys }) => keys.map((key): Sample => [{ key }, 1])),
+  )
 }

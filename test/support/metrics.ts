@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Registry } from 'prom-client'
-import { indexerMetrics, pipelineMetrics } from '../../indexer/metrics.ts'
+import { pipelineMetrics } from '../../indexer/metrics.ts'
+import { indexerMetrics } from '../../indexer/status/observe.ts'
 import { AnswerCache } from '../../src/api/answerCache.ts'
 import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts'
 import { parameterReader } from '../../src/api/parameters.ts'

@@ -138,10 +138,12 @@ for i = 3, #ARGV do
 end
 return redis.call('HMGET', KEYS[1], 'highest', 'raised')`)
 
+/** A claim of partitions, and what its owner is told of the promises that earlier indexers have made to readers. */
+export type PartitionClaim = Awaited<ReturnType<typeof claimPartitions>>
+
 /**
  * Claims partitions (topic/partition) for `owner`, so that watermarks of any other owner are refused. `highestMs` (epoch ms): the highest
- * watermark that this indexer knows. Returns the highest ever published, and the most (ms) by which `changedAt` of a record was ever
- * raised above its append time.
+ * watermark that this indexer knows.
  */
 export async function claimPartitions(
   redis: RedisConnection,
@@ -153,7 +155,13 @@ export async function claimPartitions(
   const values = [owner, msOrNone(highestMs), ...partitions]
   const claimed = await claimScript(redis, [keys.watermark, keys.partitionOwners], values)
   const [highest, raised] = claimed as readonly [string | null, string | null]
-  return { watermarkMs: highest === null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
+  return {
+    owner,
+    /** The highest watermark (epoch ms) that was ever published; undefined when there was none. */
+    watermarkMs: highest === null ? undefined : Number(highest),
+    /** How far at most (ms) `changedAt` of a record was ever raised above its append time. */
+    changedAtRaisedByMs: Number(raised ?? 0),
+  }
 }
 
 /** The claim that counts for a partition (by topic/partition); null where Redis knows none, as after a loss of its data. */

@@ -34,9 +34,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'promise-of-a-commit-not-kept': {
     themes: ['redis', 'crashes', 'late'],
     seed: 27,
-    file: 'indexer/assignedPartition.ts',
+    file: 'indexer/consumer.ts',
     from: 'Math.max(claimed.watermarkMs ?? 0, start.promisedMs)',
-    to: 'claimed.watermarkMs',
+    to: 'claimed.watermarkMs ?? 0',
   },
   'change-tokens-after-the-watermark': {
     themes: ['groups'],
@@ -86,8 +86,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['clocks', 'groups'],
     seed: 2,
     file: 'indexer/changeTimes.ts',
-    from: 'this.#watermarkMs = watermarkMs ?? Number.NEGATIVE_INFINITY',
-    to: 'this.#watermarkMs = (watermarkMs, Number.NEGATIVE_INFINITY)',
+    from: 'Math.max(appendedAtMs, watermarkMs)',
+    to: '(watermarkMs, appendedAtMs)',
   },
   'watermark-in-the-future': {
     themes: ['clocks'],

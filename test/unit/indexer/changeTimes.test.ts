@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import { assignPartition } from '../../../indexer/assignedPartition.ts'
-import { ChangeTimes, type PartitionClaim } from '../../../indexer/changeTimes.ts'
+import { ChangeTimes } from '../../../indexer/changeTimes.ts'
+import { assignPartition } from '../../../indexer/consumer.ts'
 import { decideWatermark } from '../../../indexer/watermarkPublisher.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
-const promised = { watermarkMs: undefined, changedAtRaisedByMs: 0 }
+const promised = { watermarkMs: 0, changedAtRaisedByMs: 0 }
 
 test.each([
   ['with clocks that agree: the append time', 0n, promised, [100, 110, 110, 125], [100, 110, 110, 125], 0],
@@ -24,7 +24,7 @@ test.each([
 type Commit = { readonly position: Offset; readonly promisedMs: number }
 
 /** An owner that begins at a commit. */
-const ownerFrom = (commit: Commit, claimed: Omit<PartitionClaim, 'owner'>) => {
+const ownerFrom = (commit: Commit, claimed: typeof promised) => {
   const start = { ...commit, deadLetteredBelow: commit.position, coveredAtMs: 1 }
   return assignPartition({ topic: 'forms', partition: 0 }, start, { owner: 'we', ...claimed }, () => 1)
 }
@@ -63,8 +63,7 @@ class Partition {
   readonly problems: string[] = []
 
   #claim() {
-    const watermarkMs = this.#knownMs < 0 ? undefined : this.#knownMs
-    return ownerFrom(this.#committed, { watermarkMs, changedAtRaisedByMs: this.#changedAtRaisedByMs })
+    return ownerFrom(this.#committed, { watermarkMs: this.#knownMs, changedAtRaisedByMs: this.#changedAtRaisedByMs })
   }
 
   append(appendedAtMs: number): void {
