@@ -6,8 +6,7 @@ import { convertRecord } from '../convertRecord.ts'
 import { type Generation, Generations } from '../generations/generations.ts'
 import { fetchStartOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn } from '../topics.ts'
-import { type ComparedRecord, type DocumentComparison, deadLetterVersion } from './compareDocuments.ts'
-import { storedContentOf } from './storedDocuments.ts'
+import { type ComparedRecord, type DocumentComparison, deadLetterVersion, storedContentOf } from './compareDocuments.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
 /** Every record from `low` to below `committed` is in the generation that serves; `high` is the offset after the last record. */

@@ -75,24 +75,19 @@ export async function surveyAccountKeys({ client, keys: names }: RedisConnection
     }
   // Digest → the live keys that share it; a look-up succeeds for one key only.
   const claims = new Map<Digest, readonly KeyHolder[]>()
-  for await (const [digest, hash] of hashesWith(client, names.accountKey('')))
-    claims.set(
-      digest as Digest,
-      Object.values(hash).map((text) => JSON.parse(text) as KeyHolder),
-    )
+  for await (const [digest, hash] of hashesWith(client, names.accountKey(''))) {
+    const holders = Object.values(hash).map((text) => JSON.parse(text) as KeyHolder)
+    claims.set(digest as Digest, holders)
+  }
   return { states, claims }
 }
 
 /** The hashes whose names begin with `prefix`, as rest of the name → fields. `prefix` contains no glob characters. */
-async function* hashesWith(
-  client: RedisConnection['client'],
-  prefix: string,
-): AsyncGenerator<readonly [name: string, hash: Record<string, string>]> {
-  for (let cursor: string | undefined = '0'; cursor !== undefined; ) {
-    const [next, page]: [string, string[]] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', namesAtOnce)
-    const hashes = await Promise.all(page.map((name) => client.hgetall(name)))
-    for (const [at, hash] of hashes.entries()) yield [(page[at] ?? '').slice(prefix.length), hash]
-    cursor = next === '0' ? undefined : next
+async function* hashesWith(client: RedisConnection['client'], prefix: string) {
+  for await (const page of client.scanStream({ match: `${prefix}*`, count: namesAtOnce })) {
+    const names = page as readonly string[]
+    const hashes = await Promise.all(names.map((name) => client.hgetall(name)))
+    for (const [at, hash] of hashes.entries()) yield [(names[at] ?? '').slice(prefix.length), hash] as const
   }
 }
 
@@ -123,11 +118,9 @@ export class AccountKeyFold {
   claims(): ReadonlyMap<Digest, readonly (readonly KeyHolder[])[]> {
     const claims = new Map<Digest, KeyHolder[][]>()
     for (const [id, newest] of this.states) {
-      const live = newest.flatMap(({ key }) => (key === null ? [] : [key]))
-      for (const digest of new Set(live.map((key) => key.digest))) {
-        const holders = live
-          .filter((key) => key.digest === digest)
-          .map((key) => holderOf(teamIdOf(id), entityIdOf(id), key))
+      const live = newest.flatMap(({ key }) => key ?? [])
+      for (const [digest, keys] of Map.groupBy(live, (key) => key.digest)) {
+        const holders = keys.map((key) => holderOf(teamIdOf(id), entityIdOf(id), key))
         claims.set(digest, [...(claims.get(digest) ?? []), holders])
       }
     }

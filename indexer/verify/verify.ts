@@ -9,9 +9,8 @@ import { readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn } from '../topics.ts'
 import { CommittedTopics } from './committedTopics.ts'
 import { verifyAccountKeys } from './compareAccountKeys.ts'
-import { DocumentComparison } from './compareDocuments.ts'
+import { comparedOf, DocumentComparison } from './compareDocuments.ts'
 import { DifferenceReport } from './differenceReport.ts'
-import { comparedOf } from './storedDocuments.ts'
 import { restsAsLong, type VerifyContext } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }

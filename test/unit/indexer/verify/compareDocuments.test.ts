@@ -1,7 +1,6 @@
-import type { ComparedRecord } from '../../../../indexer/verify/compareDocuments.ts'
+import type { ComparedDocument, ComparedRecord } from '../../../../indexer/verify/compareDocuments.ts'
 import { DocumentComparison, deadLetterVersion } from '../../../../indexer/verify/compareDocuments.ts'
 import type { DifferenceKind } from '../../../../indexer/verify/differenceReport.ts'
-import type { ComparedDocument } from '../../../../indexer/verify/storedDocuments.ts'
 import { type DocumentId, deletedRevision, type Offset, type Revision } from '../../../../src/core/model/ids.ts'
 
 const id = 'acme/s1' as DocumentId
