@@ -11,11 +11,7 @@ import type { RequestOptions } from '../src/core/stores/elasticsearch.ts'
  * No answer names copies: one that took part and was then lost could make up in the count for an active one that did not. So where copies
  * are missing, as many must be active before another refresh as after it. One that is being recovered can still make up so.
  */
-export async function refreshEveryCopy(
-  client: Client,
-  index: string[],
-  options: Partial<RequestOptions>,
-): Promise<void> {
+export async function refreshEveryCopy(client: Client, index: string[], options: Partial<RequestOptions>) {
   const health = () => client.cluster.health({ index, timeout: '1s' }, options)
   const first = await refreshOnce(client, index, options)
   if (first.successful === first.total) return

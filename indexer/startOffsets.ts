@@ -1,3 +1,4 @@
+import type { PartitionCommit } from '../src/core/kafka/consumerGroup.ts'
 import type { KafkaSource, OffsetRange } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { type Offset, toOffset } from '../src/core/model/ids.ts'
@@ -23,7 +24,7 @@ export const commitMetadata = (
   promisedMs: number,
 ): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${Math.ceil(promisedMs)}`
 
-function readCommit(position: Offset, metadata: string) {
+function readCommit({ position, metadata }: PartitionCommit) {
   const [, generation, below, coveredAtMs, promisedMs] = /^(\S+) (\d+) (\d+) (\d+)$/.exec(metadata) ?? []
   const named = toOffset(below ?? '0')
   return {
@@ -95,13 +96,9 @@ function coveredWithoutCommit(
 }
 
 /** The committed offsets of a group for the topics, by `partitionName`. */
-export async function fetchCommittedOffsets(
-  source: KafkaSource,
-  groupId: string,
-  topics: readonly string[],
-): Promise<Map<string, CommittedOffset>> {
+export async function fetchCommittedOffsets(source: KafkaSource, groupId: string, topics: readonly string[]) {
   const commits = await source.committedOffsets(groupId, topics)
-  return new Map(commits.map((each) => [partitionName(each), readCommit(each.position, each.metadata)]))
+  return new Map(commits.map((each) => [partitionName(each), readCommit(each)]))
 }
 
 /**

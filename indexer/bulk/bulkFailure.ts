@@ -89,11 +89,3 @@ function isTooLarge(reason = ''): boolean {
   const [, bytes, max] = /_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
   return bytes !== undefined && max !== undefined && Number(bytes) > Number(max)
 }
-
-/** Whether the document needs no further attempt: what is stored is it, or at least as new. */
-export const isDone = (outcome: ItemOutcome | undefined): boolean =>
-  outcome?.kind === 'written' || outcome?.kind === 'stale'
-
-/** Whether the same document, or the same request, may succeed later. */
-export const isFailure = (found: ItemOutcome | RequestFailure): found is BulkFailure =>
-  found.kind === 'retry' || found.kind === 'busy' || found.kind === 'pause'

@@ -1,13 +1,6 @@
 import { type Documents, type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { BulkCalls } from './bulkApi.ts'
-import {
-  type BulkFailure,
-  classifyRequestError,
-  type ItemOutcome,
-  isDone,
-  isFailure,
-  type RequestFailure,
-} from './bulkFailure.ts'
+import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
 import { BulkScheduler, type SchedulerOptions } from './bulkScheduler.ts'
 import {
   bytesOf,
@@ -214,6 +207,13 @@ export class BulkWriter {
     if (next !== undefined) this.#scheduler.putBack(next)
   }
 }
+
+/** Whether the document needs no further attempt: what is stored is it, or at least as new. */
+const isDone = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 'written' || outcome?.kind === 'stale'
+
+/** Whether the same document, or the same request, may succeed later. */
+const isFailure = (found: ItemOutcome | RequestFailure): found is BulkFailure =>
+  found.kind === 'retry' || found.kind === 'busy' || found.kind === 'pause'
 
 /** Documents of one index and one team are in one shard. */
 const shardOf = ({ kind, teamId }: DocumentWrite): string => `${kind}/${teamId}`

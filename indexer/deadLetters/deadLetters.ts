@@ -64,12 +64,7 @@ export class DeadLetterWriter {
   }
 
   /** Writes a rejected record byte for byte as received, once the breaker permits it, until that succeeds. `stale`: it was written before. */
-  async reject(
-    record: SourceRecord,
-    problem: Problem,
-    { deadLetteredBelow }: StartOffset,
-    signal: AbortSignal,
-  ): Promise<'dead-letter' | 'stale'> {
+  async reject(record: SourceRecord, problem: Problem, { deadLetteredBelow }: StartOffset, signal: AbortSignal) {
     const { sink, config, log, retries } = this.#deps
     const { topic, partition, offset, key, value } = record
     if (offset < deadLetteredBelow) return 'stale'

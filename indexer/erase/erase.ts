@@ -94,15 +94,17 @@ export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): v
 async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: boolean) {
   const { elasticsearch, config, signal } = tools
   const generations = new Generations(elasticsearch, config, { signal })
-  let documents: Awaited<ReturnType<typeof readDocument>>[] = []
+  /** `age`: how far the generation of the document's index is above the one that serves. */
+  let documents: (Awaited<ReturnType<typeof readDocument>> & { readonly age: number })[] = []
   const isApplied = async (): Promise<boolean> => {
     const found = await generations.find()
     const serving = found.find(({ complete }) => complete?.isServing)
     if (serving === undefined) throw new Error('no complete generation of indices serves')
     const indices = found.flatMap((each) => each.indices).filter(({ kind }) => kindsOf.submissions.includes(kind))
-    documents = await Promise.all(
-      indices.map(({ name, generation }) => readDocument(tools, name, generation - serving.number, id)),
-    )
+    const read = indices.map(async ({ name, generation }) => {
+      return { ...(await readDocument(tools, name, id)), age: generation - serving.number }
+    })
+    documents = await Promise.all(read)
     return documents.every(({ age, state }) => age !== 0 || state === 'deleted')
   }
   if (!(await isApplied())) {
@@ -116,13 +118,7 @@ async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: bool
   return { deletedAt, documents }
 }
 
-/** The document of an index, whose generation is `age` above the one that serves. */
-async function readDocument(
-  { elasticsearch, signal }: CommandTools,
-  index: PhysicalIndex,
-  age: number,
-  id: DocumentId,
-) {
+async function readDocument({ elasticsearch, signal }: CommandTools, index: PhysicalIndex, id: DocumentId) {
   const asked = { index, _source: ['tombstone'], docs: [{ _id: id, routing: teamIdOf(id) }] }
   type Source = { readonly tombstone?: { readonly deletedAt: Instant } }
   const { docs } = await elasticsearch.mget<Source>(asked, { signal })
@@ -130,7 +126,7 @@ async function readDocument(
   if (found === undefined || 'error' in found) throw new Error(`Elasticsearch cannot read ${id} from ${index}`)
   const present = found._version === deletedRevision ? 'deleted' : 'live'
   const state: 'deleted' | 'live' | 'missing' = found.found ? present : 'missing'
-  return { index, age, state, seqNo: found._seq_no ?? 0, deletedAt: found._source?.tombstone?.deletedAt }
+  return { index, state, seqNo: found._seq_no ?? 0, deletedAt: found._source?.tombstone?.deletedAt }
 }
 
 /** What is said of an index that does not serve and holds no tombstone. */

@@ -95,12 +95,7 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation):
 }
 
 /** Runs passes until one is short enough to be repeated while the watermark is held. `forgotten` takes what the first one does not copy. */
-async function reconcileAll(
-  options: CommandTools,
-  from: Generation,
-  to: Generation,
-  forgotten?: ForgottenEntities,
-): Promise<Reconciliation> {
+async function reconcileAll(options: CommandTools, from: Generation, to: Generation, forgotten?: ForgottenEntities) {
   const reconciliation = new Reconciliation(options, from, to)
   const { compared, copied } = await reconciliation.pass((kind, old) => forgotten?.takes(kind, old) ?? false)
   options.report.step(`${compared} documents compared, ${copied} copied`)
@@ -173,11 +168,7 @@ async function switchOver(
 }
 
 /** Throws when an old index has more documents than the new one, counted by Elasticsearch. */
-async function expectNoFewerDocuments(
-  { elasticsearch, signal }: CommandTools,
-  from: Generation,
-  to: Generation,
-): Promise<void> {
+async function expectNoFewerDocuments({ elasticsearch, signal }: CommandTools, from: Generation, to: Generation) {
   for (const kind of documentKinds) {
     const { count: before } = await elasticsearch.count({ index: from.indices[kind] }, { signal })
     const { count: after } = await elasticsearch.count({ index: to.indices[kind] }, { signal })

@@ -3,14 +3,7 @@ import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/i
 import type { Instant } from '../../src/core/model/instant.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
-import {
-  type DocumentKind,
-  documentKinds,
-  entityTypeOf,
-  isList,
-  kindsOf,
-  type PhysicalIndex,
-} from '../../src/core/stores/indices.ts'
+import { type DocumentKind, documentKinds, entityTypeOf, isList, kindsOf } from '../../src/core/stores/indices.ts'
 import { multiGet, readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
@@ -169,7 +162,7 @@ export class Reconciliation {
   /** Copies documents from the old generation, unless they are not there or have a higher version in the new one; returns how many are there. */
   async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<number> {
     let copied = 0
-    for await (const documents of this.#sources(this.from.indices[kind], kind, ids)) {
+    for await (const documents of this.#sources(this.from, kind, ids)) {
       await this.#write(documents.map((each) => withFoundBy(each, this.#tools.config.INDEX_ANSWERS)))
       copied += documents.length
     }
@@ -200,7 +193,7 @@ export class Reconciliation {
       ({ version, changedAt = '' }, at) => version === known[at]?.version && changedAt > (known[at]?.changedAt ?? ''),
     )
     const times = new Map(later.map(({ id, changedAt }) => [id, changedAt]))
-    for await (const documents of this.#sources(this.to.indices[kind], kind, later.map(idOf)))
+    for await (const documents of this.#sources(this.to, kind, later.map(idOf)))
       await this.#write(
         documents.map((each) => {
           const changedAt = times.get(each.id)
@@ -210,12 +203,8 @@ export class Reconciliation {
   }
 
   /** Reads whole documents, some at a time; one that is not there is left out. */
-  async *#sources(
-    index: PhysicalIndex,
-    kind: DocumentKind,
-    ids: readonly DocumentId[],
-  ): AsyncGenerator<DocumentWrite[]> {
-    for await (const part of readWhole(this.#tools.elasticsearch, index, ids, this.#request))
+  async *#sources(of: Generation, kind: DocumentKind, ids: readonly DocumentId[]): AsyncGenerator<DocumentWrite[]> {
+    for await (const part of readWhole(this.#tools.elasticsearch, of.indices[kind], ids, this.#request))
       yield part.map(({ id, version, source }): DocumentWrite => {
         // On one line, as every source was sent.
         return { kind, id, teamId: teamIdOf(id), version: version as Revision, source: Buffer.from(source) }

@@ -124,10 +124,7 @@ async function readIndices(context: VerifyContext, indices: Indices, comparison:
 }
 
 /** A record that Elasticsearch has rejected, or whose content came too late for its revision, is a dead letter like any other. */
-async function markDeadLetters(
-  { config, source, rest, signal }: VerifyContext,
-  comparison: DocumentComparison,
-): Promise<void> {
+async function markDeadLetters({ config, source, rest, signal }: VerifyContext, comparison: DocumentComparison) {
   await source.readTopic({
     ...{ topic: config.TOPIC_DEAD_LETTERS, signal },
     onRecord: async (record) => {

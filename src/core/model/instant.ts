@@ -20,13 +20,8 @@ const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
 /** Clamps epoch milliseconds to the range of `Instant`. */
 export const clampToInstants = (epochMs: number): number => Math.min(Math.max(epochMs, earliestMs), latestMs)
 
-let last = { epochMs: 0, instant: new Date(0).toISOString() as Instant }
-
-/** Formats epoch milliseconds within the range of `Instant`. Caches the last result: records of one batch share their append time. */
-export function toInstant(epochMs: number): Instant {
-  if (epochMs !== last.epochMs) last = { epochMs, instant: new Date(epochMs).toISOString() as Instant }
-  return last.instant
-}
+/** Formats epoch milliseconds within the range of `Instant`. */
+export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOString() as Instant
 
 /**
  * Parses an ISO 8601 date-time with an offset or `Z`, as in records; truncates to milliseconds.

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { z } from 'zod'
 import { RecordRenderer, type Rendered } from '../json/renderer.ts'
 import { maxDepth, maxNumberCharacters } from '../json/scanner.ts'
-import { type AccountKeyState, accountKeySchema } from './accountKey.ts'
+import { accountKeySchema } from './accountKey.ts'
 import { type Form, formSchema, servedForm, servedFormSummary } from './form.ts'
 import {
   deletedRevision,
@@ -82,10 +82,8 @@ function reader<Entity extends { id: string } | null>(member: string, read: (val
 const readChangedKey = reader('key', (value) => readValue('key', accountKeySchema.nullable(), value))
 
 /** Parses an account-key record. Compaction keeps deletion `{"revision": …, "key": null}`, but drops null after `delete.retention.ms`. */
-export function readAccountKeyRecord(
-  ...record: Parameters<typeof readChangedKey>
-): Result<RecordKey & AccountKeyState> {
-  const read = readChangedKey(...record)
+export function readAccountKeyRecord(recordKey: Buffer | null, value: Buffer | null) {
+  const read = readChangedKey(recordKey, value)
   if (!read.ok) return read
   const { live, ...key } = read.value
   return accepted({ ...key, revision: live?.revision ?? deletedRevision, key: live?.entity ?? null })

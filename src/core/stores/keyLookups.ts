@@ -129,10 +129,7 @@ function lookupsIn(
  * The holders of keys in the order of `digests`, in one round trip; null for a digest that no key has, or several live keys share.
  * Undefined unless the store is complete before and after: in between, Redis may lose all keys, or a replay end.
  */
-export async function readHolders(
-  { client, keys, runId }: RedisConnection,
-  digests: readonly Digest[],
-): Promise<(KeyHolder | null)[] | undefined> {
+export async function readHolders({ client, keys, runId }: RedisConnection, digests: readonly Digest[]) {
   const before = client.get(keys.accountKeysComplete)
   const asked = digests.map((digest) => client.hvals(keys.accountKey(digest)))
   const [first, last, ...found] = await Promise.all([before, client.get(keys.accountKeysComplete), ...asked])

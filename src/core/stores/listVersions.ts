@@ -60,11 +60,7 @@ const readListsScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`
  * A version includes the run id of Redis, because a restarted Redis may have lost its last second, a new token included: versions of an
  * earlier run never match.
  */
-export async function readListVersions(
-  redis: RedisConnection,
-  teamId: TeamId,
-  newToken = randomToken,
-): Promise<Freshness> {
+export async function readListVersions(redis: RedisConnection, teamId: TeamId, newToken = randomToken) {
   const read = await readListsScript(redis, [], [teamId, ...freshnessValues(redis.keys, newToken())])
   return freshnessIn(read as FreshnessReply, redis.runId())
 }

@@ -1,4 +1,4 @@
-import type { Client } from '@elastic/elasticsearch'
+import type { Client, estypes } from '@elastic/elasticsearch'
 import type { TransportRequestParams } from '@elastic/transport'
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 import { type DocumentId, teamIdOf } from '../model/ids.ts'
@@ -10,6 +10,8 @@ export type StoredDocument = {
   readonly version: number
   /** JSON text: the source as it was indexed, or the requested members; empty when none were requested. */
   readonly source: string
+  /** JSON text of the fields that a scan was asked for; empty otherwise. */
+  readonly fields: string
 }
 
 /**
@@ -33,8 +35,7 @@ export async function multiGet(
     const document = found[at]
     if (document?.get('_id') !== JSON.stringify(id) || document.has('error'))
       throw new Error(`Elasticsearch cannot read ${id} from ${index}`)
-    if (document.get('found') !== 'true') return undefined
-    return { id, version: Number(document.get('_version')), source: document.get('_source') ?? '' }
+    return document.get('found') === 'true' ? documentOf(document) : undefined
   })
 }
 
@@ -60,17 +61,8 @@ async function textOf(client: Client, request: TransportRequestParams, options: 
   return Buffer.from(bytes).toString()
 }
 
-type ScanQuery = {
-  readonly query: object
-  readonly preference?: string
-  readonly _source?: boolean
-  readonly docvalue_fields?: readonly object[]
-  /** Maximum documents per part. */
-  readonly size: number
-}
-
-/** A document as of the scan's point in time; `fields` is JSON text, empty when no fields were requested. */
-type ScannedDocument = StoredDocument & { readonly fields: string }
+/** `size`: the most documents per part. */
+type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'preference' | '_source' | 'docvalue_fields'> & { size: number }
 
 /** How long the point in time lives after the last part was read. */
 const keepAlive = '2m'
@@ -87,7 +79,7 @@ export async function* scan(
   index: PhysicalIndex,
   { preference, size: maxSize, ...asked }: ScanQuery,
   options: RequestOptions,
-): AsyncGenerator<ScannedDocument[]> {
+): AsyncGenerator<StoredDocument[]> {
   const querystring = { keep_alive: keepAlive, ...(preference !== undefined && { preference }) }
   const opened = await textOf(client, { method: 'POST', path: `/${index}/_pit`, querystring }, options)
   let { id } = JSON.parse(opened) as { id: string }
@@ -118,7 +110,7 @@ export async function* scan(
   }
 }
 
-const documentOf = (hit: ReadonlyMap<string, string>): ScannedDocument => ({
+const documentOf = (hit: ReadonlyMap<string, string>): StoredDocument => ({
   id: JSON.parse(hit.get('_id') ?? '""') as DocumentId,
   version: Number(hit.get('_version')),
   source: hit.get('_source') ?? '',
