@@ -57,13 +57,13 @@ export type AssignedPartition = ReturnType<typeof assignPartition>
 
 /**
  * Begins to read a partition under a claim. No record of it gets a `changedAt` below a watermark that Redis knows of, or that a commit
- * allowed: Redis may have lost the newest. `keptMs`: how long its topic keeps a deletion for certain.
+ * allowed: Redis may have lost the newest.
  */
 export function assignPartition(
   partition: TopicPartition,
   start: StartOffset | undefined,
   claimed: PartitionClaim,
-  keptMs: () => number,
+  keptMs: Reading['keptMs'],
 ) {
   if (start === undefined) throw new Error(`the start offset of ${partitionName(partition)} is unknown`)
   const watermarkMs = Math.max(claimed.watermarkMs ?? 0, start.promisedMs)
@@ -71,7 +71,7 @@ export function assignPartition(
     ...partition,
     start,
     offsets: new OffsetTracker(start.position),
-    coverage: new DeletionCoverage(start.coveredAtMs, keptMs),
+    coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
     changeTimes: new ChangeTimes(start.deadLetteredBelow, { ...claimed, watermarkMs }),
     /** The claim under which watermarks of the partition are published. */
     owner: claimed.owner,
@@ -195,9 +195,7 @@ export class SourceConsumer {
       const claimed = await this.#claiming.untilDone('claiming partitions', claimAll)
       const starts = await startOffsets(partitions)
       if (claimed === undefined || !isCurrent()) return
-      const states = partitions.map((each) =>
-        assignPartition(each, starts.get(partitionName(each)), claimed, () => keptMs(each.topic)),
-      )
+      const states = partitions.map((each) => assignPartition(each, starts.get(partitionName(each)), claimed, keptMs))
       member.readFrom(states)
       this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     } catch (error) {

@@ -27,13 +27,7 @@ import type { Problem, Result } from '../src/core/model/schema.ts'
 import { partsOfScore } from '../src/core/model/score.ts'
 import { foldCharacters, foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
 import type { Config } from '../src/core/process/config.ts'
-import {
-  type EntityPart,
-  largeBytes,
-  position,
-  summaryDelimiter,
-  tombstoneStart,
-} from '../src/core/stores/documentFormat.ts'
+import { largeBytes, position, summaryDelimiter, tombstoneStart } from '../src/core/stores/documentFormat.ts'
 import { type DocumentKind, kindsOf } from '../src/core/stores/indices.ts'
 
 /** One document to index: its whole source, under an external version, which is the revision. */
@@ -107,11 +101,7 @@ export function formWrites(change: Change<RenderedForm>, changedAt: Instant): Do
 }
 
 /** The list and detail documents of a submission's newest state. `hasAnswers`: answers are indexed. */
-export function submissionWrites(
-  change: Change<RenderedSubmission>,
-  changedAt: Instant,
-  hasAnswers: boolean,
-): DocumentWrite[] {
+export function submissionWrites(change: Change<RenderedSubmission>, changedAt: Instant, hasAnswers: boolean) {
   if (change.live === null) return tombstones(change, kindsOf.submissions, changedAt)
   const { revision, entity } = change.live
   const { formId, status, submittedAt, foundBy, detail, digest } = entity
@@ -133,7 +123,7 @@ function listDocument(
   createdAt: Instant,
   changedAt: Instant,
   keys: string,
-  { summary, detail }: Readonly<Record<EntityPart, Buffer>>,
+  { summary, detail }: Pick<RenderedForm, 'summary' | 'detail'>,
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
   const windows = `"createdAt":"${createdAt}","changedAt":"${changedAt}"`
@@ -150,7 +140,7 @@ function listDocument(
   return list
 }
 
-const largePart = (teamId: TeamId, part: EntityPart, bytes: number): readonly string[] =>
+const largePart = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): readonly string[] =>
   bytes > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${bytes}"`] : []
 
 const listEnd = `${summaryDelimiter}}`
@@ -179,20 +169,16 @@ export function withFoundBy(document: DocumentWrite, hasAnswers: boolean): Docum
 }
 
 /** The same document with every member name once: Elasticsearch rejects repeated names. */
-export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
-  ...document,
-  source: listSource(
-    [...rawMembers(document.source.toString())].map(([name, raw]) => [name, withoutRepeatedNames(raw)]),
-  ),
-})
+export function withNamesOnce(document: DocumentWrite): DocumentWrite {
+  const members = [...rawMembers(document.source.toString())]
+  return { ...document, source: listSource(members.map(([name, raw]) => [name, withoutRepeatedNames(raw)])) }
+}
 
 /** The source of a document with these members, name and JSON; readers find the summary by its delimiters. */
-const listSource = (members: readonly (readonly [name: string, raw: string])[]): Buffer =>
-  Buffer.from(
-    renderObject(
-      members.map(([name, raw]) => [name, name === 'summary' ? summaryDelimiter + raw + summaryDelimiter : raw]),
-    ),
-  )
+function listSource(members: readonly (readonly [name: string, raw: string])[]): Buffer {
+  const delimited = (raw: string): string => summaryDelimiter + raw + summaryDelimiter
+  return Buffer.from(renderObject(members.map(([name, raw]) => [name, name === 'summary' ? delimited(raw) : raw])))
+}
 
 /**
  * A deletion is a document with a version above every revision: Elasticsearch forgets versions of deleted documents after a minute, and an

@@ -167,12 +167,7 @@ export class Pipeline {
   }
 
   /** Counts a record; one with a problem becomes a dead letter first. */
-  #countOrReject(
-    record: SourceRecord,
-    assigned: AssignedPartition,
-    result: RecordResult,
-    onProcessed: () => void,
-  ): void {
+  #countOrReject(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void) {
     const { serving, metrics } = this.#options
     const { topic } = record
     const count = (counted: RecordOutcome): void => {

@@ -62,9 +62,7 @@ export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>,
   const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
   const setting = await source.topicSettings(sources, names)
   const policies = sources.map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
-  const forgetful: Readonly<Record<string, string>> = Object.fromEntries(
-    policies.filter(([, policy]) => policy !== 'compact'),
-  )
+  const forgetful = Object.fromEntries(policies.filter(([, policy]) => policy !== 'compact'))
   const keptMs = (topic: string): number =>
     topic in forgetful ? notKeptMs : Number(setting(topic, 'delete.retention.ms'))
   return {

@@ -23,9 +23,8 @@ filtered(command.command('list').description('prints place, time, source, key an
       process.stderr.write(`${count} dead letters\n`)
     })
   })
-filtered(
-  command.command('replay').description('sends records to their topics again; the dead letters stay where they are'),
-)
+const replay = 'sends records to their topics again; the dead letters stay where they are'
+filtered(command.command('replay').description(replay))
   .option('--place <partition/offset...>', 'only these, as listed')
   .option('--all', 'all that the filter leaves')
   .action(async ({ place: places, all, ...filter }: Filter & { place?: string[]; all?: true }) => {

@@ -1,16 +1,10 @@
 import { Command } from 'commander'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import {
-  type DocumentId,
-  deletedRevision,
-  documentId,
-  type EntityId,
-  type TeamId,
-  teamIdOf,
-} from '../../src/core/model/ids.ts'
+import { type DocumentId, deletedRevision, documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { jsonLine, printable } from '../../src/core/process/log.ts'
 import { kindsOf, type PhysicalIndex, readPhysicalName } from '../../src/core/stores/indices.ts'
+import { multiGet } from '../../src/core/stores/readDocuments.ts'
 import { until } from '../backoff.ts'
 import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { Generations } from '../generations/generations.ts'
@@ -119,14 +113,11 @@ async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: bool
 }
 
 async function readDocument({ elasticsearch, signal }: CommandTools, index: PhysicalIndex, id: DocumentId) {
-  const asked = { index, _source: ['tombstone'], docs: [{ _id: id, routing: teamIdOf(id) }] }
-  type Source = { readonly tombstone?: { readonly deletedAt: Instant } }
-  const { docs } = await elasticsearch.mget<Source>(asked, { signal })
-  const [found] = docs
-  if (found === undefined || 'error' in found) throw new Error(`Elasticsearch cannot read ${id} from ${index}`)
-  const present = found._version === deletedRevision ? 'deleted' : 'live'
-  const state: 'deleted' | 'live' | 'missing' = found.found ? present : 'missing'
-  return { index, state, seqNo: found._seq_no ?? 0, deletedAt: found._source?.tombstone?.deletedAt }
+  const [found] = await multiGet(elasticsearch, index, [id], ['tombstone'], { signal })
+  const source = JSON.parse(found?.source ?? '{}') as { readonly tombstone?: { readonly deletedAt: Instant } }
+  const present = found?.version === deletedRevision ? 'deleted' : 'live'
+  const state: 'deleted' | 'live' | 'missing' = found === undefined ? 'missing' : present
+  return { index, state, seqNo: found?.seqNo ?? 0, deletedAt: source.tombstone?.deletedAt }
 }
 
 /** What is said of an index that does not serve and holds no tombstone. */

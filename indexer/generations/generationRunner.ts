@@ -1,17 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { KafkaSource, OffsetRanges } from '../../src/core/kafka/source.ts'
+import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { randomToken } from '../../src/core/model/ids.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
-import {
-  claimPartitions,
-  noteRaised,
-  type PartitionWatermarks,
-  readClaimant,
-  redisTimeMs,
-} from '../../src/core/stores/watermark.ts'
+import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeys } from '../accountKeys.ts'
 import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
@@ -19,7 +13,7 @@ import type { PipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
-import type { RoundResult } from '../watermarkPublisher.ts'
+import type { PublisherRedis } from '../watermarkPublisher.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
@@ -127,20 +121,16 @@ export class GenerationRunner {
           // Without append times there are no watermarks below which a record could fall.
           noteRaised: async (changedAtRaisedByMs) =>
             hasAppendTimes ? noteRaised(redis, changedAtRaisedByMs) : undefined,
-          publishWatermarks: (owner, watermarks, known) =>
-            hasAppendTimes ? this.#publishWatermarks(written, owner, watermarks, known) : written.publish(undefined),
+          publishWatermarks: (...round) =>
+            hasAppendTimes ? this.#publishWatermarks(written, ...round) : written.publish(undefined),
         },
       },
     })
   }
 
   /** Partitions can be added to a topic at any time; until one is read, it holds the watermark back. */
-  async #publishWatermarks(
-    written: WrittenGeneration,
-    owner: string,
-    watermarks: PartitionWatermarks,
-    known: OffsetRanges,
-  ): Promise<RoundResult> {
+  async #publishWatermarks(written: WrittenGeneration, ...round: Parameters<PublisherRedis['publishWatermarks']>) {
+    const [owner, watermarks, known] = round
     const documents = documentTopics(this.#deps.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
     const partitionWatermarks = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))

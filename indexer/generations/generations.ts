@@ -147,10 +147,10 @@ export class Generations {
         const read = aliasOf(this.#config.INDEX_PREFIX, kind)
         if (each.number === number)
           return [read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } }))
-        const retired = [read, ...(each.number < number ? [writeAliasOf(index)] : [])].filter(
-          (alias) => alias in aliases,
-        )
-        return retired.map((alias) => ({ remove: { index, alias, must_exist: false } }))
+        const retired = [read, ...(each.number < number ? [writeAliasOf(index)] : [])]
+        return retired
+          .filter((alias) => alias in aliases)
+          .map((alias) => ({ remove: { index, alias, must_exist: false } }))
       }),
     )
     await this.#updateAliases([...markers, ...moved]).catch((error: unknown) => {
@@ -182,9 +182,7 @@ export class Generations {
     const found = await this.#client.indices.getAlias({ index }, this.#options)
     const actions = documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => {
       const [each, read] = [indices[kind], aliasOf(this.#config.INDEX_PREFIX, kind)]
-      const markers = Object.keys(found[each]?.aliases ?? {}).filter((alias) =>
-        alias.startsWith(switchMarker(each, '')),
-      )
+      const markers = Object.keys(found[each]?.aliases ?? {}).filter((name) => name.startsWith(switchMarker(each, '')))
       // Elasticsearch has no condition but `must_exist` of a removal: what still serves loses its read alias and gets it back.
       const conditions = [...markers, ...(isServing ? [read] : [])]
       return [

@@ -12,11 +12,7 @@ import type { RoundResult } from '../watermarkPublisher.ts'
 import { chooseGeneration } from './chooseGeneration.ts'
 import { type Generation, Generations, readTag } from './generations.ts'
 
-export type Stores = {
-  readonly config: Config
-  readonly elasticsearch: Client
-  readonly redis: RedisConnection
-}
+export type Stores = { readonly config: Config; readonly elasticsearch: Client; readonly redis: RedisConnection }
 
 /** The generations that the commits of the indexers' group and of the rebuilds' group for the document topics name. */
 type Committed = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined)[]>>
@@ -146,9 +142,7 @@ async function findOwn({ redis }: Stores, generations: Generations, committed: C
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
   // A rebuild that has not switched yet may lack what indexers have read since.
-  const isKnown = [adopted, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])].includes(
-    generation.tag,
-  )
+  const tags = [adopted, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])]
   const isFirst = newest === undefined && !found.some((each) => each.complete?.hasServed)
-  return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && isKnown) }
+  return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
 }

@@ -132,11 +132,7 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
 }
 
 /** The share of all records that a rebuild has processed. */
-function progressOf(
-  filled: readonly (readonly [string, CommittedOffset])[],
-  ends: OffsetRanges,
-  config: Config,
-): number {
+function progressOf(filled: readonly (readonly [string, CommittedOffset])[], ends: OffsetRanges, config: Config) {
   const documents = [...ends.values()].filter(({ topic }) => documentTopics(config).includes(topic))
   const total = documents.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const read = filled.map(([name, { position }]) => Math.max(0, Number(position - (ends.get(name)?.low ?? position))))
@@ -149,10 +145,7 @@ export type PartitionLag = ReturnType<typeof lagsOf>[number]
  * The lag of every partition at the time of a survey. It grows while Redis, or whoever should read the partition, is away. `behindSeconds`: the age
  * of the oldest record that is not visible at most; undefined when the partition has no watermark, as account keys.
  */
-export const lagsOf = (
-  { value: { partitions }, atMs }: Seen<Pick<GroupSurvey, 'partitions'>>,
-  marks: PartitionWatermarks,
-) =>
+export const lagsOf = ({ value: { partitions }, atMs }: Seen<GroupSurvey>, marks: PartitionWatermarks) =>
   partitions.map((each) => {
     const markMs = marks.get(partitionName(each))
     const known = markMs === undefined ? undefined : Math.max(0, atMs - markMs) / 1_000

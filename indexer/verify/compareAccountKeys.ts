@@ -2,15 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
-import {
-  type Digest,
-  type DocumentId,
-  documentId,
-  type EntityId,
-  entityIdOf,
-  type TeamId,
-  teamIdOf,
-} from '../../src/core/model/ids.ts'
+import { type Digest, type DocumentId, documentId, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { AccountKeyStore, AccountKeysIncomplete, holderOf, readField } from '../../src/core/stores/accountKeyStore.ts'
 import type { KeyHolder } from '../../src/core/stores/keyLookups.ts'
@@ -58,7 +50,7 @@ async function compareOnce({ config, source, redis, team, rest, signal }: Verify
   return { keys: live.length, differences: compareAccountKeys(fold, survey, team) }
 }
 
-const isOf = (team: TeamId | undefined, id: DocumentId): boolean => team === undefined || teamIdOf(id) === team
+const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === undefined || teamIdOf(id) === team
 
 const namesAtOnce = 500
 
@@ -71,7 +63,7 @@ export async function surveyAccountKeys({ client, keys: names }: RedisConnection
   for await (const [teamId, hash] of hashesWith(client, names.teamKeys('')))
     for (const [keyId, field] of Object.entries(hash)) {
       const state = readField(field)
-      if (state !== undefined) states.set(documentId(teamId as TeamId, keyId as EntityId), state)
+      if (state !== undefined) states.set(`${teamId}/${keyId}` as DocumentId, state)
     }
   // Digest → the live keys that share it; a look-up succeeds for one key only.
   const claims = new Map<Digest, readonly KeyHolder[]>()
@@ -142,7 +134,7 @@ const idOf = ({ teamId, keyId }: KeyHolder): DocumentId => documentId(teamId, ke
 type Add = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
 /** Compares the account-key store with the fold of the topic; with a team only that team's keys. By a name that is the same next time. */
-export function compareAccountKeys(fold: AccountKeyFold, stored: AccountKeySurvey, team: TeamId | undefined) {
+export function compareAccountKeys(fold: AccountKeyFold, stored: AccountKeySurvey, team: VerifyContext['team']) {
   const differences = new Map<string, Difference>()
   const add: Add = (kind, id, detail) => {
     const name = `${kind} ${id}`

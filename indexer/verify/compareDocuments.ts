@@ -1,13 +1,7 @@
 import { hash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { hasRepeatedNames } from '../../src/core/json/rawJson.ts'
-import {
-  type DocumentId,
-  deletedRevision,
-  type EntityType,
-  type Offset,
-  type Revision,
-} from '../../src/core/model/ids.ts'
+import { type DocumentId, deletedRevision, type EntityType, type Revision } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { isTombstone } from '../../src/core/stores/documentFormat.ts'
 import { type DocumentKind, documentKinds, entityTypeOf, isList } from '../../src/core/stores/indices.ts'
@@ -61,7 +55,7 @@ export type ComparedRecord = {
   readonly id: DocumentId
   readonly version: Revision
   readonly partition: number
-  readonly offset: Offset
+  readonly offset: bigint
   /** The lowest `changedAt` (epoch ms) that its documents may have (see `changedAtLeast`). */
   readonly changedAtLeastMs: number
   /** 1 if an indexer has committed it: the indices must hold it, or something newer. */

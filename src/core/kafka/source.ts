@@ -1,13 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type ITopicConfig, type Kafka } from 'kafkajs'
 import { toOffset } from '../model/ids.ts'
-import {
-  type GroupMember,
-  type GroupOptions,
-  groupMember,
-  type PartitionCommit,
-  partitionsIn,
-} from './consumerGroup.ts'
+import { type GroupOptions, groupMember, type PartitionCommit, partitionsIn } from './consumerGroup.ts'
 import { type ReadOptions, readTopic } from './readTopic.ts'
 import { partitionName, type TopicPartition } from './sourceRecord.ts'
 
@@ -74,7 +68,7 @@ export function kafkaSource(kafka: Kafka) {
       const members = groups.flatMap((group) => group.members)
       return members.map(({ memberAssignment }) => partitionsIn(decode(memberAssignment)?.assignment ?? {}))
     },
-    groupMember: (options: GroupOptions): GroupMember => groupMember(kafka, options),
+    groupMember: (options: GroupOptions) => groupMember(kafka, options),
     readTopic: (options: ReadOptions): Promise<void> => readTopic(kafka, options),
     close: async (): Promise<void> => {
       await current?.admin.disconnect()

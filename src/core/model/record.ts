@@ -103,11 +103,7 @@ export function readKey(key: Buffer | null): Result<RecordKey> {
 }
 
 /** Parses and validates a record value; `text` is the value decoded. */
-function readValue<Entity>(
-  member: string,
-  schema: z.ZodType<Entity>,
-  value: Buffer,
-): Result<Live<Entity> & { readonly text: string }> {
+function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buffer) {
   const text = attempt(() => utf8.decode(value))
   if (text === undefined) return refused('value', 'must be UTF-8')
   const record: unknown = attempt(() => JSON.parse(text))

@@ -1,7 +1,6 @@
 import { Client, errors } from '@elastic/elasticsearch'
 import {
   type ConnectionRequestOptions,
-  type ConnectionRequestOptionsAsStream,
   type ConnectionRequestParams,
   Serializer,
   type TransportRequestParams,
@@ -32,8 +31,6 @@ export const bytesContext = { isForBytes: true }
  */
 export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext, maxRetries: connectionPool.size - 1 })
 
-type Options = ConnectionRequestOptions | ConnectionRequestOptionsAsStream
-
 /**
  * Works around three bugs of `UndiciConnection`. It marks a node as dead when the caller aborts a request; only a connection error may do
  * that. When a request times out, it dispatches `abort` on the caller's signal, which is not aborted, and so ends everything else
@@ -46,7 +43,7 @@ class AbortableConnection extends UndiciConnection {
     super({ ...options, agent: { bodyTimeout } as UndiciAgentOptions })
   }
 
-  override async request(params: ConnectionRequestParams, options: Options): Promise<never> {
+  override async request(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<never> {
     const { signal } = options
     const own = new AbortController()
     const abort = (): void => own.abort(signal?.reason)
@@ -64,8 +61,8 @@ class AbortableConnection extends UndiciConnection {
   }
 
   /** Where bytes are asked for, returns successful responses as bytes, and errors as text, which the client parses. */
-  protected async read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
-    if (options.context !== bytesContext) return await super.request(params, options as ConnectionRequestOptions)
+  protected async read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
+    if (options.context !== bytesContext) return await super.request(params, options)
     const answer = await super.request(params, { ...options, asStream: true })
     const body = answer.body as unknown as { bytes(): Promise<Uint8Array> }
     try {
@@ -81,7 +78,7 @@ class AbortableConnection extends UndiciConnection {
 /** Connections that name their user with the credentials of that time, of which the client would keep the first. */
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
-    protected override read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
+    protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
       const now = latest(config)
       const key = now.ELASTICSEARCH_API_KEY
       if (config.files === undefined || (key ?? now.ELASTICSEARCH_USERNAME) === undefined)

@@ -113,11 +113,7 @@ export function shareLookups(redis: RedisConnection) {
 }
 
 /** What each of `count` requests with one key is told; the last one is the last in the window. */
-function lookupsIn(
-  found: LookupReply[1] | undefined,
-  count: number,
-  runId: string,
-): (nth: number) => Exclude<Lookup, 'incomplete'> {
+function lookupsIn(found: LookupReply[1] | undefined, count: number, runId: string): (nth: number) => Lookup {
   if (found == null) return () => ({ found: null })
   const [holder, requests, leftMs, ...read] = found
   const [parsed, freshness] = [JSON.parse(holder) as KeyHolder, freshnessIn(read, runId)]

@@ -12,6 +12,8 @@ export type StoredDocument = {
   readonly source: string
   /** JSON text of the fields that a scan was asked for; empty otherwise. */
   readonly fields: string
+  /** The sequence number of its last change; NaN in a scan. */
+  readonly seqNo: number
 }
 
 /**
@@ -115,6 +117,7 @@ const documentOf = (hit: ReadonlyMap<string, string>): StoredDocument => ({
   version: Number(hit.get('_version')),
   source: hit.get('_source') ?? '',
   fields: hit.get('fields') ?? '',
+  seqNo: Number(hit.get('_seq_no')),
 })
 
 /** How many documents fill a part, if they are as large as those of the last part; at most twice as many. */

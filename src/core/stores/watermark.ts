@@ -220,5 +220,4 @@ export const isWatermarkHeld = async ({ client, keys }: RedisConnection): Promis
   (await client.exists(keys.watermarkHold)) === 1
 
 /** Releases the hold, so that the watermark advances again; false when the hold had expired. */
-export const releaseWatermarkHold = (redis: RedisConnection, holder: string): Promise<boolean> =>
-  extendWatermarkHold(redis, holder, 0)
+export const releaseWatermarkHold = (redis: RedisConnection, holder: string) => extendWatermarkHold(redis, holder, 0)
