@@ -129,9 +129,7 @@ export class WatermarkPublisher {
   async #pause(forMs: number, signal: AbortSignal): Promise<void> {
     const pause = new AbortController()
     this.#wake = () => pause.abort()
-    signal.addEventListener('abort', this.#wake, { once: true })
-    await sleep(forMs, undefined, { signal: pause.signal }).catch(() => undefined)
-    signal.removeEventListener('abort', this.#wake)
+    await sleep(forMs, undefined, { signal: AbortSignal.any([signal, pause.signal]) }).catch(() => undefined)
   }
 
   /** Runs one round after the one in progress. Throws the error of a failed step. */

@@ -87,21 +87,15 @@ const badge = (level: Level, text: string): Html => html`<span class="badge" dat
 function tiles(ageSeconds: number | undefined, { group }: Observed): Html {
   const { partitions, deadLetters } = group?.value ?? {}
   const behind = partitions?.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
-  const tile = (
-    title: string,
-    level: Level,
-    now: number | undefined,
-    say: (value: number) => string,
-    about: string,
-  ): Html => html`<article class="tile card">
+  const tile = (title: string, level: Level, figure: string, about: string): Html => html`<article class="tile card">
 <h2>${title}</h2>
-<p class="figure" data-level="${level}">${now === undefined ? 'not known' : say(now)}</p>
+<p class="figure" data-level="${level}">${figure}</p>
 <small class="text-light">${about}</small>
 </article>`
   return html`<section class="tiles" aria-label="Figures">
-${tile('Watermark age', watermarkLevel(ageSeconds), ageSeconds, duration, 'Everything appended to Kafka before it is searchable.')}
-${tile('Records behind', 'success', behind, count, 'Appended to Kafka and not visible yet, all partitions.')}
-${tile('Dead letters', deadLetters ? 'warning' : 'success', deadLetters, count, 'Dead-lettered records that Kafka still keeps.')}
+${tile('Watermark age', watermarkLevel(ageSeconds), told(ageSeconds, duration), 'Everything appended to Kafka before it is searchable.')}
+${tile('Records behind', 'success', told(behind, count), 'Appended to Kafka and not visible yet, all partitions.')}
+${tile('Dead letters', deadLetters ? 'warning' : 'success', told(deadLetters, count), 'Dead-lettered records that Kafka still keeps.')}
 </section>`
 }
 
@@ -122,7 +116,7 @@ function partitionTables(own: OwnState, { group, marks }: Observed): Html {
   const row = (lag: PartitionLag): Html => {
     const { partition, behindRecords, behindSeconds, isOwned } = lag
     const owner = owned.has(partitionName(lag)) ? 'this' : html`<span class="text-light">other</span>`
-    return html`<tr><th scope="row">${partition}</th><td class="number">${count(behindRecords)}</td><td class="number">${behindSeconds === undefined ? 'not known' : duration(behindSeconds)}</td><td>${isOwned || owner === 'this' ? owner : badge('danger', 'none')}</td></tr>`
+    return html`<tr><th scope="row">${partition}</th><td class="number">${count(behindRecords)}</td><td class="number">${told(behindSeconds, duration)}</td><td>${isOwned || owner === 'this' ? owner : badge('danger', 'none')}</td></tr>`
   }
   const table = (topic: string, lags: readonly PartitionLag[]): Html => html`<div class="card">
 <table>
@@ -175,6 +169,9 @@ const minute = 60
 const hour = 3_600
 const day = 86_400
 const kibi = 1024
+
+const told = (value: number | undefined, say: (value: number) => string): string =>
+  value === undefined ? 'not known' : say(value)
 
 /** A duration in the largest unit that is precise enough. */
 function duration(seconds: number): string {

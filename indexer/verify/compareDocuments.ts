@@ -151,12 +151,11 @@ type Row = {
 export class DocumentComparison {
   readonly #database = openDatabase()
   readonly #addRecord = this.#database.prepare(
-    `INSERT OR REPLACE INTO records (type, id, partition, offset, version, changedAtLeastMs, isCommitted, list, detail)
+    `INSERT OR REPLACE INTO records
       VALUES (:type, :id, :partition, :offset, :version, :changedAtLeastMs, :isCommitted, :list, :detail)`,
   )
   readonly #setDocument = this.#database.prepare(
-    `INSERT OR REPLACE INTO documents (kind, id, version, changedAtMs, isTombstone, digest)
-      VALUES (:kind, :id, :version, :changedAtMs, :isTombstone, :digest)`,
+    'INSERT OR REPLACE INTO documents VALUES (:kind, :id, :version, :changedAtMs, :isTombstone, :digest)',
   )
   readonly #markDeadLetter = this.#database.prepare(
     `UPDATE records SET version = ${deadLetterVersion} WHERE type = ? AND id = ? AND partition = ? AND offset = ?`,
