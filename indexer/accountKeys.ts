@@ -100,8 +100,7 @@ export class AccountKeys {
   /** Reads the topic to its present end, and marks the store complete. Returns the number of records. */
   async #replay(): Promise<number> {
     const { config, source, store, signal } = this.#deps
-    const token = randomUUID()
-    const { complete } = await store.beginReplay(token)
+    const { complete } = await store.beginReplay(randomUUID())
     let count = 0
     await source.readTopic({
       topic: config.TOPIC_ACCOUNT_KEYS,

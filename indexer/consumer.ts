@@ -215,10 +215,9 @@ export class SourceConsumer {
     if (position !== state.nextOffset)
       throw new Error(`${partitionName(batch)} was read from ${position} instead of ${state.nextOffset}`)
     if (!(await this.#stillClaims(state, batch))) return false
-    const { maxInFlightBytes } = this.#options
     let taken = 0
     for (const record of records) {
-      while (this.inFlightBytes >= maxInFlightBytes && batch.isReading()) await batch.wait(roomPollMs)
+      while (this.inFlightBytes >= this.#options.maxInFlightBytes && batch.isReading()) await batch.wait(roomPollMs)
       if (!batch.isReading()) return false
       this.#take(record, state)
       if (++taken % recordsPerTurn === 0) await nextTurn()

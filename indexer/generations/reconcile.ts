@@ -31,6 +31,8 @@ type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'> & {
   readonly config: Pick<Config, 'INDEX_ANSWERS'>
 }
 
+type IsForgotten = (kind: DocumentKind, old: Version) => boolean
+
 const versionsPerRequest = 2_000
 
 /**
@@ -76,7 +78,7 @@ export class Reconciliation {
    * Compares what was written to the old generation since the last pass, by the sequence numbers of the shards, and copies what the new one
    * lacks. A document that it lacks altogether is left out if `isForgotten`. Returns how many documents were compared, and how many copied.
    */
-  async pass(isForgotten: (kind: DocumentKind, old: Version) => boolean = () => false) {
+  async pass(isForgotten: IsForgotten = () => false) {
     const index = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
     // Read before the refresh: what is written during it no search below would find, and no later pass would look for.
     const asked = { index: Object.values(this.from.indices), level: 'shards' } as const
@@ -125,11 +127,7 @@ export class Reconciliation {
   }
 
   /** Copies what is missing, older, of another content or of an earlier `changedAt` in the new index. Returns how many were missing or older. */
-  async #compare(
-    kind: DocumentKind,
-    old: readonly Version[],
-    isForgotten: (kind: DocumentKind, old: Version) => boolean,
-  ): Promise<number> {
+  async #compare(kind: DocumentKind, old: readonly Version[], isForgotten: IsForgotten): Promise<number> {
     const known = await this.#versions(kind, old)
     const versionOf = (at: number): number => known[at]?.version ?? 0
     const missing = old.filter(

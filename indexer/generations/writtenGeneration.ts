@@ -25,7 +25,7 @@ const timeoutMs = 30_000
  */
 export class WrittenGeneration {
   readonly generation: Generation
-  readonly #stores: Stores
+  readonly #redis: RedisConnection
   readonly #generations: Generations
   /** The generation whose watermarks counted when this one was opened. */
   readonly #adoptedBefore: GenerationTag | undefined
@@ -40,7 +40,7 @@ export class WrittenGeneration {
   watermarkMs: number | undefined
 
   private constructor(stores: Stores, generations: Generations, own: Own, floorMs: number | undefined) {
-    this.#stores = stores
+    this.#redis = stores.redis
     this.#generations = generations
     this.generation = own.generation
     this.#adoptedBefore = own.adopted
@@ -79,14 +79,13 @@ export class WrittenGeneration {
 
   /** Whether it is still the generation to write: its indices exist and are writable, and no other generation serves. */
   async isCurrent(): Promise<boolean> {
-    const { redis } = this.#stores
     const isBuilding = this.#isBuilding
     const found = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
     const own = found.find(({ tag }) => tag === this.generation.tag)
     // Where nobody reads what is not being built, the read aliases were removed: opening the generation again restores them.
     const isRead = own?.isServing === true || (isBuilding && !found.some(({ isServing }) => isServing))
     // The hold of a rebuild that has died expires: opening the generation again gives its writes back.
-    const isOpen = own?.isWritable === true || (own !== undefined && (await isWatermarkHeld(redis)))
+    const isOpen = own?.isWritable === true || (own !== undefined && (await isWatermarkHeld(this.#redis)))
     if (!isRead || !isOpen) this.#left.abort()
     // Another indexer may have made it serve.
     if (own?.isServing) this.#isBuilding = false
@@ -98,9 +97,8 @@ export class WrittenGeneration {
    * times there is no `round` and no watermark to wait for: readers read what there is.
    */
   async publish(round: Omit<Parameters<typeof publishWatermark>[1], 'generation'> | undefined): Promise<RoundResult> {
-    const { redis } = this.#stores
     if (!(await this.isCurrent())) return 'retired'
-    const result = round && (await publishWatermark(redis, { generation: this.generation.tag, ...round }))
+    const result = round && (await publishWatermark(this.#redis, { generation: this.generation.tag, ...round }))
     const isWhole = result === undefined || typeof result === 'number' || result === 'withheld'
     if (result !== undefined && isWhole) {
       this.watermarkMs = typeof result === 'number' ? result : undefined
@@ -124,8 +122,7 @@ export class WrittenGeneration {
 
   /** Lets its watermarks count in Redis; none is published until everything is searchable that was appended before the floor. */
   async #adopt(): Promise<void> {
-    const { redis } = this.#stores
-    await setWatermarkGeneration(redis, this.generation.tag, this.#floorMs, this.#adoptedBefore ?? '')
+    await setWatermarkGeneration(this.#redis, this.generation.tag, this.#floorMs, this.#adoptedBefore ?? '')
   }
 }
 

@@ -28,14 +28,13 @@ export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOSt
  * Undefined for anything else: no offset, impossible dates, leap seconds, years outside 0000 to 9999 in UTC.
  */
 export function parseInstant(text: string): Instant | undefined {
-  if (isInstant(text)) return text
+  if (instantPattern.test(text)) return text as Instant
   const read = readDateTime(text)
   return read?.hasOffset && clampToInstants(read.epochMs) === read.epochMs ? toInstant(read.epochMs) : undefined
 }
 
 /** Fast path: most records carry this form. Days 29 to 31 are left to `readDateTime`, which knows the lengths of months. */
 const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
-const isInstant = (text: string): text is Instant => instantPattern.test(text)
 
 /**
  * Parses `since` or `until` of a request. A date without a time is the whole day; a time without an offset is UTC; a space before
