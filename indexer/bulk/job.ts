@@ -108,5 +108,4 @@ export function confirmSuspicion(job: Job, nowMs: number): boolean {
 }
 
 /** What is held against another state of an entity: it must fail by itself, too, but the time counts from the first state that did. */
-const ofAnotherState = (suspicion: Suspicion | undefined): Suspicion | undefined =>
-  suspicion && { ...suspicion, failures: 0 }
+const ofAnotherState = (suspicion: Suspicion | undefined) => suspicion && { ...suspicion, failures: 0 }

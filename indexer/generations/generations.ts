@@ -242,10 +242,7 @@ const isError = (error: unknown, type: string): boolean =>
   error instanceof errors.ResponseError && error.message.includes(type)
 
 /** What templates have added to an index that loses documents, or parts of them: a lifecycle, a `_source` that leaves something out. */
-export function foreignSettings(
-  name: string,
-  { settings = {}, mappings = {} }: Pick<estypes.IndicesIndexState, 'settings' | 'mappings'>,
-): string[] {
+export function foreignSettings(name: string, { settings = {}, mappings = {} }: estypes.IndicesIndexState): string[] {
   const lifecycle = settings.index?.lifecycle?.name
   const { enabled = true, includes = [], excludes = [] } = mappings._source ?? {}
   const isWhole = enabled && includes.length === 0 && excludes.length === 0

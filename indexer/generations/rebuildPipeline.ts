@@ -31,12 +31,7 @@ export class RebuildPipeline {
   readonly #claim = { owner: 'rebuild', watermarkMs: undefined as number | undefined, changedAtRaisedByMs: 0 }
 
   /** Begins to read. `fail` is called when the pipeline stops because of a bug. */
-  constructor(
-    tools: CommandTools,
-    generation: Generation,
-    { keptMs }: Pick<TopicRules, 'keptMs'>,
-    fail: (error: unknown) => void,
-  ) {
+  constructor(tools: CommandTools, generation: Generation, rules: TopicRules, fail: (error: unknown) => void) {
     const { config, source, elasticsearch, log } = tools
     const topics = documentTopics(config)
     this.#tools = tools
@@ -44,7 +39,7 @@ export class RebuildPipeline {
     this.#pipeline = new Pipeline({
       ...{ config, source, elasticsearch, generation, topics, log, fail },
       groupId: rebuildGroup(config.CONSUMER_GROUP),
-      keptMs: (topic) => keptMs[topic] ?? Number.POSITIVE_INFINITY,
+      keptMs: (topic) => rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       claim: async () => this.#claim,
       // A rebuild runs alone, and nobody reads its generation.
       isDisplaced: async () => false,

@@ -1,18 +1,12 @@
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
-import {
-  type AbortedTransaction,
-  decodePartition,
-  type FetchedRecord,
-  undecodableRecord,
-  withoutAborted,
-} from './recordBatches.ts'
+import { decodePartition, type FetchedRecord, undecodableRecord, withoutAborted } from './recordBatches.ts'
 
 const load = createRequire(import.meta.url)
 
 type PartitionData = {
   readonly errorCode: number
-  readonly abortedTransactions?: readonly AbortedTransaction[] | null
+  readonly abortedTransactions?: Parameters<typeof withoutAborted>[1] | null
   readonly messages: readonly FetchedRecord[]
 }
 type FetchAnswer = { readonly responses: readonly { readonly partitions: readonly PartitionData[] }[] }

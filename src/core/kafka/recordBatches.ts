@@ -132,7 +132,7 @@ function offsetsOf(batch: Buffer): string {
 }
 
 /** `firstOffset`: offset of the transaction's first record in this partition. */
-export type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
+type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
 
 const notTransactional = { producerId: '', inTransaction: false }
 /** The key of a control record that ends an aborted transaction: version 0, type 0. */

@@ -33,11 +33,6 @@ export const optionalNumber = z
   .custom<number>((value) => typeof value === 'number', 'expected a number')
   .meta({ type: 'number' })
   .nullish()
-/** An integer as JSON Schema defines it, so `17.0` and `1e3` too. */
-export const optionalInteger = z
-  .custom<number>(Number.isInteger, 'expected an integer')
-  .meta({ type: 'integer' })
-  .nullish()
 export const optionalBoolean = z.boolean().nullish()
 /** An object or array whose content the specification leaves open, so its content is not validated. */
 export const optionalObject = z

@@ -1,14 +1,6 @@
 import { z } from 'zod'
 import type { Served } from '../json/scanner.ts'
-import {
-  identifier,
-  instant,
-  optionalArray,
-  optionalInteger,
-  optionalNumber,
-  optionalObject,
-  optionalString,
-} from './schema.ts'
+import { identifier, instant, optionalArray, optionalNumber, optionalObject, optionalString } from './schema.ts'
 
 export const reportStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type ReportStatus = (typeof reportStatuses)[number]
@@ -73,6 +65,9 @@ const reportResult = z.object({
     })
     .nullish(),
 })
+
+/** An integer as JSON Schema defines it, so `17.0` and `1e3` too. */
+const optionalInteger = z.custom<number>(Number.isInteger, 'expected an integer').meta({ type: 'integer' }).nullish()
 
 /** A submission in a record: the union of the specification's submission summary and single submission. */
 export const submissionSchema = z.object({

@@ -141,11 +141,7 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
  */
 export function script(lua: string) {
   const sha = hash('sha1', lua)
-  return async (
-    { client }: Pick<RedisConnection, 'client'>,
-    names: readonly string[],
-    values: readonly (string | number)[],
-  ): Promise<unknown> => {
+  return async ({ client }: RedisConnection, names: readonly string[], values: readonly (string | number)[]) => {
     try {
       return await client.evalsha(sha, names.length, ...names, ...values)
     } catch (error) {
