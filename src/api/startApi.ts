@@ -1,11 +1,11 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
-import { type Service, type Started, serviceCommand } from '../core/process/lifecycle.ts'
-import { observeRequests, requestMetrics } from '../core/process/requestLog.ts'
+import { type Started, serviceCommand } from '../core/process/lifecycle.ts'
+import { listenerOf, observeRequests, requestMetrics } from '../core/process/requestLog.ts'
 import { readHolders } from '../core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
-import { openStores } from '../core/stores/openStores.ts'
+import { type Opening, openStores } from '../core/stores/openStores.ts'
 import { recordPrimary } from '../core/stores/primaryReads.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { fromRedis } from '../core/stores/redis.ts'
@@ -26,13 +26,11 @@ import { readPrimaries } from './search/readPrimaries.ts'
 import { openSearchClient } from './search/searchClient.ts'
 import { createWaiting, WaitingRoom } from './waiting.ts'
 
-export const defaultPort = 3_000
-
-type ApiService = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
+const defaultPort = 3_000
 
 /** Connects the API's clients and listens on the configured port, also while an engine is unreachable. */
 export async function startApi(
-  service: ApiService,
+  service: Opening,
   nowMs: () => number = Date.now,
   elapsedMs?: () => number,
 ): Promise<Started & { readonly port: number }> {
@@ -47,7 +45,7 @@ export async function startApi(
 
 /** Connects the API's clients; `elapsedMs` never steps. `close` ends requests that wait for a change. */
 export function openApi(
-  service: ApiService,
+  service: Opening,
   nowMs: () => number,
   elapsedMs: () => number = () => performance.now(),
 ): Pick<Started, 'checks'> & { readonly listener: RequestListener; close(): void } {
@@ -97,18 +95,11 @@ export const command = serviceCommand({
   start: startApi,
 })
 
-/** Several middlewares listen for the end of a response, and so do Koa and the compressor. */
-const maxListeners = 20
-
 /** The API as a request listener. Its middlewares check a request in the order in which they stand here. */
-function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteDeps): RequestListener {
+function listen(service: Opening, authentication: ApiMiddleware, deps: RouteDeps): RequestListener {
   const { log } = service
   const metrics = requestMetrics(service.metrics, rejectionReasons)
   const app = new Koa<ApiState>()
-  const logUnsent = (error: unknown, ctx?: { readonly state: ApiState }): void =>
-    log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
-  app.on('error', logUnsent)
-  const handle = app
     .use(observeRequests<ApiState>(log, metrics, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
     .use(errors(log, metrics.rejected))
     .use(limitRequestsInFlight())
@@ -122,9 +113,5 @@ function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteD
     .use(queueQueries())
     .use(routes(deps).routes())
     .use(unrouted)
-    .callback()
-  return (request, response) => {
-    response.setMaxListeners(maxListeners)
-    handle(request, response).catch(logUnsent)
-  }
+  return listenerOf(app, log)
 }

@@ -1,17 +1,25 @@
+import { type RequestListener, STATUS_CODES } from 'node:http'
+import Koa from 'koa'
+import type { Logger } from 'pino'
+import { type Refuse, refuseAndLog, statusOf } from '../core/process/clientErrors.ts'
+import { contentSecurityPolicy } from '../core/process/html.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { type Started, serviceCommand } from '../core/process/lifecycle.ts'
+import { listenerOf, observeRequests, requestMetrics } from '../core/process/requestLog.ts'
+import { respondWithFile } from '../core/process/staticFile.ts'
 import { type Opening, openKafka, openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
+import type { RedisConnection } from '../core/stores/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
-import { answerClientError, createSettingsApp } from './settingsApp.ts'
+import { errors, rejectionReasons, settingsError } from './errors.ts'
+import { keyRoutes } from './keyRoutes.ts'
+import { assets, chooseLanguage, type SettingsMiddleware, type SettingsState } from './respond.ts'
+import { createSessions, requireSameOrigin } from './sessions.ts'
+import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
 
-/** Unless `PORT` names another one. */
-export const defaultPort = 3_001
+const defaultPort = 3_001
 
-/**
- * Builds the settings area with its live clients and listens on the configured port, also while an engine is unreachable.
- * Everything it opens is registered with `release`, which releases in reverse order.
- */
+/** Connects the clients of the settings area and listens on the configured port, also while an engine is unreachable. */
 export async function startSettings(
   service: Opening,
   nowMs: () => number = Date.now,
@@ -31,7 +39,7 @@ export async function startSettings(
   const port = portOf(server)
   // The origin needs the port, which the system may have chosen only now.
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
-  const app = createSettingsApp(service, origin, keys, redis, nowMs)
+  const app = listen(service, origin, keys, redis, nowMs)
   log.info({ port }, 'listening')
 
   return {
@@ -51,3 +59,64 @@ export const command = serviceCommand({
   adminPort: 9_103,
   start: startSettings,
 })
+
+/** Sent with every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form. */
+const securityHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': contentSecurityPolicy({ 'form-action': "'self'" }),
+  'Referrer-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+}
+
+/** The settings area as a request listener. `origin` is where browsers reach it. */
+function listen(
+  { config, log, metrics }: Opening,
+  origin: string,
+  keys: AccountKeyManager,
+  redis: RedisConnection,
+  nowMs: () => number,
+): RequestListener {
+  const isSecure = origin.startsWith('https:')
+  const requests = requestMetrics(metrics, rejectionReasons)
+  const sessions = createSessions(redis, isSecure)
+  const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis, nowMs), sessions)
+  const app = new Koa<SettingsState>()
+    .use(observeRequests<SettingsState>(log, requests, ({ session }) => ({ teamId: session?.team })))
+    .use(chooseLanguage(isSecure))
+    .use(errors(log, config.SIGN_IN_PAGE, requests.rejected))
+    .use(setSecurityHeaders)
+    .use(serveAssets)
+    .use(requireSameOrigin(origin))
+    .use(signIn.routes())
+    .use(keyRoutes(keys, sessions, nowMs).routes())
+    .use(rejectUnrouted)
+  return listenerOf(app, log)
+}
+
+const headersOfClientErrors = { ...securityHeaders, 'Content-Type': 'text/plain; charset=utf-8' }
+
+/** Answers what the HTTP server could not read as a request, and logs it. No browser sends such bytes, so that plain text will do. */
+const answerClientError = (log: Logger): Refuse =>
+  refuseAndLog(log, headersOfClientErrors, 'GET, HEAD, POST', (reason) => `${STATUS_CODES[statusOf[reason]]}\n`)
+
+const setSecurityHeaders: SettingsMiddleware = (ctx, next) => {
+  ctx.set(securityHeaders)
+  return next()
+}
+
+const serveAssets: SettingsMiddleware = (ctx, next) => {
+  const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? assets.files.get(ctx.path) : undefined
+  return file === undefined ? next() : respondWithFile(ctx, file)
+}
+
+type Matched = { readonly matched?: readonly { readonly methods: readonly string[] }[] }
+
+/** Ends a request that no route handled with 404, or with 405 when its path has routes of other methods. */
+const rejectUnrouted: SettingsMiddleware = (ctx) => {
+  const { matched = [] }: Matched = ctx
+  const allowed = new Set(matched.flatMap(({ methods }) => methods))
+  if (allowed.size === 0) throw settingsError('not-found')
+  throw settingsError('method-not-allowed', { headers: { Allow: [...allowed].join(', ') } })
+}

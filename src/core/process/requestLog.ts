@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { RequestListener } from 'node:http'
 import type { RouterMiddleware } from '@koa/router'
+import type Koa from 'koa'
 import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import { metricsIn } from './metrics.ts'
@@ -35,6 +37,21 @@ type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[
 export function routeOf({ matched }: Matched): string | undefined {
   const path = matched?.[0]?.path
   return path === undefined ? undefined : String(path)
+}
+
+/** Several middlewares listen for the end of a response, and so do Koa and the compressor. */
+const maxListeners = 20
+
+/** An app as a request listener. Logs answers that could not be sent. */
+export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger): RequestListener {
+  const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void =>
+    log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
+  app.on('error', logUnsent)
+  const handle = app.callback()
+  return (request, response) => {
+    response.setMaxListeners(maxListeners)
+    handle(request, response).catch(logUnsent)
+  }
 }
 
 /** `waitedMs`: how long a request was held because of `Prefer: wait`; not part of its duration. */
