@@ -33,17 +33,12 @@ function formsFilters(
 }
 
 /** A form as raw JSON, without the parts that are left out. */
-export function withoutParts(
-  form: Buffer,
-  { includeFields, includeReport }: z.output<typeof getFormParameters>,
-): Buffer {
+function withoutParts(form: Buffer, { includeFields, includeReport }: z.output<typeof getFormParameters>): Buffer {
   if (includeFields && includeReport) return form
   const omitted = new Set([...(includeFields ? [] : ['fields']), ...(includeReport ? [] : ['report'])])
   return Buffer.from(renderObject([...rawMembers(form.toString())].filter(([name]) => !omitted.has(name))))
 }
 
-/** GET /api/v1/forms */
 export const listForms = listRoute('forms', listFormsParameters, formsFilters)
 
-/** GET /api/v1/forms/{id} */
 export const getForm = detailRoute('forms', getFormParameters, withoutParts)

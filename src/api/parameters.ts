@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import { maxValueCharacters } from '../core/model/answers.ts'
-import type { Branded } from '../core/model/ids.ts'
 import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
 import { parsed } from '../core/model/schema.ts'
 import { metricsIn } from '../core/process/metrics.ts'
@@ -30,12 +29,10 @@ export function parameterReader(registry: Registry): ParameterReader {
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
   const kept = new WeakMap<z.ZodObject, LRUCache<string, Read>>()
   return (ctx, schema) => {
-    const latest = kept.get(schema) ?? new LRUCache<string, Read>({ max: maxKept })
+    const memoMethod = (querystring: string): Read => read(schema, querystring)
+    const latest = kept.get(schema) ?? new LRUCache({ max: maxKept, memoMethod })
     kept.set(schema, latest)
-    const known = latest.get(ctx.querystring)
-    const found = known ?? read(schema, ctx.querystring)
-    if (known === undefined) latest.set(ctx.querystring, found)
-    const { parameters, problem, ignored } = found
+    const { parameters, problem, ignored } = latest.memo(ctx.querystring)
     if (ignored.length > 0) {
       ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
       ctx.set('Ignored-Parameters', renderIgnored(ignored))
@@ -152,21 +149,21 @@ export type ChangeWindow = Partial<z.output<z.ZodObject<typeof changedParameters
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` }).optional()
 
-/** The name of a time zone, in the spelling of this process's time zone data. */
-export type TimeZone = Branded<string, 'TimeZone'>
-
-export const utc = 'UTC' as TimeZone
+export const utc = 'UTC'
 
 /** The three-letter names that IANA knows. Programs know more, but `PST` and `IST` mean several zones. */
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
-/** Reads an IANA time zone name, but no offset, in any letter case; a space stands for the `+` that a query string turned into it. */
-export function parseTimeZone(sent: string): TimeZone | undefined {
+/**
+ * Reads an IANA time zone name, but no offset, in any letter case, into the spelling of this process's time zone data. A space stands for the
+ * `+` that a query string turned into it.
+ */
+export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
   const isName = /^[a-z]/i.test(text) && (text.length !== 3 || shortNames.test(text))
   if (!isName) return undefined
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone as TimeZone
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone
   } catch {
     return undefined
   }
@@ -179,9 +176,10 @@ export const timeZone = parsed(parseTimeZone, 'must be the name of an IANA time 
 export const text = z.string().min(1, 'must not be empty').optional()
 
 const valueRule = `must be at most ${maxValueCharacters} characters`
+export const anyText = z.string().max(maxValueCharacters, valueRule)
 
 /** What a member of a submission must be equal to. */
-export const value = z.string().min(1, 'must not be empty').max(maxValueCharacters, valueRule).optional()
+export const value = anyText.min(1, 'must not be empty').optional()
 
 /**
  * Answers by code, each with alternatives, in an order that does not depend on the request's. Anything may be a code, and an answer may be
@@ -205,13 +203,9 @@ export const answers = z
 
 const byCode = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
-const digits = /^-?(?:0|[1-9]\d*)$/
-
 /** An integer of any size, as it is served. */
-export const anyInteger = z
-  .string()
-  .regex(digits, 'must be an integer in digits, such as 17')
-  .max(maxValueCharacters, valueRule)
+export const anyInteger = anyText
+  .regex(/^-?(?:0|[1-9]\d*)$/, 'must be an integer in digits, such as 17')
   .optional()
   .meta({ type: 'integer', pattern: undefined, maxLength: undefined })
 

@@ -1,29 +1,15 @@
 import { z } from 'zod'
-import { answerBeginning, answerField, maxValueCharacters } from '../core/model/answers.ts'
+import { answerBeginning, answerField } from '../core/model/answers.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { reportStatuses } from '../core/model/submission.ts'
 import type { Route } from './context.ts'
 import { detailRoute, listRoute } from './entityRoutes.ts'
 import { apiError } from './errors.ts'
 import { validatorsOf } from './etag.ts'
-import {
-  answers,
-  anyInteger,
-  anyNumber,
-  changedParameters,
-  createdParameters,
-  flag,
-  listParameters,
-  oneOf,
-  text,
-  timeZone,
-  utc,
-  value,
-} from './parameters.ts'
+import * as parameter from './parameters.ts'
 import { respond } from './respond.ts'
 import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
-import { answersTo, anyValueOf, type CountedValue, countSubmissions, everyValueOf } from './search/counts.ts'
-import { type TimeUnit, timeUnits } from './search/timeUnits.ts'
+import { answersTo, anyValueOf, countSubmissions, everyValueOf, type TimeUnit, timeUnits } from './search/counts.ts'
 
 /** Parameters that a member of the submission must be equal to, and the field of the index that holds it. */
 const members = {
@@ -39,25 +25,25 @@ const members = {
 } as const
 
 const selectionParameters = {
-  formId: text.describe('Only submissions of this form.'),
-  status: oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
-  email: value.describe('Only submissions of the examinee with this email address, in any letter case.'),
-  examineeId: value.describe('Only submissions of the examinee with this `examineeId`.'),
-  serialNumber: anyInteger.describe('Only submissions with this serial number.'),
-  shareToken: value.describe('Only the submission with this token.'),
-  level: value.describe('Only submissions whose result has this level.'),
-  outcomeCode: value.describe('Only submissions whose result has this outcome.'),
-  utmSource: value.describe('Only submissions with this `metadata.utmSource`.'),
-  utmMedium: value.describe('Only submissions with this `metadata.utmMedium`.'),
-  utmCampaign: value.describe('Only submissions with this `metadata.utmCampaign`.'),
-  'answer.<code>': answers.describe(
+  formId: parameter.text.describe('Only submissions of this form.'),
+  status: parameter.oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
+  email: parameter.value.describe('Only submissions of the examinee with this email address, in any letter case.'),
+  examineeId: parameter.value.describe('Only submissions of the examinee with this `examineeId`.'),
+  serialNumber: parameter.anyInteger.describe('Only submissions with this serial number.'),
+  shareToken: parameter.value.describe('Only the submission with this token.'),
+  level: parameter.value.describe('Only submissions whose result has this level.'),
+  outcomeCode: parameter.value.describe('Only submissions whose result has this outcome.'),
+  utmSource: parameter.value.describe('Only submissions with this `metadata.utmSource`.'),
+  utmMedium: parameter.value.describe('Only submissions with this `metadata.utmMedium`.'),
+  utmCampaign: parameter.value.describe('Only submissions with this `metadata.utmCampaign`.'),
+  'answer.<code>': parameter.answers.describe(
     'Only submissions with this answer to the field with the code: text, a number, `true` or `false` as served, or an element of a list. ' +
       'Repeated, it selects those with any of the answers; parameters with other codes select further.',
   ),
-  minScore: anyNumber.describe('Only submissions whose `result.score` is this or higher.'),
-  maxScore: anyNumber.describe('Only submissions whose `result.score` is this or lower.'),
-  ...createdParameters,
-  ...changedParameters,
+  minScore: parameter.anyNumber.describe('Only submissions whose `result.score` is this or higher.'),
+  maxScore: parameter.anyNumber.describe('Only submissions whose `result.score` is this or lower.'),
+  ...parameter.createdParameters,
+  ...parameter.changedParameters,
 }
 
 export const submissionsFilters = (
@@ -80,22 +66,17 @@ export const submissionsFilters = (
 ]
 
 /** Refuses a question about answers where they are not indexed: they would not be found. */
-function expectAnswers(hasAnswers: boolean, parameter: string): void {
+function expectAnswers(hasAnswers: boolean, name: string): void {
   if (!hasAnswers)
-    throw apiError(
-      'bad_request',
-      `${parameter} cannot be asked for: answers are not indexed here (INDEX_ANSWERS=false)`,
-    )
+    throw apiError('bad_request', `${name} cannot be asked for: answers are not indexed here (INDEX_ANSWERS=false)`)
 }
 
-/** GET /api/v1/records */
 export const listSubmissions = listRoute(
   'submissions',
-  z.object({ ...selectionParameters, ...listParameters }),
+  z.object({ ...selectionParameters, ...parameter.listParameters }),
   submissionsFilters,
 )
 
-/** GET /api/v1/records/{id} */
 export const getSubmission = detailRoute('submissions', z.object({}), (submission) => submission)
 
 /** What can be counted besides units of time. */
@@ -107,7 +88,7 @@ const counted = {
   utmSource: () => anyValueOf(members.utmSource),
   utmCampaign: () => anyValueOf(members.utmCampaign),
   answer: answersTo,
-} satisfies Readonly<Record<string, (code: string) => CountedValue>>
+}
 
 const countedNames = Object.keys(counted) as (keyof typeof counted)[]
 const groupings = new Map(
@@ -130,21 +111,21 @@ export const countSubmissionsParameters = z
         'What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status, level, outcome, source or campaign, of ' +
           'each answer to the field `code`, or two at once, a time and another.',
       ),
-    code: z
-      .string()
-      .max(maxValueCharacters, `must be at most ${maxValueCharacters} characters`)
+    code: parameter.anyText
       .optional()
       .describe('The code of the field whose answers are counted. Only with these, and then required.'),
-    scores: flag(false).describe('`true` adds number, minimum, maximum and mean of `result.score` to each item.'),
-    timeZone: timeZone.describe(
+    scores: parameter
+      .flag(false)
+      .describe('`true` adds number, minimum, maximum and mean of `result.score` to each item.'),
+    timeZone: parameter.timeZone.describe(
       'The IANA time zone whose hours, days or months are counted, UTC unless it is given. Only with these.',
     ),
     ...selectionParameters,
   })
-  .superRefine(({ by, code, timeZone: zone = utc }, context) => {
+  .superRefine(({ by, code, timeZone = parameter.utc }, context) => {
     const refuse = (name: string, message: string): void => context.addIssue({ code: 'custom', path: [name], message })
     const { unit, name } = groupings.get(by) ?? {}
-    if (zone !== utc && unit === undefined)
+    if (timeZone !== parameter.utc && unit === undefined)
       refuse('timeZone', `belongs to by=${timeUnits.join(', by=')}: it must be left out of other counts`)
     if ((code === undefined) === (name === 'answer'))
       refuse(
@@ -153,11 +134,10 @@ export const countSubmissionsParameters = z
       )
   })
 
-/** GET /api/v1/record-counts */
-export const countRecords: Route = async (ctx, { readParameters, indexReader, answers: kept, nowMs }) => {
+export const countRecords: Route = async (ctx, { readParameters, indexReader, answers, nowMs }) => {
   const parameters = readParameters(ctx, countSubmissionsParameters)
   const validators = validatorsOf(ctx, 'submissions', parameters)
-  const { by, code = '', scores: hasScores, timeZone: zone = utc, until } = parameters
+  const { by, code = '', scores: hasScores, timeZone = parameter.utc, until } = parameters
   const { teamId } = ctx.state.holder
   const [filter] = submissionsFilters(teamId, parameters, indexReader.hasAnswers)
   const { unit, name } = groupings.get(by) ?? {}
@@ -167,9 +147,9 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const whole = async () => {
     const list = { ...indexReader, type: 'submissions' as const, teamId }
     const { totalDocs, items } = await ctx.state.runQuery((signal) =>
-      countSubmissions({ list, filter, untilMs, signal, by, unit, value, hasScores, timeZone: zone }, nowMs()),
+      countSubmissions({ list, filter, untilMs, signal, by, unit, value, hasScores, timeZone }, nowMs()),
     )
     return { body: Buffer.from(JSON.stringify({ totalDocs, by, items })) }
   }
-  await respond(ctx, kept, validators, { whole })
+  await respond(ctx, answers, validators, { whole })
 }

@@ -2,11 +2,12 @@ import { z } from 'zod'
 import { answerBeginning, answerField, maxValueCharacters } from '../../core/model/answers.ts'
 import { meanOfParts, scoreParts, tooLargeScore } from '../../core/model/score.ts'
 import { type ApiError, apiError } from '../errors.ts'
-import type { TimeZone } from '../parameters.ts'
 import { countOnly, type Filter, ofTeam, scoreField, type TimeSpan } from './clauses.ts'
 import { aggregationsIn, type SearchAnswer, type SearchBody, searchTeam, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, InvalidSearch, type SearchedList } from './searchClient.ts'
-import { likelySpan, shortestMs, spannedUnits, type TimeUnit } from './timeUnits.ts'
+
+export const timeUnits = ['hour', 'day', 'month'] as const
+export type TimeUnit = (typeof timeUnits)[number]
 
 /** Which submissions are counted, and how: by unit of time, by value, or by value within each unit; by one of them at least. */
 type Asked = {
@@ -18,7 +19,7 @@ type Asked = {
   /** What the request calls it, for messages. */
   readonly by: string
   readonly unit: TimeUnit | undefined
-  readonly timeZone: TimeZone
+  readonly timeZone: string
   readonly value: CountedValue | undefined
   /** Whether the scores of each item are told. */
   readonly hasScores: boolean
@@ -93,8 +94,8 @@ export async function countSubmissions(asked: Asked, nowMs: number): Promise<Cou
     if (unit === undefined) return await countByValue(asked)
     if (value === undefined) return await countByTime(asked, unit, nowMs)
     // Elasticsearch makes up to 65,536 buckets: they are counted before it is asked for their scores.
-    const counts = await countByBoth({ ...asked, hasScores: false }, unit)
-    return hasScores ? await countByBoth(asked, unit) : counts
+    const counts = await countByValue({ ...asked, hasScores: false })
+    return hasScores ? await countByValue(asked) : counts
   } catch (error) {
     const type = error instanceof InvalidSearch ? error.type : undefined
     if (type === 'zone_rules_exception') throw apiError('bad_request', 'timeZone is not known to Elasticsearch')
@@ -126,21 +127,19 @@ async function countByTime(asked: Asked, unit: TimeUnit, nowMs: number): Promise
   return addUp(counts, asked)
 }
 
-/** Submissions with each value. */
+/** Submissions with each value, of each unit that has any if there is a unit. */
 async function countByValue(asked: Asked): Promise<Counts> {
-  const answer = await search(asked, { ...countOnly, aggs: valueAggregations(asked) })
-  const items = itemsOf(aggregationsIn(valuesSchema, answer), asked)
-  return addUp({ totalDocs: totalOf(answer), items }, asked)
-}
-
-/** Submissions with each value in each unit that has any. */
-async function countByBoth(asked: Asked, unit: TimeUnit): Promise<Counts> {
-  const histogram = { ...histogramOf(unit, asked), min_doc_count: 1 }
-  const aggs = { items: { date_histogram: histogram, aggs: valueAggregations(asked) } }
+  const { unit } = asked
+  const values = valueAggregations(asked)
+  const ofUnits = unit && { ...histogramOf(unit, asked), min_doc_count: 1 }
+  const aggs = ofUnits === undefined ? values : { items: { date_histogram: ofUnits, aggs: values } }
   const answer = await search(asked, { ...countOnly, aggs })
-  const items = aggregationsIn(valuesOfUnitsSchema, answer).items.buckets.flatMap((bucket) =>
-    itemsOf(bucket, asked).map((item) => ({ ...item, key: [bucket.key_as_string, item.key] as const })),
-  )
+  const items =
+    unit === undefined
+      ? itemsOf(aggregationsIn(valuesSchema, answer), asked)
+      : aggregationsIn(valuesOfUnitsSchema, answer).items.buckets.flatMap((bucket) =>
+          itemsOf(bucket, asked).map((item) => ({ ...item, key: [bucket.key_as_string, item.key] as const })),
+        )
   return addUp({ totalDocs: totalOf(answer), items }, asked)
 }
 
@@ -205,6 +204,26 @@ async function findSpan(asked: Asked): Promise<TimeSpan> {
 
 const search = ({ list, filter, signal }: Asked, body: SearchBody): Promise<SearchAnswer> =>
   searchTeam(list, { ...body, query: ofTeam(list.teamId, filter) }, signal)
+
+const dayMs = 86_400_000
+const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
+
+/** The last `units` units, or fewer, until tomorrow or the end of the window: a span that probably holds all submissions. */
+export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs: number): TimeSpan {
+  const toMs = Math.min(nowMs + dayMs, untilMs)
+  return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
+}
+
+/** The number of UTC units that a span touches. */
+export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
+  numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
+
+/** The ordinal number of the UTC unit that contains a time. */
+function numberOf(unit: TimeUnit, epochMs: number): number {
+  if (unit !== 'month') return Math.floor(epochMs / shortestMs[unit])
+  const date = new Date(epochMs)
+  return date.getUTCFullYear() * 12 + date.getUTCMonth()
+}
 
 const sumOf = ({ items }: Counts): number => items.reduce((sum, { count }) => sum + count, 0)
 

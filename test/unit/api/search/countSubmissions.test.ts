@@ -1,8 +1,15 @@
 import fc from 'fast-check'
 import { utc } from '../../../../src/api/parameters.ts'
-import { anyValueOf, countSubmissions, everyValueOf, maxCounts } from '../../../../src/api/search/counts.ts'
+import {
+  anyValueOf,
+  countSubmissions,
+  everyValueOf,
+  likelySpan,
+  maxCounts,
+  spannedUnits,
+  timeUnits,
+} from '../../../../src/api/search/counts.ts'
 import { InvalidSearch } from '../../../../src/api/search/searchClient.ts'
-import { likelySpan, spannedUnits, timeUnits } from '../../../../src/api/search/timeUnits.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()
