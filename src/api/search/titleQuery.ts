@@ -1,30 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TeamId } from '../../core/model/ids.ts'
-import {
-  allowedMistakes,
-  areJoinable,
-  foldCharacters,
-  foldTitle,
-  hangulPairs,
-  isKana,
-  isSpelt,
-  kanaParts,
-  lengthOf,
-  mayStandInside,
-  minJoinedLength,
-  minStartLength,
-  minWordLength,
-  pair,
-  pieceLength,
-  piecesOf,
-  requiredWords,
-  type SoughtWord,
-  soughtWords,
-  type TitleWord,
-  textOf,
-  titleSalt,
-  titleSaltLength,
-} from '../../core/model/titles.ts'
+import * as titles from '../../core/model/titles.ts'
 import type { Clause } from './clauses.ts'
 
 /** The number of a team's terms to which a fuzzy query may expand. */
@@ -44,28 +20,28 @@ const minFreeLength = 6
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
-  const sought = soughtWords(typed)
+  const sought = titles.soughtWords(typed)
   const [first, ...others] = sought
-  const folded = foldCharacters(typed)
+  const folded = titles.foldCharacters(typed)
   if (first === undefined) return terms.written(folded)
   const mayBeginInside = isPlain(first) && !first[0].isMarked
   const isOneWord = others.length === 0 && mayBeginInside
   const words = isOneWord
     ? terms.holding(first[0].text)
-    : all(withFreedom(requiredWords(sought)).map((word) => exactWord(terms, word)))
+    : all(withFreedom(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
   // A text with punctuation between words may begin inside a word of the title, which a search by words misses.
   const isPunctuated = sought.some((word) => word.slice(1).some(({ gap }) => gap === 'mark'))
   return any([
     ...(isPunctuated || /[+#]$/.test(folded) ? [terms.written(folded)] : []),
     // The clause `words` misses a text that begins inside a word of the title only if its first word is too short to match there.
-    ...(mayBeginInside && !isOneWord && !mayStandInside(first[0]) ? [terms.piece(foldTitle(typed))] : []),
+    ...(mayBeginInside && !isOneWord && !titles.mayStandInside(first[0]) ? [terms.piece(titles.foldTitle(typed))] : []),
     words,
   ])
 }
 
 /** Fallbacks for `exactTitle`, in this order: one typo per word, then two, which takes four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
-  const words = withFreedom(requiredWords(soughtWords(typed)))
+  const words = withFreedom(titles.requiredWords(titles.soughtWords(typed)))
   const [once = [], twice = []] = [1, 2].map((mostMistakes) => {
     const terms = termsOf(teamId, mostMistakes)
     return anySimilar(words, (word) => ({
@@ -87,67 +63,68 @@ function anySimilar<Part>(
   return [all(clauses.map(({ exact, similar }) => any([...exact, ...similar])))]
 }
 
-type FreeWord = { readonly word: SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
+type FreeWord = { readonly word: titles.SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
 
 /** Marks the words that may match inside words and be misspelt: the first `maxFreeWords`. */
-function withFreedom(words: readonly SoughtWord[]): FreeWord[] {
+function withFreedom(words: readonly titles.SoughtWord[]): FreeWord[] {
   let count = 0
   return words.map((word, at) => {
-    count += word.every(isSpelt) ? word.length : kanaParts(word).length
+    count += word.every(titles.isSpelt) ? word.length : titles.kanaParts(word).length
     return { word, isFirst: at === 0, isFree: count <= maxFreeWords }
   })
 }
 
 function exactWord(terms: Terms, { word, isFirst, isFree }: FreeWord): Clause {
-  if (!word.every(isSpelt)) return covered(terms, word, isFirst && !word[0].isMarked)
+  if (!word.every(titles.isSpelt)) return covered(terms, word, isFirst && !word[0].isMarked)
   if (!isFree) return all(word.map(({ text }) => terms.starting(text)))
   if (isPlain(word)) return exactPlain(terms, word[0])
   return any([...exactJoined(terms, word), terms.piece(` ${word.map(({ text }) => text).join(' ')}`)])
 }
 
-const exactPlain = (terms: Terms, word: TitleWord): Clause =>
-  mayStandInside(word) ? terms.holding(word.text) : terms.starting(word.text)
+const exactPlain = (terms: Terms, word: titles.TitleWord): Clause =>
+  titles.mayStandInside(word) ? terms.holding(word.text) : terms.starting(word.text)
 
 /** Matches words as one: `e-mail` finds "email", `covid19` finds "COVID-19". Short ones match whole words: `a/b` misses "about". */
-function exactJoined(terms: Terms, words: SoughtWord): Clause[] {
-  if (!areJoinable(words)) return []
-  const text = textOf(words)
+function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
+  if (!titles.areJoinable(words)) return []
+  const text = titles.textOf(words)
   if (words.every(({ isMarked }) => !isMarked)) return [terms.holding(text)]
-  return [lengthOf(text) < minWordLength ? terms.equal(text) : terms.starting(text)]
+  return [titles.lengthOf(text) < titles.minWordLength ? terms.equal(text) : terms.starting(text)]
 }
 
 /**
  * Matches titles in which every typed CJK character is adjacent to at least one of the neighbours it was typed with: 四级英语 finds
  * 英语四级, 学数 does not find 数学. A word before the first character may begin inside a word of the title.
  */
-function covered(terms: Terms, words: SoughtWord, mayBeginInside = false): Clause {
+function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false): Clause {
   const [only, ...others] = words
   if (others.length === 0) return only.kind === 'emoji' ? terms.equal(only.text) : terms.starting(only.text)
   const pairs = words.slice(1).map((word, at) => {
     const before = words[at] ?? only
-    const both = pair(before, word)
-    if (mayBeginInside && at === 0 && isSpelt(before)) return terms.holding(both)
+    const both = titles.pair(before, word)
+    if (mayBeginInside && at === 0 && titles.isSpelt(before)) return terms.holding(both)
     // A word after a CJK character matches beginnings of words.
-    return isSpelt(word) ? terms.starting(both) : terms.equal(both)
+    return titles.isSpelt(word) ? terms.starting(both) : terms.equal(both)
   })
   return all(
     words.map((word, at) => {
-      const alone = isSpelt(word) && lengthOf(word.text) >= minLoneLength ? [terms.starting(word.text)] : []
+      const alone =
+        titles.isSpelt(word) && titles.lengthOf(word.text) >= minLoneLength ? [terms.starting(word.text)] : []
       return any([...pairs.slice(Math.max(0, at - 1), at + 1), ...alone])
     }),
   )
 }
 
 /** Clauses for misspellings of a word; none if the word allows no mistake. */
-function similarWord(terms: Terms, words: SoughtWord): Clause[] {
-  if (!words.every(isSpelt)) return similarKana(terms, words)
+function similarWord(terms: Terms, words: titles.SoughtWord): Clause[] {
+  if (!words.every(titles.isSpelt)) return similarKana(terms, words)
   if (isPlain(words)) return similarPlain(terms, words[0])
   const each = anySimilar(words, (word) => ({ exact: [exactPlain(terms, word)], similar: similarPlain(terms, word) }))
-  return areJoinable(words) ? [...each, ...similarText(terms, textOf(words))] : each
+  return titles.areJoinable(words) ? [...each, ...similarText(terms, titles.textOf(words))] : each
 }
 
-function similarPlain(terms: Terms, word: TitleWord): Clause[] {
-  const pairs = hangulPairs(word).map(terms.joined)
+function similarPlain(terms: Terms, word: titles.TitleWord): Clause[] {
+  const pairs = titles.hangulPairs(word).map(terms.joined)
   return [...(pairs.length < 2 ? [] : [inPairs(pairs)]), ...similarText(terms, word.text)]
 }
 
@@ -156,33 +133,33 @@ const inPairs = (pairs: readonly Clause[]): Clause =>
   all(Array.from({ length: pairs.length + 1 }, (_, at) => any(pairs.slice(Math.max(0, at - 1), at + 1))))
 
 function similarText(terms: Terms, text: string): Clause[] {
-  const length = lengthOf(text)
-  const mistakes = allowedMistakes(text)
+  const length = titles.lengthOf(text)
+  const mistakes = titles.allowedMistakes(text)
   return [
-    ...(length < minJoinedLength || length > pieceLength ? [] : [terms.joined(text)]),
+    ...(length < titles.minJoinedLength || length > titles.pieceLength ? [] : [terms.joined(text)]),
     ...(mistakes === 0 ? [] : [terms.similar('titleWords', text, mistakes)]),
-    ...(mistakes === 0 || length <= minStartLength ? [] : [terms.similar('titleStarts', text, 1)]),
+    ...(mistakes === 0 || length <= titles.minStartLength ? [] : [terms.similar('titleStarts', text, 1)]),
   ]
 }
 
 /** Only kana may be misspelt; other characters must match. */
-const similarKana = (terms: Terms, words: SoughtWord): Clause[] =>
-  anySimilar(kanaParts(words), (part) => ({
+const similarKana = (terms: Terms, words: titles.SoughtWord): Clause[] =>
+  anySimilar(titles.kanaParts(words), (part) => ({
     exact: [isPlain(part) ? exactPlain(terms, part[0]) : covered(terms, part)],
-    similar: part.every(isKana) ? similarText(terms, textOf(part)) : [],
+    similar: part.every(titles.isKana) ? similarText(terms, titles.textOf(part)) : [],
   }))
 
 /** A single word of letters or digits. */
-const isPlain = (word: SoughtWord): boolean => word.length === 1 && isSpelt(word[0])
+const isPlain = (word: titles.SoughtWord): boolean => word.length === 1 && titles.isSpelt(word[0])
 
 type Terms = ReturnType<typeof termsOf>
 
 /** Builds clauses on a team's index terms. `similar` allows at most `mostMistakes` per word. */
 function termsOf(teamId: TeamId, mostMistakes = 0) {
-  const salt = titleSalt(teamId)
+  const salt = titles.titleSalt(teamId)
   // Long words are indexed in overlapping pieces of twice `pieceLength`, so each piece is contained in one of them.
-  const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = pieceLength): Clause =>
-    all(piecesOf(text, length).map(clauseOf))
+  const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = titles.pieceLength): Clause =>
+    all(titles.piecesOf(text, length).map(clauseOf))
   const anywhere = (field: string, text: string, length?: number): Clause => {
     const escaped = (piece: string): string => piece.replace(/[*?\\]/g, '\\$&')
     return eachPiece(text, (piece) => ({ wildcard: { [field]: { value: `${salt}*${escaped(piece)}*` } } }), length)
@@ -205,7 +182,7 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
         [field]: {
           value: salt + text,
           fuzziness: Math.min(mistakes, mostMistakes),
-          prefix_length: titleSaltLength + (lengthOf(text) < minFreeLength ? 1 : 0),
+          prefix_length: titles.titleSaltLength + (titles.lengthOf(text) < minFreeLength ? 1 : 0),
           max_expansions: maxExpansions,
         },
       },
