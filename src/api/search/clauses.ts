@@ -45,16 +45,13 @@ export const keysOnly = (part: EntityPart) => ({
   docvalue_fields: [{ field: bytesOf(part) }],
 })
 
-/** Clauses for a time window with inclusive bounds; none if both ends are open. */
+/** Clauses for a time window. */
 export function windowClauses(
   field: 'createdAt' | 'changedAt' | 'tombstone.deletedAt',
   since: WindowBound | undefined,
   until: WindowBound | undefined,
 ): Clause[] {
-  if (since === 'beyond-all' || until === 'beyond-all') return [{ match_none: {} }]
-  if (since === undefined && until === undefined) return []
-  const bounds = { ...(since !== undefined && { gte: since }), ...(until !== undefined && { lte: until }) }
-  return [{ range: { [field]: bounds } }]
+  return since === 'beyond-all' || until === 'beyond-all' ? [{ match_none: {} }] : rangeClauses(field, since, until)
 }
 
 /** A span of time (epoch ms, both ends inclusive). */
@@ -68,12 +65,12 @@ export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
 export const termClauses = (field: string, value: string | undefined): Clause[] =>
   value === undefined ? [] : [{ term: { [field]: value } }]
 
-/** Clauses for scores between inclusive bounds; none if both ends are open. */
-export function scoreClauses(min: number | undefined, max: number | undefined): Clause[] {
-  if (min === undefined && max === undefined) return []
-  // Elasticsearch sorts -0, which JavaScript would write as 0, below 0.
-  const bounds = { ...(min !== undefined && { gte: min === 0 ? '-0.0' : min }), ...(max !== undefined && { lte: max }) }
-  return [{ range: { [scoreField]: bounds } }]
-}
-
 export const scoreField = 'summary.result.score'
+
+/** Clauses for scores between bounds. Elasticsearch sorts -0, which JavaScript would write as 0, below 0. */
+export const scoreClauses = (min: number | undefined, max: number | undefined): Clause[] =>
+  rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
+
+/** A clause for values between inclusive bounds; none if both ends are open. */
+const rangeClauses = (field: string, gte: string | number | undefined, lte: string | number | undefined): Clause[] =>
+  gte === undefined && lte === undefined ? [] : [{ range: { [field]: { gte, lte } as object } }]
