@@ -1,7 +1,7 @@
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
 import { type AccountKeyStore, AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
-import type { KeyHolder, Lookup, RequestWindow } from '../core/stores/keyLookups.ts'
+import type { KeyHolder, RequestWindow } from '../core/stores/keyLookups.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
@@ -9,7 +9,6 @@ import { createTeamLimit } from './requestsInFlight.ts'
 
 type LookUp = Pick<AccountKeyStore, 'lookup'>
 type Carrier = Pick<ApiContext, 'req' | 'get'>
-type Accepted = Extract<Lookup, { readonly freshness: unknown }>
 
 /** Lets a request pass if it has an active account key, within its key's rate limit and its team's share of concurrent requests. */
 export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
@@ -25,10 +24,7 @@ export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () 
   }
 }
 
-/**
- * The window of a key's rate limit begins with its first request. The script that looks the key up counts its requests in Redis
- * (`lookupScript` in keyLookups.ts), so all API processes share the window. Refused requests do not extend it.
- */
+/** The window of a key's rate limit. The script that looks the key up counts in Redis, so all API processes share the window. */
 const windowSeconds = 60
 
 /** Sets the rate limit headers, and throws `rate_limited` if the request exceeds the limit. */
@@ -53,7 +49,7 @@ export const createRecheck =
   }
 
 /** Throws `unauthorized` without a valid key, another error while the key cannot be judged. */
-async function lookUp(keys: LookUp, ctx: Carrier, nowMs: number, windowMs: number): Promise<Accepted> {
+async function lookUp(keys: LookUp, ctx: Carrier, nowMs: number, windowMs: number) {
   const lookup = await fromRedis(keys.lookup(keyDigestOf(ctx), nowMs, windowMs))
   if (lookup === 'incomplete') throw new AccountKeysIncomplete()
   if (lookup.found === null || !isValid(lookup.found, nowMs)) throw unauthorized(true)

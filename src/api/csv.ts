@@ -38,7 +38,7 @@ const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
 const lineEnd = '\r\n'
 
-export type CsvTable = { readonly header: string; row(summary: Buffer): string }
+export type CsvTable = ReturnType<typeof csvTable>
 
 /** The columns of one member of a summary. */
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
@@ -47,12 +47,9 @@ type Columns = { readonly names: readonly string[]; cells(raw: string | undefine
  * A table with a column for each served member, named by its path with dots. With `codes`, the answers in `data` have a column for
  * each code; those without one are together in a last column, as JSON.
  */
-export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
-  const columns = columnsOfMembers('', served, codes)
-  return {
-    header: line(columns.names.map(textCell)),
-    row: (summary) => line(columns.cells(summary.toString())),
-  }
+export function csvTable(served: Served, codes?: readonly string[]) {
+  const { names, cells } = columnsOfMembers('', served, codes)
+  return { header: line(names.map(textCell)), row: (summary: Buffer): string => line(cells(summary.toString())) }
 }
 
 const line = (cells: readonly string[]): string => `${cells.join(',')}${lineEnd}`

@@ -44,15 +44,12 @@ type Asked = {
   readonly fields: Served | undefined
 }
 
-/** What a route reads of a query, and how it answers. */
-type EntityRoute = { readonly parameters: z.ZodObject; readonly respond: Route }
-
 /** The route of a single entity, which `render` makes of the stored JSON. */
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
   own: Schema,
   render: (detail: Buffer, parameters: z.output<Schema>) => Buffer,
-): EntityRoute {
+) {
   const schema = own.extend(fieldsParameter(lists[type].full))
   const respondWithDetail: Route = async (ctx, { readParameters, indexReader, answers }) => {
     const parameters = readParameters(ctx, schema) as z.output<Schema> & { readonly fields?: string }
@@ -78,7 +75,7 @@ export function listRoute<Selection extends Parameters>(
   type: EntityType,
   own: z.ZodObject & z.ZodType<Selection>,
   filtersOf: (teamId: TeamId, selection: Selection, hasAnswers: boolean) => Filters,
-): EntityRoute {
+) {
   const schema = own.extend(fieldsParameter(lists[type].summary))
   const schemas = {
     page: schema.superRefine(

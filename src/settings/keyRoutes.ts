@@ -8,23 +8,9 @@ import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import { settingsError } from './errors.ts'
-import {
-  type CreateFailure,
-  type CreateForm,
-  confirmPage,
-  createdPage,
-  keysPage,
-  type ListedKey,
-  listedKey,
-} from './pages/keyPages.ts'
+import { type CreateFailure, type CreateForm, confirmPage, createdPage, keysPage, listedKey } from './pages/keyPages.ts'
 import { messagePage } from './pages/parts.ts'
-import {
-  respondWithPage,
-  type SettingsContext,
-  type SettingsMiddleware,
-  type SettingsState,
-  seeOther,
-} from './respond.ts'
+import { respondWithPage, type SettingsContext, type SettingsState, seeOther } from './respond.ts'
 import type { OpenSession, Sessions } from './sessions.ts'
 
 type Change = 'revoke' | 'delete'
@@ -48,9 +34,8 @@ const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
 export function keyRoutes(keys: AccountKeyManager, { forOwner }: Sessions, nowMs: () => number) {
-  const listKeys = async ({ team }: OpenSession): Promise<ListedKey[]> => {
-    return (await fromKeys(keys.list(team))).map((key) => listedKey(key, nowMs()))
-  }
+  const listKeys = async ({ team }: OpenSession) =>
+    (await fromKeys(keys.list(team))).map((key) => listedKey(key, nowMs()))
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)
     const isFull = form === 'full' || all.length >= maxKeysPerTeam
@@ -69,14 +54,14 @@ export function keyRoutes(keys: AccountKeyManager, { forOwner }: Sessions, nowMs
     const once = result === 'deleted' ? randomToken() : form.once
     return showKeys(ctx, session, status, { ...form, once, problem: result })
   })
-  const confirm = (change: Change): SettingsMiddleware =>
+  const confirm = (change: Change) =>
     forOwner(async (ctx, session) => {
       const key = (await listKeys(session)).find(({ id }) => id === ctx['params']['id'])
       if (key === undefined) throw settingsError('not-found')
       if (change === 'revoke' && key.state === 'revoked') return showNotice(ctx, change)
       respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, ctx.state.say))
     })
-  const apply = (change: Change): SettingsMiddleware =>
+  const apply = (change: Change) =>
     forOwner(async (ctx, { team, sub }) => {
       await fromKeys(withDeadline(keys[change]({ team, id: ctx['params']['id'] ?? '', by: sub })))
       showNotice(ctx, change)

@@ -8,11 +8,8 @@ import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 /** A person whom the product has signed in, and the team. */
 export type Owner = { readonly team: TeamId; readonly sub: string }
 
-/** `csrf` is in every form; `secret` never leaves the server. */
-type StoredSession = Owner & { readonly csrf: string; readonly secret: string }
-
-/** A session with its id, which only the browser keeps. */
-export type OpenSession = StoredSession & { readonly id: string }
+/** `csrf` is in every form; `secret` never leaves the server; only the browser keeps `id`. */
+export type OpenSession = Owner & { readonly csrf: string; readonly secret: string; readonly id: string }
 
 const sessionLifeMs = 15 * 60_000
 const randomLength = 32
@@ -57,7 +54,7 @@ export function createSessions({ client, keys }: RedisConnection, isSecure: bool
         const text = id === '' ? null : await fromRedis(client.get(keyOf(id)))
         // Unknown, expired or ended.
         if (text === null) throw settingsError('no-session')
-        const session = { ...(JSON.parse(text) as StoredSession), id }
+        const session = { ...(JSON.parse(text) as Omit<OpenSession, 'id'>), id }
         ctx.state.session = session
         await handle(ctx, session, ctx.method === 'POST' ? await readForm(ctx, session.csrf) : new URLSearchParams())
       },

@@ -6,7 +6,7 @@ import { type Detail, readDetails } from './details.ts'
 import { allOf, type RowKey, totalOf } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
-import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
+import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { countRows, rangesOfRows } from './rowRanges.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 import { findPageKeys, firstFound, type PageRequest, type PickRow } from './searchPage.ts'
@@ -165,7 +165,7 @@ const deletionsPerPart = 2_000
 /** Yields a `deleted` item for each tombstone that matches the filter, in no particular order. */
 async function* exportDeletions(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   let left: number | undefined
-  let after: SortValues | undefined
+  let after: readonly unknown[] | undefined
   for (let count = deletionsPerPart; count === deletionsPerPart; ) {
     const part = await runQuery((signal) => snapshot.deletions(filter, deletionsPerPart, signal, after))
     count = part.found.length

@@ -30,9 +30,6 @@ import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } 
 /** Timeout for opening a snapshot, and for closing it. */
 const deadlineMs = 5_000
 
-/** The sort values of a hit, for `search_after`. */
-export type SortValues = readonly unknown[]
-
 /** A range of sort keys that contains a page: the page begins `skip` rows after the newest row that matches `clause`. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
@@ -56,7 +53,7 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
   const counted = countsOfSnapshot()
   let pit = opened
   const send = async (body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> => {
-    const request = { method: 'POST', path: '/_search', querystring: {}, body: { pit, ...body } } as const
+    const request = { method: 'POST', path: '/_search', body: { pit, ...body } } as const
     const { isFound, bytes } = await list.send(request, signal)
     if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', type)
     const answer = readAnswer(bytes)
@@ -98,18 +95,17 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
      * Up to `limit` deleted entities whose tombstones match a filter, unordered. Without `after`: the first ones, with the `total` of all;
      * else those after the `last` sort values of the previous call.
      */
-    async deletions(filter: Filter, limit: number, signal: AbortSignal, after?: SortValues) {
+    async deletions(filter: Filter, limit: number, signal: AbortSignal, after?: readonly unknown[]) {
       const query = deletedOfTeam(teamId, filter)
       const next = after === undefined ? { track_total_hits: true } : { track_total_hits: false, search_after: after }
       const body = { query, sort: ['_shard_doc'], ...next, size: limit, _source: false }
       const answer = await send(body, signal)
-      const last: SortValues | undefined = answer.hits.at(-1)?.sort
-      return { found: entityIdsIn(answer), last, total: answer.total }
+      return { found: entityIdsIn(answer), last: answer.hits.at(-1)?.sort, total: answer.total }
     },
 
     /** Closes the snapshot before `keep_alive` expires. Never throws. */
     close(): void {
-      const request = { method: 'DELETE', path: '/_pit', querystring: {}, body: { id: pit.id } } as const
+      const request = { method: 'DELETE', path: '/_pit', body: { id: pit.id } } as const
       list.send(request, AbortSignal.timeout(deadlineMs)).catch(() => undefined)
     },
   }

@@ -10,7 +10,7 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from 
 type Shard = NonNullable<SearchRequest['shard']>
 
 /** What the processes of the API know together. */
-export type ReadState = {
+type ReadState = {
   freshness(teamId: TeamId): Promise<Pick<Freshness, 'settled' | 'watermark'>>
   /** Records which primary is read from now on, and tells since when (`primaryReads.ts`). */
   recordPrimary(primary: Primary, before: PrimaryRead | undefined, nowMs: number): Promise<PrimaryRead>
@@ -19,8 +19,8 @@ export type ReadState = {
 /** A primary, and the node that it is on; `isOnly`: the shard has no replica. */
 type FoundPrimary = Primary & { readonly node: string; readonly isOnly: boolean }
 
-const maxLists = 10_000
-const maxShards = 10_000
+/** Shards and lists that a process remembers. */
+const maxKept = 10_000
 const pauseMs = 25
 /** How long a primary without replicas is cached: no other copy can replace it that fast. */
 const onlyCopyMs = 1_000
@@ -50,9 +50,9 @@ export function readPrimaries(
   nowMs: () => number,
   elapsedMs: () => number,
 ): SearchClient {
-  const recorded = new LRUCache<string, PrimaryRead>({ max: maxShards })
+  const recorded = new LRUCache<string, PrimaryRead>({ max: maxKept })
   const onlyCopies = new LRUCache<string, { readonly primary: FoundPrimary; readonly sinceMs: number }>({
-    max: maxLists,
+    max: maxKept,
   })
 
   const primaryOf = async (shard: Shard, signal: AbortSignal): Promise<FoundPrimary | undefined> => {

@@ -38,23 +38,20 @@ export const countRows = async (list: ListCounts): Promise<number> => totalOf(aw
 
 const totalOf = (places: readonly Place[]): number => places.reduce((sum, { count }) => sum + count, 0)
 
-/** Splits a list into ranges of at most `limit` rows, newest first. */
+/** Splits a list, or these places of it, into ranges of at most `limit` rows, newest first. */
 export async function* rangesOfRows(
   list: ListCounts,
   limit: number,
+  places?: readonly Place[],
 ): AsyncGenerator<{ readonly clause: Clause; readonly count: number }, void, undefined> {
-  yield* walk(await placesByTime(list), limit)
-}
-
-async function* walk(places: readonly Place[], limit: number): ReturnType<typeof rangesOfRows> {
   let [joined, count]: [Place[], number] = [[], 0]
   const range = (newest: Place) => ({ clause: between(newest, joined.at(-1) ?? newest), count })
-  for (const place of places) {
+  for (const place of places ?? (await placesByTime(list))) {
     if (joined[0] !== undefined && count + place.count > limit) {
       yield range(joined[0])
       ;[joined, count] = [[], 0]
     }
-    if (place.count > limit) yield* walk(await place.divide(), limit)
+    if (place.count > limit) yield* rangesOfRows(list, limit, await place.divide())
     else {
       joined.push(place)
       count += place.count

@@ -7,7 +7,7 @@ import { aliasOf, type DocumentKind } from '../../core/stores/indices.ts'
 export type SearchRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
-  readonly querystring: Readonly<Record<string, string | boolean>>
+  readonly querystring?: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
   /** For requests to one team's shard: the list, and the alias of its index. Sent to the primary by `readPrimaries.ts`. */
   readonly shard?: List & { readonly alias: string }
@@ -108,7 +108,7 @@ export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
     // Without the reason, which may repeat the request.
-    const { type, reason } = causeIn(error.body)
+    const { type, reason } = innermost((error.body as { readonly error?: Cause } | null)?.error ?? {})
     const [status, detail] = [error.statusCode, `${error.statusCode} ${type}`]
     if (reason.startsWith(noCopyReason)) return new ElasticsearchUnavailable('no-copy', type)
     if (status === 429 || overloads.has(type)) return new ElasticsearchUnavailable('overloaded', detail)
@@ -140,12 +140,12 @@ type Cause = {
 }
 
 /** The innermost cause of an error response. */
-function causeIn(body: unknown): { readonly type: string; readonly reason: string } {
-  const innermost = (cause: Cause): Cause => {
-    const inner = cause.caused_by ?? cause.root_cause?.[0]
-    return inner ? innermost(inner) : cause
-  }
-  const { error } = (body ?? {}) as { readonly error?: Cause }
-  const { type = 'without a reason', reason = '' } = innermost(error ?? {})
-  return { type: String(type), reason: String(reason) }
+function innermost({
+  type = 'without a reason',
+  reason = '',
+  caused_by,
+  root_cause,
+}: Cause): Record<'type' | 'reason', string> {
+  const inner = caused_by ?? root_cause?.[0]
+  return inner ? innermost(inner) : { type: String(type), reason: String(reason) }
 }

@@ -66,7 +66,7 @@ class Cluster {
       return { isFound: true, bytes: Buffer.from(JSON.stringify(this.#shards())) }
     }
     this.asked.push(request)
-    const node = String(request.querystring['preference'] ?? '')
+    const node = String(request.querystring?.['preference'] ?? '')
     if (this.gone.has(node.replace('_only_nodes:', ''))) throw new ElasticsearchUnavailable('no-copy', '')
     const bytes = Buffer.from(node)
     request.check?.(bytes)

@@ -116,7 +116,7 @@ test('whatever is asked, the question stays within the team', async () => {
       await searchPage(list, both, { page: 1, limit: 20 }, false, signal)
       expect(asked.length).toBeGreaterThanOrEqual(2)
       for (const question of asked) {
-        expect(question.querystring['routing']).toBe(team)
+        expect(question.querystring?.['routing']).toBe(team)
         const { bool } = bodyOf(question).query
         expect(Object.keys(bool)).toEqual(['filter'])
         expect(bool.filter).toContainEqual({ term: { teamId: team } })
