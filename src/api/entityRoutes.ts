@@ -37,6 +37,8 @@ type Parameters = ListParameters & { readonly formId?: string | undefined }
 
 /** A request for a list: the rows are those of the first of its filters that finds any. */
 type Asked = {
+  readonly ctx: RouteContext
+  readonly deps: RouteDeps
   readonly type: EntityType
   readonly filters: Filters
   readonly parameters: Parameters
@@ -93,13 +95,13 @@ export function listRoute<Selection extends Parameters>(
     const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as Selection
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
     const filters = filtersOf(ctx.state.holder.teamId, parameters, deps.indexReader.hasAnswers)
-    const asked = { type, parameters, fields, filters }
+    const asked = { ctx, deps, type, parameters, fields, filters }
     // The columns of a form's submissions are its fields.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validate = () => validatorsOf(ctx, type, { ...parameters, as: format }, otherTypes)
-    await untilChanged(asked, ctx, deps, validate)
+    await untilChanged(asked, validate)
     const validators = validate()
-    const making = format === undefined ? makePage(asked, validators, ctx, deps) : makeExport(asked, format, ctx, deps)
+    const making = format === undefined ? makePage(asked, validators) : makeExport(asked, format)
     await respond(ctx, deps.answers, validators, making)
   }
   return { parameters: schema, respond: respondWithList }
@@ -109,17 +111,12 @@ export function listRoute<Selection extends Parameters>(
  * Holds a request that prefers to wait for changes until there is one, or its time is over; `validate` reads its validators anew. A change is
  * any match, unless the request names an answer that holds it.
  */
-async function untilChanged(
-  { type, filters, parameters }: Asked,
-  ctx: RouteContext,
-  { indexReader, waitForChange }: RouteDeps,
-  validate: () => Validators,
-): Promise<void> {
+async function untilChanged({ ctx, deps, type, filters, parameters }: Asked, validate: () => Validators) {
   const { changedSince } = parameters
   if (changedSince === undefined) return
-  const list = { ...indexReader, type, teamId: ctx.state.holder.teamId }
+  const list = { ...deps.indexReader, type, teamId: ctx.state.holder.teamId }
   const content = { filters, deletions: deletionsOf(parameters) }
-  await waitForChange(ctx, type, async () => {
+  await deps.waitForChange(ctx, type, async () => {
     const { etag, watermark } = validate()
     if (holdsWindow(ctx, etag)) return 'held'
     const isFound = await ctx.state.runQuery((signal) => hasMatches(list, content, signal))
@@ -134,16 +131,12 @@ async function untilChanged(
  */
 const largeListBytes = 8 * 1024 * 1024
 
-function makePage(
-  { type, filters, parameters, fields }: Asked,
-  { isSettled, version: known }: Validators,
-  ctx: RouteContext,
-  { indexReader, startStream, baseUrl }: RouteDeps,
-): Making {
+function makePage(asked: Asked, { isSettled, version: known }: Validators): Making {
+  const { ctx, deps, type, filters, parameters, fields } = asked
   const { holder, holdAnswer, runQuery } = ctx.state
   const pick = pickFields(fields)
   // While a change may be visible already, a snapshot of this version may lack what other pages show.
-  const list = { ...indexReader, type, teamId: holder.teamId, version: isSettled ? known : null }
+  const list = { ...deps.indexReader, type, teamId: holder.teamId, version: isSettled ? known : null }
   return {
     whole: async () => {
       const isLarge = await hasLarge(list, 'summary', runQuery)
@@ -157,35 +150,28 @@ function makePage(
     },
     parts: async () => {
       let totalDocs = 0
-      const body = await startStream('large pages', ctx, (runPart) => {
+      const body = await deps.startStream('large pages', ctx, (runPart) => {
         const parts = exportPage(list, filters, parameters, runPart)
         return renderPageParts(parameters, parts, pick, (total) => (totalDocs = total))
       })
       return { body, totalDocs, contentType: 'json' }
     },
-    linkOf: (totalDocs) => pageLinks(`${baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs),
+    linkOf: (totalDocs) => pageLinks(`${deps.baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs),
   }
 }
 
-function makeExport(
-  { type, filters, parameters, fields }: Asked,
-  format: ExportFormat,
-  ctx: RouteContext,
-  { indexReader, startStream }: RouteDeps,
-): Making {
+function makeExport({ ctx, deps, type, filters, parameters, fields }: Asked, format: ExportFormat): Making {
   const { teamId } = ctx.state.holder
-  const { view } = parameters
+  const { view, formId } = parameters
   const content = { filters, view, pick: pickFields(fields), deletions: deletionsOf(parameters) }
   const lines = (runPart: RunQuery): ExportParts => {
-    const rows = exportList({ ...indexReader, type, teamId }, content, runPart)
-    if (format === ndjson) return ndjsonLines(rows)
-    return csvLines(
-      () => readCsvTable(indexReader, teamId, fields ?? lists[type].summary, parameters.formId, runPart),
-      rows,
-    )
+    const rows = exportList({ ...deps.indexReader, type, teamId }, content, runPart)
+    const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null }
+    const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, runPart)
+    return format === ndjson ? ndjsonLines(rows) : csvLines(readTable, rows)
   }
   const contentType = format === csv ? csvContentType : format
-  return { parts: async () => ({ body: await startStream('exports', ctx, lines), contentType }) }
+  return { parts: async () => ({ body: await deps.startStream('exports', ctx, lines), contentType }) }
 }
 
 const deletionsOf = ({ includeDeleted, changedSince, changedUntil }: Parameters): ExportContent['deletions'] =>

@@ -1,14 +1,13 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { Served } from '../core/json/scanner.ts'
-import type { TeamId } from '../core/model/ids.ts'
 import { cutOff } from '../core/process/httpServer.ts'
 import type { ExportParts, RouteContext, StartStream, WatchKey } from './context.ts'
 import { answerCodes, type CsvTable, csvTable } from './csv.ts'
 import { FairQueue } from './fairQueue.ts'
 import { disconnectionOf, granted, whenClosed } from './requestsInFlight.ts'
 import { readDetail } from './search/details.ts'
-import type { IndexReader } from './search/indexReader.ts'
+import type { ListAt } from './search/indexReader.ts'
 import { weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/searchClient.ts'
 
@@ -70,25 +69,15 @@ export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): Expo
 export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
 /** The table of a list, with the answer codes of the form that is named; none if the team has no such form. */
-export async function readCsvTable(
-  indexReader: IndexReader,
-  teamId: TeamId,
-  served: Served,
-  formId: string | undefined,
-  runQuery: RunQuery,
-): Promise<CsvTable> {
+export async function readCsvTable(forms: ListAt, served: Served, formId: string | undefined, runQuery: RunQuery) {
   if (formId === undefined) return csvTable(served)
-  const list = { ...indexReader, type: 'forms', teamId, version: null } as const
-  const bytes = await weighDetail(list, formId, runQuery)
-  const form = await runQuery((signal) => readDetail(list, formId, signal), bytes)
+  const bytes = await weighDetail(forms, formId, runQuery)
+  const form = await runQuery((signal) => readDetail(forms, formId, signal), bytes)
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 
 /** Rows as lines of CSV after a header. Nothing is sent before the first rows are there, so that a failure can still be answered. */
-export async function* csvLines(
-  readTable: () => Promise<CsvTable>,
-  rows: AsyncIterable<readonly Buffer[]>,
-): ExportParts {
+export async function* csvLines(readTable: () => Promise<CsvTable>, rows: AsyncIterable<readonly Buffer[]>) {
   const table = await readTable()
   let before = table.header
   for await (const part of rows) {

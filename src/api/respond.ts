@@ -28,7 +28,8 @@ export async function respond(ctx: RouteContext, answers: AnswerCache, validator
   // one answer, and be told in the next that nothing has changed.
   const isUnchanged = holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))
   const mustRead = making.mayBeMissing === true && matchesAny(ctx)
-  const answer = isUnchanged && !mustRead ? 'not-modified' : await keptOrStreamed(ctx, answers, validators, making)
+  const answer: Sent | 'not-modified' =
+    isUnchanged && !mustRead ? 'not-modified' : await answerOf(ctx, answers, validators, making)
   if (etag !== undefined) ctx.set('ETag', etag)
   if (watermark !== null) ctx.set('Replica-Watermark', watermark)
   if (answer === 'not-modified' || isUnchanged) {
@@ -42,12 +43,7 @@ export async function respond(ctx: RouteContext, answers: AnswerCache, validator
   if (link !== undefined) ctx.set('Link', link)
 }
 
-async function keptOrStreamed(
-  ctx: RouteContext,
-  answers: AnswerCache,
-  validators: Validators,
-  { whole, parts }: Making,
-): Promise<Sent | 'not-modified'> {
+async function answerOf(ctx: RouteContext, answers: AnswerCache, validators: Validators, { whole, parts }: Making) {
   if (whole === undefined) return await streamed(ctx, parts)
   try {
     return await cachedOrMade(ctx, answers, validators, whole)

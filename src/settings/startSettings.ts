@@ -111,12 +111,9 @@ const serveAssets: SettingsMiddleware = (ctx, next) => {
   return file === undefined ? next() : respondWithFile(ctx, file)
 }
 
-type Matched = { readonly matched?: readonly { readonly methods: readonly string[] }[] }
-
 /** Ends a request that no route handled with 404, or with 405 when its path has routes of other methods. */
 const rejectUnrouted: SettingsMiddleware = (ctx) => {
-  const { matched = [] }: Matched = ctx
-  const allowed = new Set(matched.flatMap(({ methods }) => methods))
+  const allowed = new Set(ctx.matched?.flatMap(({ methods }) => methods))
   if (allowed.size === 0) throw settingsError('not-found')
   throw settingsError('method-not-allowed', { headers: { Allow: [...allowed].join(', ') } })
 }

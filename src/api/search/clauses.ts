@@ -46,13 +46,8 @@ export const keysOnly = (part: EntityPart) => ({
 })
 
 /** Clauses for a time window. */
-export function windowClauses(
-  field: 'createdAt' | 'changedAt' | 'tombstone.deletedAt',
-  since: WindowBound | undefined,
-  until: WindowBound | undefined,
-): Clause[] {
-  return since === 'beyond-all' || until === 'beyond-all' ? [{ match_none: {} }] : rangeClauses(field, since, until)
-}
+export const windowClauses = (field: string, since?: WindowBound, until?: WindowBound): Clause[] =>
+  since === 'beyond-all' || until === 'beyond-all' ? [{ match_none: {} }] : rangeClauses(field, since, until)
 
 /** A span of time (epoch ms, both ends inclusive). */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
@@ -68,9 +63,9 @@ export const termClauses = (field: string, value: string | undefined): Clause[] 
 export const scoreField = 'summary.result.score'
 
 /** Clauses for scores between bounds. Elasticsearch sorts -0, which JavaScript would write as 0, below 0. */
-export const scoreClauses = (min: number | undefined, max: number | undefined): Clause[] =>
+export const scoreClauses = (min?: number, max?: number): Clause[] =>
   rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
 
 /** A clause for values between inclusive bounds; none if both ends are open. */
-const rangeClauses = (field: string, gte: string | number | undefined, lte: string | number | undefined): Clause[] =>
+const rangeClauses = (field: string, gte?: string | number, lte?: string | number): Clause[] =>
   gte === undefined && lte === undefined ? [] : [{ range: { [field]: { gte, lte } as object } }]

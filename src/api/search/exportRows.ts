@@ -53,27 +53,19 @@ export async function* exportList(list: SearchedList, content: ExportContent, ru
     const { filter } = await firstFound(filters, async (filter) => {
       return { filter, total: await countRows(snapshot.countsOf(filter, runQuery)) }
     })
-    for await (const rows of exportItems(list, snapshot, filter, view, runQuery)) yield rows.map(pick)
+    const walk = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
+    let items: AsyncIterable<readonly Buffer[]>
+    if (view === 'full')
+      // Prefetches one part.
+      items = Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 })
+    else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
+      items = readRows(snapshot, walk(maxKeys), runQuery)
+    else items = readSmallRows(snapshot, filter, runQuery)
+    for await (const rows of items) yield rows.map(pick)
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
   } finally {
     snapshot.close()
   }
-}
-
-async function* exportItems(
-  list: SearchedList,
-  snapshot: ListSnapshot,
-  filter: Filter,
-  view: ExportContent['view'],
-  runQuery: RunQuery,
-): Rows {
-  if (view === 'full') {
-    const keys = walkList(snapshot, filter, maxDetailKeys, runQuery)
-    // Prefetches one part.
-    yield* Readable.from(readWholeEntities(list, keys, runQuery), { highWaterMark: 1 })
-  } else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
-    yield* readRows(snapshot, walkList(snapshot, filter, maxKeys, runQuery), runQuery)
-  else yield* readSmallRows(snapshot, filter, runQuery)
 }
 
 /** Yields a page in parts, as an export does: at least one part, which may be empty, each with the total of the list. */

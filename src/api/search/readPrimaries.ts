@@ -44,12 +44,7 @@ const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([])
  * each list of the shard waits until no write to it is pending, or the watermark covers the time of the promotion.
  * `nowMs` is the wall clock (epoch ms), `elapsedMs` a monotonic clock.
  */
-export function readPrimaries(
-  client: SearchClient,
-  state: ReadState,
-  nowMs: () => number,
-  elapsedMs: () => number,
-): SearchClient {
+export function readPrimaries(client: SearchClient, state: ReadState, nowMs: () => number, elapsedMs: () => number) {
   const recorded = new LRUCache<string, PrimaryRead>({ max: maxKept })
   const onlyCopies = new LRUCache<string, { readonly primary: FoundPrimary; readonly sinceMs: number }>({
     max: maxKept,
@@ -103,11 +98,7 @@ function undefinedWithoutCopy(error: unknown): undefined {
 }
 
 /** The primary of a team's shard in the cluster state; undefined if there is none. */
-async function findPrimary(
-  client: SearchClient,
-  { alias, teamId }: Shard,
-  signal: AbortSignal,
-): Promise<FoundPrimary | undefined> {
+async function findPrimary(client: SearchClient, { alias, teamId }: Shard, signal: AbortSignal) {
   const copies = await findCopies(client, alias, { routing: teamId }, signal)
   const primary = copies.find((copy) => copy.primary)
   if (!primary?.node || !primary.allocation_id) return undefined
@@ -116,12 +107,8 @@ async function findPrimary(
 }
 
 /** The copies of the shards behind aliases. Throws for an index of an earlier release, which may lack fields that this one searches. */
-export async function findCopies(
-  { indexPrefix, hasAnswers, send }: SearchClient,
-  aliases: string,
-  routing: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-) {
+export async function findCopies(client: SearchClient, aliases: string, routing: object, signal: AbortSignal) {
+  const { indexPrefix, hasAnswers, send } = client
   const filter_path = 'shards.primary,shards.index,shards.shard,shards.node,shards.allocation_id.id'
   const querystring = { ...routing, filter_path, master_timeout: '1s' }
   const { isFound, bytes } = await send({ method: 'GET', path: `/${aliases}/_search_shards`, querystring }, signal)

@@ -27,7 +27,7 @@ export function searchPage(
   request: PageRequest,
   hasLarge: boolean,
   signal: AbortSignal,
-): Promise<RowsFound> {
+) {
   const isDeep = offsetOf(request) >= list.deepPageFrom
   const readPage = hasLarge ? largePage : deepPage
   return firstFound(filters, (filter) =>
@@ -62,12 +62,7 @@ const rowsOn = (request: PageRequest, total: number): number =>
  */
 const longFactor = 20
 
-async function shallowPage(
-  list: ListAt,
-  filter: Filter,
-  request: PageRequest,
-  signal: AbortSignal,
-): Promise<RowsFound> {
+async function shallowPage(list: ListAt, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { longLists, deepPageFrom, version } = list
   const query = ofTeam(list.teamId, filter)
   const search = async (countApart?: () => number | Promise<number>): Promise<RowsFound> => {
@@ -152,12 +147,7 @@ const maxLinkBytes = 4_096
  * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page
  * past the end is the last page. Undefined above 4 KiB. `url`: public URL of the list, without a query.
  */
-export function pageLinks(
-  url: string,
-  querystring: string,
-  { page, limit }: PageRequest,
-  totalDocs: number,
-): string | undefined {
+export function pageLinks(url: string, querystring: string, { page, limit }: PageRequest, totalDocs: number) {
   // The question mark protects another one at the start of the query, which URLSearchParams would strip.
   const query = new URLSearchParams(`?${querystring}`)
   const linkTo = (relation: string, number: number): string => {

@@ -2,8 +2,6 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { Command } from 'commander'
 
-const unusable = { exitCode: 78 }
-
 /**
  * The health check of a container, also for people. Exits with 0 when the admin port answers with a success status, else with 1, and prints
  * what fails.
@@ -16,7 +14,7 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
   if (!port)
     command.error(
       'ADMIN_PORT must be that of the process: if nobody has set it, 9101 (api), 9102 (indexer) or 9103 (settings)',
-      unusable,
+      { exitCode: 78 },
     )
   // Without an admin port there is nothing to request.
   if (port === '0') return

@@ -4,11 +4,11 @@ import { destination, type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Problem } from '../model/schema.ts'
 import { configuredEngines, type Engines, probesOf } from '../stores/engines.ts'
-import { type EngineProbe, probe, probeLater } from '../stores/preflight.ts'
+import { probe, probeLater } from '../stores/preflight.ts'
 import { type AdminPages, serveAdmin } from './adminServer.ts'
 import { type Config, type Need, readConfig } from './config.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
-import { type DefaultPorts, isListeningError, listeningProblems } from './listening.ts'
+import { type DefaultPorts, listeningProblems } from './listening.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './metrics.ts'
 
@@ -43,6 +43,8 @@ const configExitCode = 78
  * it, writes every problem to stderr and exits with 78. An unreachable engine is no problem.
  */
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
+
+type Checked = Awaited<ReturnType<typeof checkedConfigOrExit>>
 
 async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts) {
   const read = readConfig(process.env, needs)
@@ -95,17 +97,13 @@ async function runService(options: ServiceOptions): Promise<void> {
     log.info('started')
   } catch (error) {
     // Another process may have taken the port since the check at the start.
-    lifetime.fail(error, isListeningError(error) ? configExitCode : 1)
+    const isOfPort = error instanceof Error && 'syscall' in error && error.syscall === 'listen'
+    lifetime.fail(error, isOfPort ? configExitCode : 1)
   }
 }
 
 /** Opens the admin port, then starts the process; `/readyz` answers 503 until it has started, and once it is stopping. */
-async function start(
-  options: ServiceOptions,
-  { config, unreachable }: { readonly config: Config; readonly unreachable: readonly EngineProbe[] },
-  lifetime: ReturnType<typeof lifetimeOf>,
-  log: Logger,
-): Promise<void> {
+async function start(options: ServiceOptions, { config, unreachable }: Checked, lifetime: Lifetime, log: Logger) {
   const { release, signal, fail, end } = lifetime
   let isStarted = false
   const health = new Health(Date.now)
@@ -142,6 +140,8 @@ async function start(
   for (const [path, page] of started.pages?.(health) ?? []) pages.set(path, page)
   isStarted = true
 }
+
+type Lifetime = ReturnType<typeof lifetimeOf>
 
 /** Ends the process once: runs the releasers, last in first out, within a deadline, then exits. */
 function lifetimeOf(log: Logger) {

@@ -19,10 +19,6 @@ export async function listeningProblems(config: Config, { port, adminPort }: Def
   return problems.filter((problem) => problem !== undefined)
 }
 
-/** Whether an error is that of a failed `listen`. */
-export const isListeningError = (error: unknown): boolean =>
-  error instanceof Error && (error as NodeJS.ErrnoException).syscall === 'listen'
-
 /** Tries to listen on an address, for a moment, and disconnects clients meanwhile. */
 async function problemAt(address: ListenAddress, [port, host]: [string, string]): Promise<Problem | undefined> {
   const server = createServer((socket) => socket.destroy())

@@ -8,21 +8,12 @@ import type { ParameterizedContext } from 'koa'
 export type StaticFile = ReturnType<typeof staticFile>
 
 /** Creates a file from text; `more`: additional headers. */
-export function staticFile(
-  type: string,
-  text: string,
-  cacheControl: string,
-  more: Readonly<Record<string, string>> = {},
-) {
+export function staticFile(type: string, text: string, cacheControl: string, more: Record<string, string> = {}) {
   const bytes = Buffer.from(text)
   const etag = `W/"${digestOf(text)}"`
-  const fixed = {
-    ETag: etag,
-    'Cache-Control': cacheControl,
-    Vary: 'Accept-Encoding',
-    'X-Content-Type-Options': 'nosniff',
-  }
-  return { type, bytes, gzipped: gzipSync(bytes), etag, headers: { ...more, ...fixed } }
+  const fixed = { ETag: etag, 'Cache-Control': cacheControl, Vary: 'Accept-Encoding' }
+  const headers = { ...more, ...fixed, 'X-Content-Type-Options': 'nosniff' }
+  return { type, bytes, gzipped: gzipSync(bytes), etag, headers }
 }
 
 /** A short hash of content, for ETags and paths. */
@@ -61,10 +52,8 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 
-type AnswerContext = Pick<ParameterizedContext, 'get' | 'set' | 'status' | 'type' | 'body' | 'acceptsEncodings'>
-
 /** Answers with a file, gzipped if the client accepts that, or with 304 if `If-None-Match` matches. */
-export function respondWithFile(ctx: AnswerContext, file: StaticFile): void {
+export function respondWithFile(ctx: ParameterizedContext, file: StaticFile): void {
   ctx.set(file.headers)
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {
     ctx.status = 304
