@@ -13,9 +13,8 @@ const { constants } = zlib
 const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
 export type Compression = Exclude<(typeof encodings)[number], 'identity'>
 
-/** The default of Brotli takes fifty times as long. */
-const brotliQuality = 4
-const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } }
+/** The default quality of Brotli takes fifty times as long. */
+const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 /** Streams look back 256 KiB: dozens of exports at once would take hundreds of megabytes with the default windows. */
 const windowBits = 18
 

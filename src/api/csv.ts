@@ -78,11 +78,9 @@ function answerColumns(codes: readonly string[]): Columns {
     names: [...codes, otherAnswers].map((code) => `data.${code}`),
     cells: (raw) => {
       const answers = rawMembers(raw ?? 'null')
-      const others = [...answers].filter(([code]) => !known.has(code))
-      return [
-        ...codes.map((code) => cellOf(answers.get(code))),
-        others.length === 0 ? '' : jsonCell(renderObject(others)),
-      ]
+      const unknown = [...answers].filter(([code]) => !known.has(code))
+      const others = unknown.length === 0 ? '' : jsonCell(renderObject(unknown))
+      return [...codes.map((code) => cellOf(answers.get(code))), others]
     },
   }
 }

@@ -61,10 +61,9 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
 
 /**
  * The answer to a request, kept or made by `make`, compressed as the client wants. A cached answer was made from the version of the list
- * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list has another
- * version, Elasticsearch is asked, for the same reason as in `respond`. If it cannot answer, nobody sees that change any more: then a
- * client that holds an answer of this version is told so, and another one is served the cached answer. A client that has just seen the change is
- * led back by that, though not below the watermark.
+ * that Redis has just confirmed, so it holds all that the watermark promises. If Elasticsearch is asked for a change, but cannot answer, nobody
+ * sees that change any more: then the client gets 304 or the cached answer. Who has just seen the change is led back by that, though not below
+ * the watermark.
  */
 export async function cachedOrMade(
   ctx: RouteContext,

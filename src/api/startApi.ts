@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
-import { type Started, serviceCommand } from '../core/process/lifecycle.ts'
+import { serviceCommand } from '../core/process/lifecycle.ts'
 import { listenerOf, observeRequests, requestMetrics } from '../core/process/requestLog.ts'
 import { readHolders } from '../core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
@@ -29,11 +29,7 @@ import { createWaiting, WaitingRoom } from './waiting.ts'
 const defaultPort = 3_000
 
 /** Connects the API's clients and listens on the configured port, also while an engine is unreachable. */
-export async function startApi(
-  service: Opening,
-  nowMs: () => number = Date.now,
-  elapsedMs?: () => number,
-): Promise<Started & { readonly port: number }> {
+export async function startApi(service: Opening, nowMs: () => number = Date.now, elapsedMs?: () => number) {
   const { config, log, release } = service
   const { listener, checks, close } = openApi(service, nowMs, elapsedMs)
   const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, answerClientError(log))
@@ -44,11 +40,7 @@ export async function startApi(
 }
 
 /** Connects the API's clients; `elapsedMs` never steps. `close` ends requests that wait for a change. */
-export function openApi(
-  service: Opening,
-  nowMs: () => number,
-  elapsedMs: () => number = () => performance.now(),
-): Pick<Started, 'checks'> & { readonly listener: RequestListener; close(): void } {
+export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => number = () => performance.now()) {
   const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearch(config)
   const { redis, accountKeys } = openStores(service, elasticsearch)
@@ -79,7 +71,7 @@ export function openApi(
     listener,
     close: () => room.close(),
     checks: {
-      elasticsearch: async (signal) => await probe(indexReader, signal).then(() => undefined),
+      elasticsearch: (signal: AbortSignal) => probe(indexReader, signal).then(() => undefined),
       cluster: isolatedNodesAnswerNothing(elasticsearch),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(accountKeys),

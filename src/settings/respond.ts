@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { TeamId } from '../core/model/ids.ts'
 import { html, htmlDocument } from '../core/process/html.ts'
 import { languageSwitch, preferredOf } from '../core/process/languages.ts'
-import { pageAssets, readStyle } from '../core/process/staticFile.ts'
+import { pageAssets, readStyle, readText } from '../core/process/staticFile.ts'
 import type { Messages } from './pages/english.ts'
 import { catalogues, csrfField, type Page } from './pages/parts.ts'
 
@@ -37,7 +36,7 @@ export const chooseLanguage =
   }
 
 const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
-export const assets = pageAssets('/assets', readStyle(own('settings.css')), readFileSync(own('settings.js'), 'utf8'))
+export const assets = pageAssets('/assets', readStyle(own('settings.css')), readText(own('settings.js')))
 
 /** Responds with a page in the request's language. */
 export function respondWithPage(ctx: SettingsContext, status: number, { title, content }: Page): void {

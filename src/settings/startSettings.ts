@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { type Refuse, refuseAndLog, statusOf } from '../core/process/clientErrors.ts'
 import { contentSecurityPolicy } from '../core/process/html.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
-import { type Started, serviceCommand } from '../core/process/lifecycle.ts'
+import { serviceCommand } from '../core/process/lifecycle.ts'
 import { listenerOf, observeRequests, requestMetrics } from '../core/process/requestLog.ts'
 import { respondWithFile } from '../core/process/staticFile.ts'
 import { type Opening, openKafka, openStores } from '../core/stores/openStores.ts'
@@ -20,10 +20,7 @@ import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
 const defaultPort = 3_001
 
 /** Connects the clients of the settings area and listens on the configured port, also while an engine is unreachable. */
-export async function startSettings(
-  service: Opening,
-  nowMs: () => number = Date.now,
-): Promise<Started & { readonly port: number }> {
+export async function startSettings(service: Opening, nowMs: () => number = Date.now) {
   const { config, log, release } = service
   const { redis, accountKeys: store } = openStores(service)
   const { openSource, sink } = openKafka(service)

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { Router } from '@koa/router'
 import { contentSecurityPolicy, html } from '../../core/process/html.ts'
-import { pageAssets, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
+import { pageAssets, readText, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
 import type { ApiState } from '../context.ts'
 
 export const descriptionPath = '/api/v1/openapi.json'
@@ -10,10 +9,8 @@ export const descriptionPath = '/api/v1/openapi.json'
 const { resolve } = createRequire(import.meta.url)
 const { paths, files } = pageAssets(
   '/docs',
-  readFileSync(resolve('swagger-ui-dist/swagger-ui.css'), 'utf8'),
-  [resolve('swagger-ui-dist/swagger-ui-bundle.js'), new URL('docs.js', import.meta.url)]
-    .map((file) => readFileSync(file, 'utf8'))
-    .join('\n'),
+  readText(resolve('swagger-ui-dist/swagger-ui.css')),
+  readText(resolve('swagger-ui-dist/swagger-ui-bundle.js'), new URL('docs.js', import.meta.url)),
 )
 
 /** The routes that need no key: the OpenAPI description, and the page that shows it, with the files of that. */

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { Router } from '@koa/router'
 import { type AssetPaths, contentSecurityPolicy, type Html, html, htmlDocument } from '../../core/process/html.ts'
 import { languageSwitch, respondInLanguage } from '../../core/process/languages.ts'
-import { pageAssets, readStyle, respondWithFile, staticFile } from '../../core/process/staticFile.ts'
+import { pageAssets, readStyle, readText, respondWithFile, staticFile } from '../../core/process/staticFile.ts'
 import type { ApiMiddleware, ApiState } from '../context.ts'
 import { descriptionPath } from '../openapi/docsPage.ts'
 import { catalogues, type Texts } from './texts.ts'
@@ -16,7 +15,7 @@ request.addEventListener('focus', () => request.select())
 
 const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 const front = pageAssets('/docs', readStyle(), frontScript)
-const explore = pageAssets('/explore', readStyle(own('explore.css')), readFileSync(own('explore.js'), 'utf8'))
+const explore = pageAssets('/explore', readStyle(own('explore.css')), readText(own('explore.js')))
 
 /** The routes that need no key: `/explore`, and the files that it and the front page load. */
 export function pageRoutes(): Router<ApiState, object> {

@@ -32,12 +32,8 @@ export async function readDetails(
   const check = (bytes: Buffer): void => {
     details = splitDocuments(bytes, names.length).map((document, at) => readDocument(document, kind, names[at]))
   }
-  await askShard(
-    list,
-    kind,
-    { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: names }, check },
-    signal,
-  )
+  const request = { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: names }, check }
+  await askShard(list, kind, request, signal)
   return details
 }
 

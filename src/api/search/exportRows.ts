@@ -124,12 +124,7 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
       yield keys.map((key, at) => ({ ...key, bytes: weights[at] }))
     }
   }
-  return readParts(weighed(), (keys, bytes) =>
-    readEach(
-      keys.map(({ id }) => id),
-      (ids, isRealtime) => runQuery((signal) => readDetails(list, ids, isRealtime, signal), bytes),
-    ),
-  )
+  return readParts(weighed(), (keys, bytes) => readEach(list, keys, bytes, runQuery))
 }
 
 /** How often to look for a missing detail: an indexer that retries may store it later than the row. */
@@ -137,16 +132,14 @@ const attempts = 8
 const pauseMs = 250
 
 /** The details that are not deleted. Retries missing ones, in real time: they may be not refreshed, or not stored, yet. */
-async function readEach(
-  ids: readonly EntityId[],
-  read: (ids: readonly EntityId[], isRealtime: boolean) => Promise<readonly Detail[]>,
-): Promise<readonly Buffer[]> {
+async function readEach(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
+  const ids = keys.map(({ id }) => id)
   const found = new Map<EntityId, Detail>()
   for (let attempt = 0; found.size < ids.length; attempt++) {
     const missing = ids.filter((id) => !found.has(id))
     if (attempt > attempts) throw new ElasticsearchUnavailable('partial', `${missing.length} rows have no detail`)
     if (attempt > 1) await sleep(pauseMs)
-    const details = await read(missing, attempt > 0)
+    const details = await runQuery((signal) => readDetails(list, missing, attempt > 0, signal), bytes)
     for (const [at, id] of missing.entries()) if (details[at] !== 'missing') found.set(id, details[at] ?? 'deleted')
   }
   return ids.map((id) => found.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)

@@ -75,11 +75,8 @@ export async function askShard(
 ): Promise<Buffer> {
   const { api, querystring, ...others } = request
   const shard = { type, teamId, alias: aliasOf(indexPrefix, kind) }
-  const path = `/${shard.alias}/${api}`
-  const { isFound, bytes } = await send(
-    { method: 'POST', path, querystring: { routing: teamId, ...querystring }, shard, ...others },
-    signal,
-  )
+  const routed = { path: `/${shard.alias}/${api}`, querystring: { routing: teamId, ...querystring }, shard }
+  const { isFound, bytes } = await send({ method: 'POST', ...routed, ...others }, signal)
   if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
   return bytes
 }

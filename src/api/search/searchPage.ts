@@ -101,12 +101,10 @@ export async function findPageKeys(snapshot: ListSnapshot, filter: Filter, reque
   return { total, keys: allOf(rowsOn(request, total), keys) }
 }
 
-const rangeOf = (snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) =>
-  rangeOfPage(
-    snapshot.countsOf(filter, (send) => send(signal)),
-    offsetOf(request),
-    request.limit,
-  )
+function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
+  const counts = snapshot.countsOf(filter, (send) => send(signal))
+  return rangeOfPage(counts, offsetOf(request), request.limit)
+}
 
 /** Makes an item of a row. */
 export type PickRow = (row: Buffer) => Buffer

@@ -14,16 +14,11 @@ export class HttpError<Code extends string, Rejection extends string> extends Er
   readonly headers: Readonly<Record<string, string>>
   readonly rejection: Rejection | undefined
 
-  constructor(
-    status: number,
-    code: Code,
-    message: string,
-    { headers = {}, rejection, cause }: HttpErrorDetails<Rejection> = {},
-  ) {
-    super(message, { cause })
+  constructor(status: number, code: Code, message: string, details: HttpErrorDetails<Rejection> = {}) {
+    super(message, { cause: details.cause })
     this.status = status
     this.code = code
-    this.headers = headers
-    this.rejection = rejection
+    this.headers = details.headers ?? {}
+    this.rejection = details.rejection
   }
 }

@@ -19,17 +19,16 @@ export function staticFile(type: string, text: string, cacheControl: string, mor
 /** A short hash of content, for ETags and paths. */
 const digestOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 16)
 
-/** The stylesheet of an area: Oat (https://oat.ink), then the shared base.css, then the area's `own` files. */
-export const readStyle = (...own: URL[]): string =>
-  [
-    createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css'),
-    new URL('assets/base.css', import.meta.url),
-    ...own,
-  ]
-    .map((file) => readFileSync(file, 'utf8'))
-    .join('\n')
+const oat = createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css')
 
-export const readIcon = (): string => readFileSync(new URL('assets/icon.svg', import.meta.url), 'utf8')
+/** The stylesheet of an area: Oat (https://oat.ink), then the shared base.css, then the area's `own` files. */
+export const readStyle = (...own: URL[]): string => readText(oat, new URL('assets/base.css', import.meta.url), ...own)
+
+export const readIcon = (): string => readText(new URL('assets/icon.svg', import.meta.url))
+
+/** The text of several files, one after the other. */
+export const readText = (...files: readonly (string | URL)[]): string =>
+  files.map((file) => readFileSync(file, 'utf8')).join('\n')
 
 /**
  * The files that every page of an area loads. Each path contains a digest of its file, so the file may be cached for ever: a changed
