@@ -32,7 +32,7 @@ export type ApiMiddleware = RouterMiddleware<ApiState, object>
 export type RouteContext = RouterContext<RouteState, object>
 export type RouteMiddleware = RouterMiddleware<RouteState, object>
 
-/** Reads and validates a route's parameters. Throws `bad_request`; reports and counts unknown parameters. */
+/** Reads and validates a route's parameters. Throws `bad_request`. Unknown parameters are ignored, named in a header and counted. */
 export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
 
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
@@ -53,7 +53,7 @@ export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
  */
 export type News = 'held' | 'none' | 'unpromised' | 'promised'
 
-/** Holds a request that prefers to wait until its list has news for it, and updates the freshness in the state. */
+/** Holds a request that prefers to wait (`Prefer: wait=N`) until its list has news for it, and updates the freshness in the state. */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, readNews: () => Promise<News>) => Promise<void>
 
 export type RouteDeps = {

@@ -98,7 +98,6 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
 /** Headers of a successful answer; they are removed when it fails after they were set. */
 const headersOfAnswers = ['Content-Encoding', 'ETag', 'Preference-Applied', 'Replica-Watermark', 'X-Accel-Buffering']
 
-/** The body of every error answer. */
 const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })
 
 const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: string]>> = {

@@ -27,10 +27,7 @@ const patternOf = (served: Served): string => {
   return `(${names.join('|')})`
 }
 
-/**
- * The members that the parameter `fields` selects among those that are served, in the order in which it names them; undefined without it. A
- * dot stands before the name of a nested member; what follows `data.` is a code, whatever its characters but a comma. Throws 400 for any other name, and for more than 100.
- */
+/** The members that `fields` selects, in its order; undefined without it. Throws 400 for any other name, and for more than 100. */
 export function selectedFields(fields: string | undefined, served: Served): Served | undefined {
   if (fields === undefined) return undefined
   const paths = fields.split(',')

@@ -20,10 +20,7 @@ const maxKept = 200
 /** What a query says: its parameters or its first problem, and the names of those that are ignored. */
 type Read = { readonly parameters?: object; readonly problem?: string; readonly ignored: readonly string[] }
 
-/**
- * Creates the reader of the routes' parameters. Unknown parameters are ignored, named in a header and counted. Dashboards send the same queries
- * again and again: what was read from the latest is kept, frozen.
- */
+/** Dashboards send the same queries again and again: what was read from the latest is kept, frozen. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])

@@ -25,10 +25,7 @@ type WaitingDeps = {
   elapsedMs(): number
 }
 
-/**
- * Holds requests that prefer to wait (`Prefer: wait=N`) while their list has nothing new for them. A request that waits has no turn to query.
- * When it goes on, `checkAgain` judges its key again and reads the freshness anew.
- */
+/** A request that waits has no turn to query. When it goes on, `checkAgain` judges its key again and reads the freshness anew. */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
   async (ctx, type, readNews) => {

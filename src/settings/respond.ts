@@ -38,7 +38,6 @@ export const chooseLanguage =
 const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 export const assets = pageAssets('/assets', readStyle(own('settings.css')), readText(own('settings.js')))
 
-/** Responds with a page in the request's language. */
 export function respondWithPage(ctx: SettingsContext, status: number, { title, content }: Page): void {
   const { say, session } = ctx.state
   const path = pathInOtherLanguages(ctx)

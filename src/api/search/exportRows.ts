@@ -15,7 +15,6 @@ export type ExportContent = {
   readonly filters: Filters
   /** `summary`: items as in the list; `full`: as requested by id. */
   readonly view: 'summary' | 'full'
-  /** Makes an item of a row. */
   readonly pick: PickRow
   /** Filter for tombstones, whose ids follow the items; undefined for no deletions. */
   readonly deletions: Filter | undefined

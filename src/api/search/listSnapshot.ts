@@ -133,7 +133,6 @@ const countsOfSnapshot = () =>
     sizeCalculation: (counts, question) => 2 * question.length + bytesPerCount * (counts.length + 1),
   })
 
-/** Counts rows of one list in one snapshot. */
 export type ListCounts = ReturnType<typeof listCounts>
 
 /** Counts one list in one snapshot by searches, cached in `counted` under `name`. */

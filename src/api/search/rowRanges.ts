@@ -33,7 +33,6 @@ export async function rangeOfPage(list: ListCounts, offset: number, limit: numbe
   return { total, range }
 }
 
-/** The number of rows of a list. */
 export const countRows = async (list: ListCounts): Promise<number> => totalOf(await placesByTime(list))
 
 const totalOf = (places: readonly Place[]): number => places.reduce((sum, { count }) => sum + count, 0)

@@ -109,11 +109,10 @@ function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, s
 /** Makes an item of a row. */
 export type PickRow = (row: Buffer) => Buffer
 
-/** Renders a page as JSON. */
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>
   Buffer.concat([beginOf(request, total), ...separated(rows.map(pick)), end])
 
-/** Renders the same JSON in parts; calls `onTotal` before the first one. */
+/** Renders the same page in parts; calls `onTotal` before the first one. */
 export async function* renderPageParts(
   request: PageRequest,
   parts: AsyncIterable<RowsFound>,

@@ -85,7 +85,6 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
   return more.length === 0 && host.length <= maxHostBytes && hostnameOf(host) !== undefined
 }
 
-/** The port on which a server listens. */
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 /**

@@ -7,7 +7,6 @@ import type { ListenAddress } from './httpServer.ts'
 /** The default ports of a process; without `port`, it has an admin port only. */
 export type DefaultPorts = { readonly port?: number; readonly adminPort: number }
 
-/** Problems of the configured ports and addresses. */
 export async function listeningProblems(config: Config, { port, adminPort }: DefaultPorts): Promise<Problem[]> {
   const own = port === undefined ? undefined : (config.PORT ?? port)
   const admin = config.ADMIN_PORT ?? adminPort

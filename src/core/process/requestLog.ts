@@ -26,7 +26,6 @@ export function requestMetrics<Reason extends string>(registry: Registry, reason
       ['route', 'method', 'status'],
     ),
     inFlight: new Gauge({ name: 'tidemark_http_requests_in_flight', help: 'Requests in progress', registers }),
-    /** Counts a request that was rejected or could not be served. */
     rejected: (reason: Reason): void => rejected.inc({ reason }),
   }
 }
