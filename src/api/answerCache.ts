@@ -30,15 +30,13 @@ export class AnswerCache {
 
   /** With `maxBytes` 0, nothing is kept and nothing is shared. */
   constructor(maxBytes: number, registry: Registry) {
-    this.#kept =
-      maxBytes === 0
-        ? undefined
-        : new LRUCache({
-            maxSize: maxBytes,
-            maxEntrySize: Math.ceil(maxBytes * maxPartOfCache),
-            // A character of a name takes one byte.
-            sizeCalculation: ({ body }, name) => body.length + name.length + entryBytes,
-          })
+    if (maxBytes > 0)
+      this.#kept = new LRUCache({
+        maxSize: maxBytes,
+        maxEntrySize: Math.ceil(maxBytes * maxPartOfCache),
+        // A character of a name takes one byte.
+        sizeCalculation: ({ body }, name) => body.length + name.length + entryBytes,
+      })
     const { counter, gauge } = metricsIn(registry)
     const lookups = 'Answers that were kept (hit), made for another request at the same time (shared), or made (miss)'
     this.#lookups = counter('tidemark_http_answer_cache_lookups_total', lookups, ['result'])

@@ -18,32 +18,26 @@ const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 /** Streams look back 256 KiB: dozens of exports at once would take hundreds of megabytes with the default windows. */
 const windowBits = 18
 
-type Compressor = { whole(body: Buffer): Promise<Buffer>; stream(): Transform }
+type Whole = (body: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void
 
 /** A stream flushes every part, so that no row is held until the next part. */
-const compressors: Readonly<Record<Compression, Compressor>> = {
-  zstd: {
-    whole: promisify<Buffer, Buffer>(zlib.zstdCompress),
-    stream: () =>
-      zlib.createZstdCompress({ flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } }),
-  },
-  br: {
-    whole: (body) => promisify<Buffer, typeof brotliOptions, Buffer>(zlib.brotliCompress)(body, brotliOptions),
-    stream: () =>
+const compressor = (whole: Whole, stream: () => Transform) => ({ whole: promisify(whole), stream })
+
+const compressors = {
+  zstd: compressor(zlib.zstdCompress, () =>
+    zlib.createZstdCompress({ flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } }),
+  ),
+  br: compressor(
+    (body, done) => zlib.brotliCompress(body, brotliOptions, done),
+    () =>
       zlib.createBrotliCompress({
         flush: constants.BROTLI_OPERATION_FLUSH,
         params: { ...brotliOptions.params, [constants.BROTLI_PARAM_LGWIN]: windowBits },
       }),
-  },
-  gzip: {
-    whole: promisify<Buffer, Buffer>(zlib.gzip),
-    stream: () => zlib.createGzip({ flush: constants.Z_SYNC_FLUSH }),
-  },
-  deflate: {
-    whole: promisify<Buffer, Buffer>(zlib.deflate),
-    stream: () => zlib.createDeflate({ flush: constants.Z_SYNC_FLUSH }),
-  },
-}
+  ),
+  gzip: compressor(zlib.gzip, () => zlib.createGzip({ flush: constants.Z_SYNC_FLUSH })),
+  deflate: compressor(zlib.deflate, () => zlib.createDeflate({ flush: constants.Z_SYNC_FLUSH })),
+} satisfies Readonly<Record<Compression, unknown>>
 
 /** A whole answer, compressed unless it is too short. */
 export const compressed = async (body: Buffer, compression: Compression | undefined) =>

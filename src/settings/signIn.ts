@@ -54,8 +54,8 @@ type SignInConfig = Pick<Config, 'files' | Extract<keyof Config, `SIGN_IN_${stri
 
 const toleranceSeconds = 5
 const maxLifeSeconds = 300
-const maxOwnerCharacters = 200
-const maxTokenIdCharacters = 200
+/** Of an owner's name, and of the id of a token. */
+const maxCharacters = 200
 const fetchTimeoutMs = 3_000
 /** Against algorithm confusion: a public key is never tried as a shared secret, nor a secret as a public key. */
 const secretAlgorithms = ['HS256']
@@ -64,12 +64,12 @@ const publicKeyAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512
 const claimsSchema = z.object({
   sub: z
     .string()
-    .refine((text) => text.trim() !== '' && [...text].length <= maxOwnerCharacters)
+    .refine((text) => text.trim() !== '' && [...text].length <= maxCharacters)
     .transform((text) => text.toWellFormed()),
   team: identifier.transform((text) => text as TeamId),
   role: z.string(),
   exp: z.number(),
-  jti: z.string().min(1).max(maxTokenIdCharacters),
+  jti: z.string().min(1).max(maxCharacters),
 })
 
 /** Verifies signature, claims and lifetime of the product's tokens. Rejects with `link-expired`, `link-not-valid` or `not-owner`. */

@@ -174,8 +174,7 @@ function itemsOf({ items, none }: z.output<typeof valuesSchema>, asked: Asked) {
   }))
   if (none === undefined || none.doc_count === 0) return found
   const rarer = found.findIndex(({ count }) => count < none.doc_count)
-  const at = rarer === -1 ? found.length : rarer
-  return [...found.slice(0, at), { key: null, ...figuresOf(none) }, ...found.slice(at)]
+  return found.toSpliced(rarer === -1 ? found.length : rarer, 0, { key: null, ...figuresOf(none) })
 }
 
 /** The count of a bucket, and the scores of the submissions that have one; no mean where none has, or one is too large. */
@@ -183,13 +182,8 @@ function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figure
   if (scores === undefined) return { count }
   const { count: scored, min, max } = scores
   const hasMean = scored > 0 && Math.max(-(min ?? 0), max ?? 0) < tooLargeScore
-  const mean = hasMean
-    ? meanOfParts(
-        scoreParts.map((name) => sums[name]?.value ?? 0),
-        scored,
-      )
-    : null
-  return { count, scores: { count: scored, min, max, mean } }
+  const parts = scoreParts.map((name) => sums[name]?.value ?? 0)
+  return { count, scores: { count: scored, min, max, mean: hasMean ? meanOfParts(parts, scored) : null } }
 }
 
 /** The span from the oldest to the newest submission; a moment in 1970 if there is none. */

@@ -62,16 +62,11 @@ type Exchange = { readonly request: IncomingMessage; readonly response: ServerRe
 
 /** Ends a connection with an error answer, after the answers to earlier requests on it. */
 function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
-  if (last === undefined) endWith(socket, renderAnswer)
-  else if (last.request.complete) last.response.once('close', () => endWith(socket, renderAnswer))
+  const end = (): unknown => (socket.writable ? socket.end(renderAnswer()) : socket.destroy())
+  if (last?.request.complete) last.response.once('close', end)
   // The body of the last request is malformed, and its answer has begun: the client would take a second answer for the rest of it.
-  else if (last.response.headersSent) socket.destroy()
-  else endWith(socket, renderAnswer)
-}
-
-function endWith(socket: Duplex, renderAnswer: () => string): void {
-  if (socket.writable) socket.end(renderAnswer())
-  else socket.destroy()
+  else if (last?.response.headersSent) socket.destroy()
+  else end()
 }
 
 const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i
