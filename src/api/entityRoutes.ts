@@ -98,7 +98,7 @@ export function listRoute<Selection extends Parameters>(
     const asked = { ctx, deps, type, parameters, fields, filters }
     // The columns of a form's submissions are its fields.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
-    const validate = () => validatorsOf(ctx, type, { ...parameters, as: format }, otherTypes)
+    const validate = () => validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
     await untilChanged(asked, validate)
     const validators = validate()
     const making = format === undefined ? makePage(asked, validators) : makeExport(asked, format)

@@ -4,7 +4,8 @@ import { namesEtag } from '../core/process/staticFile.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { RouteContext } from './context.ts'
 import { unavailable } from './errors.ts'
-import type { ChangeWindow } from './parameters.ts'
+
+type Parameters = Readonly<Record<string, unknown>>
 
 /** How fresh an answer is. All are read before the query, so the answer may hold more than they promise, never less. */
 export type Validators = ReturnType<typeof validatorsOf>
@@ -13,14 +14,9 @@ export type Validators = ReturnType<typeof validatorsOf>
  * The validators of an answer made from entities of these types. `parameters` are all that select it, apart from team and path. What is
  * selected by time of change is complete only up to the watermark: without one it is refused (503).
  */
-export function validatorsOf(
-  ctx: RouteContext,
-  type: EntityType,
-  parameters: Readonly<Record<string, unknown>> & ChangeWindow,
-  otherTypes: readonly EntityType[] = [],
-) {
+export function validatorsOf(ctx: RouteContext, type: EntityType, parameters: Parameters, ...otherTypes: EntityType[]) {
   const { watermark, versions, settled } = ctx.state.freshness
-  const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined
+  const needsWatermark = parameters['changedSince'] !== undefined || parameters['changedUntil'] !== undefined
   if (needsWatermark && watermark === null) throw unavailable('watermark', new Error('no watermark is published'))
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
@@ -37,11 +33,7 @@ const renderingVersion = 1
 const etagCharacters = 22
 
 /** A weak ETag: the same answer may be sent compressed or not. It ends with where a window of changes begins, for `holdsWindow`. */
-function etagOf(
-  versions: readonly (ListVersion | null)[],
-  path: string,
-  { changedSince, ...parameters }: Readonly<Record<string, unknown>>,
-): string {
+function etagOf(versions: readonly (ListVersion | null)[], path: string, { changedSince, ...parameters }: Parameters) {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   const sorted = given.sort(([a], [b]) => (a < b ? -1 : 1))
   const text = JSON.stringify([renderingVersion, versions, path, sorted])

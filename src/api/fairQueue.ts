@@ -2,7 +2,8 @@
 export type Release = () => void
 
 /** Why there is no permit: others hold too much (`full`), the tenant itself does (`own-share`), or the caller has aborted. */
-export type NotAdmitted = 'full' | 'own-share' | 'aborted'
+type NotAdmitted = 'full' | 'own-share' | 'aborted'
+export type Permit = Release | NotAdmitted
 
 type Bounds = {
   /** The weight of all permits together, and of one tenant's. */
@@ -36,12 +37,7 @@ export class FairQueue {
     return this.#tenants.size
   }
 
-  async acquire(
-    name: string,
-    signal: AbortSignal,
-    wanted = 1,
-    maxWaitMs = this.#bounds.maxWaitMs,
-  ): Promise<Release | NotAdmitted> {
+  async acquire(name: string, signal: AbortSignal, wanted = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
     if (signal.aborted) return 'aborted'
     const tenant = this.#tenantOf(name)
     const weight = Math.min(wanted, this.#bounds.maxRunningPerTenant)
@@ -51,7 +47,7 @@ export class FairQueue {
   }
 
   /** A permit at once, or none. */
-  acquireNow(name: string): Release | NotAdmitted {
+  acquireNow(name: string): Permit {
     const tenant = this.#tenantOf(name)
     if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return 'own-share'
     return this.#running + 1 > this.#bounds.maxRunning ? 'full' : this.#take(name, tenant, 1)
@@ -80,14 +76,8 @@ export class FairQueue {
 
   #fits = (taken: number, weight: number, room: number): boolean => taken === 0 || taken + weight <= room * this.#share
 
-  #wait(
-    name: string,
-    tenant: Tenant,
-    weight: number,
-    maxWaitMs: number | undefined,
-    signal: AbortSignal,
-  ): Promise<Release | NotAdmitted> {
-    const { promise, resolve } = Promise.withResolvers<Release | NotAdmitted>()
+  #wait(name: string, tenant: Tenant, weight: number, maxWaitMs: number | undefined, signal: AbortSignal) {
+    const { promise, resolve } = Promise.withResolvers<Permit>()
     const dequeue = (): void => {
       clearTimeout(timer)
       signal.removeEventListener('abort', onAbort)

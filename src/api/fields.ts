@@ -62,12 +62,10 @@ export const pickFields =
 
 function pick(raw: string, selected: Served): string {
   const members = rawMembers(raw)
-  return renderObject(
-    selected.flatMap((each): (readonly [string, string])[] => {
-      const [name, inner] = servedPair(each)
-      const value = members.get(name)
-      if (value === undefined) return []
-      return [[name, inner === undefined || value === 'null' ? value : pick(value, inner)]]
-    }),
-  )
+  const found = selected.flatMap((each): (readonly [string, string])[] => {
+    const [name, inner] = servedPair(each)
+    const value = members.get(name)
+    return value === undefined ? [] : [[name, inner === undefined || value === 'null' ? value : pick(value, inner)]]
+  })
+  return renderObject(found)
 }

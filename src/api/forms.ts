@@ -21,10 +21,8 @@ const getFormParameters = z.object({
 })
 
 /** The first filter finds titles as typed; each later one allows more misspelt letters. A blank `titleContains` selects every title. */
-function formsFilters(
-  teamId: TeamId,
-  { scene, titleContains, changedSince, changedUntil }: z.output<typeof listFormsParameters>,
-): Filters {
+function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParameters>): Filters {
+  const { scene, titleContains, changedSince, changedUntil } = selection
   const filters = [...termClauses('scene', scene), ...windowClauses('changedAt', changedSince, changedUntil)]
   const typed = titleContains?.trim() ?? ''
   if (typed === '') return [filters]

@@ -141,8 +141,6 @@ export const changedParameters = {
   changedUntil: windowBound('to', 'Only what changed at or before this time.'),
 }
 
-export type ChangeWindow = Partial<z.output<z.ZodObject<typeof changedParameters>>>
-
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` }).optional()
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RouteMiddleware } from './context.ts'
 import { unavailable } from './errors.ts'
-import { FairQueue } from './fairQueue.ts'
+import { FairQueue, type Permit } from './fairQueue.ts'
 import { disconnectionOf, granted, whenClosed } from './requestsInFlight.ts'
 import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.ts'
 
@@ -60,7 +60,7 @@ export function queueQueries(): RouteMiddleware {
 /** Sends a query in its turn, again while Elasticsearch is overloaded. */
 async function ask<Answer>(
   queries: FairQueue,
-  turn: () => ReturnType<FairQueue['acquire']>,
+  turn: () => Promise<Permit>,
   send: (signal: AbortSignal) => Promise<Answer>,
   signal: AbortSignal,
 ): Promise<Answer> {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { TeamId } from '../core/model/ids.ts'
 import type { ApiMiddleware } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
-import { FairQueue, type NotAdmitted, type Release } from './fairQueue.ts'
+import { FairQueue, type Permit, type Release } from './fairQueue.ts'
 
 /** Concurrent requests of one process, authenticated or not. */
 const maxRequests = 8_192
@@ -11,7 +11,7 @@ const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 const retryAfterSeconds = 2
 
 /** Returns the permit. Throws 429 if the team's own requests leave no room, else 503. */
-export function granted(permit: Release | NotAdmitted, ofWhat: string): Release {
+export function granted(permit: Permit, ofWhat: string): Release {
   if (permit === 'own-share')
     throw apiError('rate_limited', `too many ${ofWhat} of the team are running; retry when one has ended`, {
       headers: { 'Retry-After': String(retryAfterSeconds) },

@@ -1,8 +1,8 @@
 import { Router } from '@koa/router'
 import { type AssetPaths, contentSecurityPolicy, type Html, html, htmlDocument } from '../../core/process/html.ts'
-import { languageSwitch, respondInLanguage } from '../../core/process/languages.ts'
+import { languageSwitch, preferredOf } from '../../core/process/languages.ts'
 import { pageAssets, readStyle, readText, respondWithFile, staticFile } from '../../core/process/staticFile.ts'
-import type { ApiMiddleware, ApiState } from '../context.ts'
+import type { ApiContext, ApiMiddleware, ApiState } from '../context.ts'
 import { descriptionPath } from '../openapi/docsPage.ts'
 import { catalogues, type Texts } from './texts.ts'
 
@@ -64,6 +64,14 @@ function inEachLanguage(
   }
   const [english, chinese] = catalogues
   return [pageIn(english), pageIn(chinese)] as const
+}
+
+/** Answers with the page in the language that the query asks for, or else the browser. */
+function respondInLanguage(ctx: ApiContext, pages: ReturnType<typeof inEachLanguage>): void {
+  const { language, page } = preferredOf(pages, [...[ctx.query['language']].flat(), ...ctx.acceptsLanguages()])
+  respondWithFile(ctx, page)
+  ctx.set('Content-Language', language)
+  ctx.vary('Accept-Language')
 }
 
 const frontContent = (say: Texts, request: string): Html => html`<h1>Tidemark</h1>

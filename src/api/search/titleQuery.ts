@@ -54,10 +54,7 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
 }
 
 /** A query for all parts, each exact or similar; empty if no part has similar clauses. */
-function anySimilar<Part>(
-  parts: readonly Part[],
-  clausesOf: (part: Part) => { readonly exact: readonly Clause[]; readonly similar: readonly Clause[] },
-): Clause[] {
+function anySimilar<Part>(parts: readonly Part[], clausesOf: (part: Part) => Record<'exact' | 'similar', Clause[]>) {
   const clauses = parts.map(clausesOf)
   if (clauses.every(({ similar }) => similar.length === 0)) return []
   return [all(clauses.map(({ exact, similar }) => any([...exact, ...similar])))]
@@ -106,13 +103,11 @@ function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false)
     // A word after a CJK character matches beginnings of words.
     return titles.isSpelt(word) ? terms.starting(both) : terms.equal(both)
   })
-  return all(
-    words.map((word, at) => {
-      const alone =
-        titles.isSpelt(word) && titles.lengthOf(word.text) >= minLoneLength ? [terms.starting(word.text)] : []
-      return any([...pairs.slice(Math.max(0, at - 1), at + 1), ...alone])
-    }),
-  )
+  const clauses = words.map((word, at) => {
+    const isLone = titles.isSpelt(word) && titles.lengthOf(word.text) >= minLoneLength
+    return any([...pairs.slice(Math.max(0, at - 1), at + 1), ...(isLone ? [terms.starting(word.text)] : [])])
+  })
+  return all(clauses)
 }
 
 /** Clauses for misspellings of a word; none if the word allows no mistake. */

@@ -256,14 +256,12 @@ const ofOthers = [
 /** Refuses unknown names with a prefix of ours: for a misspelt variable, the default would apply silently. */
 const unknownNameProblems = (environment: Environment): Problem[] =>
   Object.keys(environment)
-    .filter(
-      (name) =>
-        !variableNames.has(name) &&
-        !fileVariables.has(name) &&
-        beginsLikeOurs(name) &&
-        !ofOthers.some((pattern) => pattern.test(name)),
-    )
+    .filter((name) => beginsLikeOurs(name) && !isKnown(name))
     .map((path) => ({ path, rule: 'begins like a variable of Tidemark, but is none' }))
+
+const isKnown = (name: string): boolean =>
+  variableNames.has(name) || fileVariables.has(name) || ofOthers.some((pattern) => pattern.test(name))
+
 export const beginsLikeOurs = (name: string): boolean =>
   beginnings.some((beginning) =>
     beginning.endsWith('_') ? name.startsWith(beginning) : bare(name).startsWith(bare(beginning)),

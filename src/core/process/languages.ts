@@ -1,6 +1,4 @@
-import type { ParameterizedContext } from 'koa'
 import { type Html, html } from './html.ts'
-import { respondWithFile, type StaticFile } from './staticFile.ts'
 
 /** The texts of an area's pages in one language. */
 type Catalogue = {
@@ -28,14 +26,3 @@ export const languageSwitch = (catalogues: readonly Catalogue[], say: Catalogue,
       ? html`<strong aria-current="true" lang="${language}">${languageName}</strong>`
       : html`<a href="${path}?language=${language}" lang="${language}" hreflang="${language}">${languageName}</a>`,
   )}</nav>`
-
-/** Answers with the page in the language that the query asks for, or else the browser. */
-export function respondInLanguage<Page extends Catalogue & { readonly page: StaticFile }>(
-  ctx: ParameterizedContext,
-  pages: readonly [Page, ...Page[]],
-): void {
-  const { language, page } = preferredOf(pages, [...[ctx.query['language']].flat(), ...ctx.acceptsLanguages()])
-  respondWithFile(ctx, page)
-  ctx.set('Content-Language', language)
-  ctx.vary('Accept-Language')
-}

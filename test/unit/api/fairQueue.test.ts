@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals'
 import fc from 'fast-check'
-import { FairQueue, type NotAdmitted, type Release } from '../../../src/api/fairQueue.ts'
+import { FairQueue, type Permit, type Release } from '../../../src/api/fairQueue.ts'
 import { flushPromises } from '../../support/handClock.ts'
 
 const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
@@ -55,7 +55,7 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const queue = new FairQueue(bounds)
       const running: { name: string; leave: Release }[] = []
-      const refused: NotAdmitted[] = []
+      const refused: Permit[] = []
       let waiting = 0
       const waitingOf = new Map<string, number>()
       const arrive = (name: string): void => {
