@@ -13,18 +13,7 @@ import {
   oldestFirst,
   type TimeSpan,
 } from './clauses.ts'
-import {
-  aggregationsIn,
-  allOf,
-  entityIdsIn,
-  keysIn,
-  type RowKey,
-  readAnswer,
-  rowsIn,
-  type SearchAnswer,
-  type SearchBody,
-  totalOf,
-} from './hits.ts'
+import * as hits from './hits.ts'
 import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
 /** Timeout for opening a snapshot, and for closing it. */
@@ -52,16 +41,16 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
   const { type, teamId } = list
   const counted = countsOfSnapshot()
   let pit = opened
-  const send = async (body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> => {
+  const send = async (body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> => {
     const request = { method: 'POST', path: '/_search', body: { pit, ...body } } as const
     const { isFound, bytes } = await list.send(request, signal)
     if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', type)
-    const answer = readAnswer(bytes)
+    const answer = hits.readAnswer(bytes)
     // Each response may carry a new id.
     pit = { ...pit, id: answer.pit_id ?? pit.id }
     return answer
   }
-  const search = (filter: Filter, body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> =>
+  const search = (filter: Filter, body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> =>
     send({ query: ofTeam(teamId, filter), ...body }, signal)
   return {
     /** The counts of rows that match a filter, cached in the snapshot. */
@@ -71,24 +60,24 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
       ),
 
     async hasLargeRows(signal: AbortSignal): Promise<boolean> {
-      return totalOf(await send({ query: largeOf(teamId, 'summary'), ...anyAtAll }, signal)) > 0
+      return hits.totalOf(await send({ query: largeOf(teamId, 'summary'), ...anyAtAll }, signal)) > 0
     },
 
     /** Up to `limit` rows of a range that match a filter, as raw summaries. */
     async rows(filter: Filter, { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
-      return rowsIn(await search([...filter, clause], { ...inOrder, from: skip, size: limit }, signal))
+      return hits.rowsIn(await search([...filter, clause], { ...inOrder, from: skip, size: limit }, signal))
     },
 
     /** The keys of these rows, without reading stored documents. */
     async keys(filter: Filter, { clause, skip }: KeyRange, limit: number, signal: AbortSignal) {
       const body = { ...inOrder, ...keysOnly('summary'), from: skip, size: limit }
-      return keysIn(await search([...filter, clause], body, signal), 'summary')
+      return hits.keysIn(await search([...filter, clause], body, signal), 'summary')
     },
 
     /** The rows of keys, which must be newest first. */
-    async rowsOf(keys: readonly RowKey[], signal: AbortSignal): Promise<readonly Buffer[]> {
+    async rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]> {
       const clause: Clause = { terms: { position: keys.map(({ position }) => position) } }
-      return allOf(keys.length, rowsIn(await search([clause], { ...inOrder, size: keys.length }, signal)))
+      return hits.allOf(keys.length, hits.rowsIn(await search([clause], { ...inOrder, size: keys.length }, signal)))
     },
 
     /**
@@ -100,7 +89,7 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
       const next = after === undefined ? { track_total_hits: true } : { track_total_hits: false, search_after: after }
       const body = { query, sort: ['_shard_doc'], ...next, size: limit, _source: false }
       const answer = await send(body, signal)
-      return { found: entityIdsIn(answer), last: answer.hits.at(-1)?.sort, total: answer.total }
+      return { found: hits.entityIdsIn(answer), last: answer.hits.at(-1)?.sort, total: answer.total }
     },
 
     /** Closes the snapshot before `keep_alive` expires. Never throws. */
@@ -139,7 +128,7 @@ export type ListCounts = ReturnType<typeof listCounts>
 function listCounts(
   counted: ReturnType<typeof countsOfSnapshot>,
   name: string,
-  search: (clauses: Filter, body: SearchBody) => Promise<SearchAnswer>,
+  search: (clauses: Filter, body: hits.SearchBody) => Promise<hits.SearchAnswer>,
 ) {
   const once = async <C extends Counted>(question: unknown, count: () => Promise<C>): Promise<C> => {
     const key = name + JSON.stringify(question)
@@ -149,7 +138,7 @@ function listCounts(
   }
   const bucketsOf = async (clauses: Filter, counts: object) => {
     const answer = await search(clauses, { size: 0, track_total_hits: false, aggs: { counts } })
-    return aggregationsIn(bucketsSchema, answer).counts.buckets
+    return hits.aggregationsIn(bucketsSchema, answer).counts.buckets
   }
   return {
     /** Rows per `stepMs` of creation time within a span, newest first, without empty steps. */
@@ -175,7 +164,9 @@ function listCounts(
         const ends = [newestFirst, oldestFirst].map((sort) =>
           search([positionBegins(prefix)], { ...inOrder, ...keysOnly('summary'), sort, size: 1 }),
         )
-        const [newest, oldest] = (await Promise.all(ends)).flatMap((end) => keysIn(end, 'summary').map(({ id }) => id))
+        const [newest, oldest] = (await Promise.all(ends)).flatMap((end) =>
+          hits.keysIn(end, 'summary').map(({ id }) => id),
+        )
         return commonPrefix(newest ?? '', oldest ?? '')
       }),
   }
