@@ -34,11 +34,7 @@ export const createWaiting =
     if (seconds === undefined || leave === undefined) return
     ctx.set('Preference-Applied', `wait=${seconds}`)
     ctx.state.waitedMs = () => 0
-    try {
-      await untilNews(ctx, deps, { type, readNews, waitMs: seconds * 1_000 })
-    } finally {
-      leave()
-    }
+    await untilNews(ctx, deps, { type, readNews, waitMs: seconds * 1_000 }).finally(leave)
   }
 
 type Asked = { readonly type: EntityType; readonly waitMs: number; readNews(): Promise<News> }

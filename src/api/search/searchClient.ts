@@ -137,12 +137,8 @@ type Cause = {
 }
 
 /** The innermost cause of an error response. */
-function innermost({
-  type = 'without a reason',
-  reason = '',
-  caused_by,
-  root_cause,
-}: Cause): Record<'type' | 'reason', string> {
-  const inner = caused_by ?? root_cause?.[0]
-  return inner ? innermost(inner) : { type: String(type), reason: String(reason) }
+function innermost(cause: Cause): Readonly<Record<'type' | 'reason', string>> {
+  const inner = cause.caused_by ?? cause.root_cause?.[0]
+  if (inner) return innermost(inner)
+  return { type: String(cause.type ?? 'without a reason'), reason: String(cause.reason ?? '') }
 }
