@@ -4,21 +4,27 @@ import { type AccountKeyStore, AccountKeysIncomplete } from '../core/stores/acco
 import type { KeyHolder, RequestWindow } from '../core/stores/keyLookups.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
-import { type ApiError, apiError } from './errors.ts'
-import { createTeamLimit } from './requestsInFlight.ts'
+import { type ApiError, apiError, unavailable } from './errors.ts'
+import { FairQueue } from './fairQueue.ts'
+import { whenClosed } from './requestsInFlight.ts'
 
 type LookUp = Pick<AccountKeyStore, 'lookup'>
 type Carrier = Pick<ApiContext, 'req' | 'get'>
 
+/** Concurrent authenticated requests, in total and of one team. Each may hold an answer in memory that its client has not read; about half may wait. */
+const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
+
 /** Lets a request pass if it has an active account key, within its key's rate limit and its team's share of concurrent requests. */
 export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
-  const admitTeam = createTeamLimit()
+  const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
     const { found, freshness, window } = await lookUp(keys, ctx, nowMs(), windowSeconds * 1_000)
     ctx.state.holder = found
     // The limit first, so that a refusal for want of capacity tells it, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
-    admitTeam(ctx.res, found.teamId)
+    const permit = queue.acquireNow(found.teamId)
+    if (typeof permit === 'string') throw unavailable('capacity', new Error('too many requests of one team'))
+    whenClosed(ctx.res, permit)
     Object.assign(ctx.state, { freshness })
     return next()
   }

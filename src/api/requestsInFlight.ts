@@ -1,13 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import type { TeamId } from '../core/model/ids.ts'
 import type { ApiMiddleware } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
-import { FairQueue, type Permit, type Release } from './fairQueue.ts'
+import type { Permit, Release } from './fairQueue.ts'
 
 /** Concurrent requests of one process, authenticated or not. */
 const maxRequests = 8_192
-/** Concurrent authenticated requests, in total and of one team. Each may hold an answer in memory that its client has not read; about half may wait. */
-const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 const retryAfterSeconds = 2
 
 /** Returns the permit. Throws 429 if the team's own requests leave no room, else 503. */
@@ -45,15 +42,5 @@ export function limitRequestsInFlight(): ApiMiddleware {
     inProgress++
     whenClosed(ctx.res, () => inProgress--)
     return next()
-  }
-}
-
-/** Refuses a team's request while too many of the team are in progress, so that one team leaves capacity for the others. */
-export function createTeamLimit() {
-  const queue = new FairQueue(maxAuthenticated)
-  return (response: ServerResponse, teamId: TeamId): void => {
-    const permit = queue.acquireNow(teamId)
-    if (typeof permit === 'string') throw unavailable('capacity', new Error('too many requests of one team'))
-    whenClosed(response, permit)
   }
 }

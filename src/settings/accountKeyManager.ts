@@ -225,9 +225,12 @@ export class AccountKeyManager {
 
   /** Appends the record of a state, after its audit record. */
   async #append(team: TeamId, id: EntityId, state: AccountKeyState, ...audit: NewRecord[]): Promise<void> {
-    const { sink, topics } = this.#deps
-    const record = { topic: topics.TOPIC_ACCOUNT_KEYS, key: documentId(team, id), value: recordValueOf(state) }
-    await sink.append([...audit, record])
+    const record = {
+      topic: this.#deps.topics.TOPIC_ACCOUNT_KEYS,
+      key: documentId(team, id),
+      value: recordValueOf(state),
+    }
+    await this.#deps.sink.append([...audit, record])
   }
 
   #log({ change, team, by, key }: KeyChange): void {
