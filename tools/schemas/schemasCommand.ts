@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
@@ -6,19 +6,15 @@ import { configurationPage } from './configuration.ts'
 import { recordSchemas } from './recordSchemas.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const files = {
-  ...Object.fromEntries(
-    Object.entries(recordSchemas).map(([name, schema]) => [
-      `schemas/${name}.json`,
-      `${JSON.stringify(schema, null, 2)}\n`,
-    ]),
-  ),
-  'docs/configuration.md': configurationPage(),
-}
+const page = 'docs/configuration.md'
 
 export const command = new Command().action(async () => {
   await mkdir(join(root, 'schemas'), { recursive: true })
-  for (const [path, text] of Object.entries(files)) {
+  const schemas = Object.entries(recordSchemas).map(
+    ([name, schema]) => [`schemas/${name}.json`, `${JSON.stringify(schema, null, 2)}\n`] as const,
+  )
+  const configuration = configurationPage(await readFile(join(root, page), 'utf8'))
+  for (const [path, text] of [...schemas, [page, configuration] as const]) {
     await writeFile(join(root, path), text)
     process.stdout.write(`${path}\n`)
   }
