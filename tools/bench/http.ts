@@ -4,23 +4,22 @@ import type { Stage } from './stage.ts'
 
 const deadlineMs = 60_000
 
-/** Asks once. Rejects when the answer has none of the statuses that are accepted, or does not come within a minute. */
+/** Asks once. Rejects when the answer has another status than expected, or does not come within a minute. */
 export async function ask(
   origin: string,
   request: HttpRequest,
-  { signal }: Pick<Stage, 'signal'>,
-  accepted: readonly number[] = [request.expectedStatus],
+  { signal }: Stage,
 ): Promise<{ readonly json: unknown; readonly etag: string | undefined }> {
-  const { method, path, headers, body = null } = request
+  const { method, path, headers, body = null, expectedStatus } = request
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
   const answer = await fetch(origin + path, { method, headers, body, signal: bounded })
   const text = await answer.text()
-  if (!accepted.includes(answer.status)) throw new Error(`${method} ${path} answers ${answer.status}: ${text}`)
+  if (answer.status !== expectedStatus) throw new Error(`${method} ${path} answers ${answer.status}: ${text}`)
   return { json: text === '' ? undefined : JSON.parse(text), etag: answer.headers.get('etag') ?? undefined }
 }
 
 /** Returns once a request is answered as expected. Rejects after a minute. */
-export async function untilAnswered(origin: string, request: HttpRequest, stage: Pick<Stage, 'signal'>): Promise<void> {
+export async function untilAnswered(origin: string, request: HttpRequest, stage: Stage): Promise<void> {
   const isAnswered = (): Promise<boolean> =>
     ask(origin, request, stage).then(
       () => true,

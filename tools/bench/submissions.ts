@@ -1,14 +1,13 @@
-import type { Instant } from '../../src/core/model/instant.ts'
 import { planForms } from '../sample/forms.ts'
 import { entityId, type Random, seededRandom } from '../sample/random.ts'
 import { planSubmission, renderSubmission } from '../sample/submissions.ts'
 import type { KafkaRecord } from './replica.ts'
 
 /** A submission as the product appends it to its topic. */
-export type SubmissionRecord = KafkaRecord & { readonly id: string; readonly createdAt: Instant }
+export type SubmissionRecord = KafkaRecord & { readonly id: string }
 
-/** Made by team, moment of creation and, when an older submission changes, its id; later ones have the higher revision. */
-export type MakeSubmission = (teamId: string, createdMs: number, revision?: number, id?: string) => SubmissionRecord
+/** Made by team and moment of creation. */
+type MakeSubmission = (teamId: string, createdMs: number) => SubmissionRecord
 
 /** Any moment: only the order of creation matters. */
 export const newestMs = Date.UTC(2026, 0, 1)
@@ -39,8 +38,9 @@ export function submissionMaker(ownSeed: string, hasEssays = false): MakeSubmiss
   const reports = rendered
   const paragraphs = reports.flatMap(paragraphsOf)
   let serialNumber = 0
-  return (teamId, createdMs, revision = 1, id = entityId(random, createdMs)) => {
-    const createdAt = new Date(createdMs).toISOString() as Instant
+  return (teamId, createdMs) => {
+    const id = entityId(random, createdMs)
+    const createdAt = new Date(createdMs).toISOString()
     const report = random.pick(reports)
     const submission = {
       ...report,
@@ -53,7 +53,7 @@ export function submissionMaker(ownSeed: string, hasEssays = false): MakeSubmiss
         data: { ...report.data, essay: essay(random, paragraphs) },
       }),
     }
-    return { id, createdAt, key: `${teamId}/${id}`, value: JSON.stringify({ revision, submission }) }
+    return { id, key: `${teamId}/${id}`, value: JSON.stringify({ revision: 1, submission }) }
   }
 }
 

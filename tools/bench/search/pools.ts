@@ -31,7 +31,7 @@ export async function choosePools(origin: string, team: ServedTeam, stage: Stage
     for (const kind of typedKinds) {
       const way = isMisspelt(kind) ? 'similar' : 'exact'
       const fit: string[] = []
-      for (const { typed } of typedTexts(kind, team.forms, spare * wanted)) {
+      for (const typed of typedTexts(kind, team.forms, spare * wanted)) {
         if (fit.length === wanted) break
         if (wayOf(await titlesFound(origin, team, typed, stage), typed) === way) fit.push(typed)
       }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import type { Stage } from '../stage.ts'
@@ -29,7 +30,7 @@ export async function storeWrites(
   const refused: unknown[] = []
   const bar = startProgressBar(label, total, process.stdout)
   const options = {
-    datasource: asAsync(writes),
+    datasource: Readable.from(writes),
     flushBytes: maxBulkBytes,
     concurrency: bulksAtOnce,
     onDocument: ({ index, id, teamId, source }: Write): [{ index: object }, unknown] => [
@@ -59,8 +60,4 @@ export async function bytesOfDocument({ client, signal }: Stage, index: string):
   )
   const { _shards, ...byIndex } = usage as { [index: string]: unknown }
   return usageSchema.parse(Object.values(byIndex)[0]).store_size_in_bytes / documents
-}
-
-async function* asAsync<T>(items: Iterable<T>): AsyncGenerator<T> {
-  yield* items
 }

@@ -1,9 +1,6 @@
 import { type Random, seededRandom } from '../../sample/random.ts'
 import type { SampleForm } from './forms.ts'
 
-/** What somebody typed who looks for `source`. */
-type TypedText = { readonly typed: string; readonly source: SampleForm }
-
 /** Ways to type; each makes a text from a title, or undefined from one that does not lend itself to it. */
 const makers = {
   'one word': (random, title) => maybe(random, wordsOf(title)),
@@ -36,19 +33,17 @@ export const isMisspelt = (kind: TypedKind): boolean => misspeltKinds.some((each
 const shortestPart = 3
 const triesEach = 30
 /** Letters for typos. */
-const latin = 'aeiorstnlmu'
-const cyrillic = 'аеиостнрлмк'
+const typos = [...'aeiorstnlmu']
 
 /** Up to `wanted` different texts of a kind, each from one of `forms` at random; the same for the same forms. */
-export function typedTexts(kind: TypedKind, forms: readonly SampleForm[], wanted: number): TypedText[] {
+export function typedTexts(kind: TypedKind, forms: readonly SampleForm[], wanted: number): string[] {
   const random = seededRandom(`typed/${kind}`)
-  const texts = new Map<string, TypedText>()
+  const texts = new Set<string>()
   for (let tries = 0; tries < triesEach * wanted && texts.size < wanted; tries++) {
-    const source = random.pick(forms)
-    const typed = makers[kind](random, source.title.text)
-    if (typed !== undefined && !texts.has(typed)) texts.set(typed, { typed, source })
+    const typed = makers[kind](random, random.pick(forms).title.text)
+    if (typed !== undefined) texts.add(typed)
   }
-  return [...texts.values()]
+  return [...texts]
 }
 
 /** Whether a title holds what was typed as one piece, or each of its words begins a word; case and marks make no difference. */
@@ -68,10 +63,8 @@ const maybe = <T>(random: Random, items: readonly T[]): T | undefined =>
 /** Without spaces between words, two characters count as a word. */
 const wordsOf = (title: string): string[] =>
   (title.match(/\p{L}+/gu) ?? []).flatMap((word) =>
-    /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}]/u.test(word) ? twos(word) : word,
+    /\p{sc=Han}/u.test(word) ? (word.match(/\p{sc=Han}{2}/gu) ?? []) : word,
   )
-
-const twos = (text: string): string[] => text.match(/[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}ー]{2}/gu) ?? []
 
 /** Words with nothing but a space between them. */
 function pairsOf(title: string): (readonly [string, string])[] {
@@ -82,13 +75,13 @@ function pairsOf(title: string): (readonly [string, string])[] {
   })
 }
 
-const isWord = (text: string): boolean => /^[\p{sc=Latin}\p{sc=Cyrl}]{2,}$/u.test(text)
-const isLong = (word: string): boolean => /^[\p{sc=Latin}\p{sc=Cyrl}]{5,}$/u.test(word)
+const isWord = (text: string): boolean => /^\p{sc=Latin}{2,}$/u.test(text)
+const isLong = (word: string): boolean => /^\p{sc=Latin}{5,}$/u.test(word)
 
 /** One letter more, less, or another, or two swapped; neither the first nor the last. */
 function misspelt(random: Random, word: string): string {
   const letters = [...word]
-  const other = random.pick([...(/\p{sc=Cyrl}/u.test(word) ? cyrillic : latin)])
+  const other = random.pick(typos)
   const at = 1 + random.below(letters.length - 2)
   const [removed, added] = random.pick([
     [0, [other]],
