@@ -77,15 +77,21 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
   await promise
   signal.throwIfAborted()
   failed.signal.throwIfAborted()
-  const eachUs = (whose: keyof CpuMs): number | undefined => {
-    const [before, after] = [cpuBefore[whose], cpu[whose]]
-    return before === undefined || after === undefined ? undefined : (1_000 * (after - before)) / latenciesMs.length
-  }
-  const [serverCpuUs, elasticsearchCpuUs] = [eachUs('server'), eachUs('elasticsearch')]
   return {
     ...sampleOf(latenciesMs, endedMs - beganMs, busyShare),
-    ...(serverCpuUs !== undefined && { serverCpuUs }),
-    ...(elasticsearchCpuUs !== undefined && { elasticsearchCpuUs }),
+    ...cpuUsBetween(cpuBefore, cpu, latenciesMs.length),
+  }
+}
+
+/** What each of `count` answers took. */
+export function cpuUsBetween(before: CpuMs, after: CpuMs, count: number) {
+  const each = (from = Number.NaN, to = Number.NaN): number | undefined => {
+    const us = (1_000 * (to - from)) / count
+    return Number.isNaN(us) ? undefined : us
+  }
+  return {
+    serverCpuUs: each(before.server, after.server),
+    elasticsearchCpuUs: each(before.elasticsearch, after.elasticsearch),
   }
 }
 

@@ -29,8 +29,8 @@ export type Figures = {
   /** How much of the time the load generator was at work, 0 to 1: near 1 it was measured rather than the server. */
   readonly busyShare?: number
   /** CPU time of who is asked, and of Elasticsearch, for each answer; missing without `/proc`. */
-  readonly serverCpuUs?: number
-  readonly elasticsearchCpuUs?: number
+  readonly serverCpuUs?: number | undefined
+  readonly elasticsearchCpuUs?: number | undefined
 }
 
 /** By the contender's name, what each round brought. */
@@ -53,35 +53,15 @@ export type Results = {
   readonly counts?: readonly Counts[]
 }
 
-export type Finding = {
-  readonly label: string
-  readonly p50Ms?: Spread
-  readonly p99Ms?: Spread
-  readonly perSecond: Spread
-  /** Fewest of any round. */
-  readonly count: number
-  /** Highest of any round, 0 to 1. */
-  readonly busyShare?: number
-  readonly serverCpuUs?: Spread
-  readonly elasticsearchCpuUs?: Spread
-  readonly ratio?: { readonly to: string; readonly spread: Spread }
-  readonly goal?: Goal
-  readonly limits?: Limits
-  /** Whether goal and limits are met, or the rounds disagree; missing where there are none. */
-  readonly verdict?: Verdict
-}
+export type Finding = ReturnType<typeof judge>
 
 export type Verdict = 'met' | 'missed' | 'open'
 
 /** A row over all rounds; its ratio is the median of the ratios of each round. Throws when a contender was not measured. */
-export function judge(row: Row, measure: Section['measure'], samples: Samples): Finding {
-  const { label, of, to, limits } = row
+export function judge({ label, of, to, limits }: Row, measure: Section['measure'], samples: Samples) {
   const own = samplesOf(samples, of)
   const p50Ms = knownSpread(own, ({ p50Ms }) => p50Ms)
   const p99Ms = knownSpread(own, ({ p99Ms }) => p99Ms)
-  const busyShare = knownSpread(own, ({ busyShare }) => busyShare)?.max
-  const serverCpuUs = knownSpread(own, (figures) => figures.serverCpuUs)
-  const elasticsearchCpuUs = knownSpread(own, (figures) => figures.elasticsearchCpuUs)
   const figure = (figures: Figures): number => {
     if (measure === 'latency') return figures.p50Ms ?? Number.NaN
     return measure === 'server CPU' ? (figures.serverCpuUs ?? Number.NaN) : figures.perSecond
@@ -96,17 +76,20 @@ export function judge(row: Row, measure: Section['measure'], samples: Samples): 
   ]
   return {
     label,
-    ...(p50Ms && { p50Ms }),
-    ...(p99Ms && { p99Ms }),
+    p50Ms,
+    p99Ms,
     perSecond: spreadOf(own.map(({ perSecond }) => perSecond)),
+    /** Fewest of any round. */
     count: Math.min(...own.map(({ count }) => count)),
-    ...(busyShare !== undefined && { busyShare }),
-    ...(serverCpuUs && { serverCpuUs }),
-    ...(elasticsearchCpuUs && { elasticsearchCpuUs }),
-    ...(ratio && { ratio }),
-    ...(to?.goal && { goal: to.goal }),
-    ...(limits && { limits }),
-    ...(verdicts.length > 0 && { verdict: worstOf(verdicts) }),
+    /** Highest of any round, 0 to 1. */
+    busyShare: knownSpread(own, ({ busyShare }) => busyShare)?.max,
+    serverCpuUs: knownSpread(own, ({ serverCpuUs }) => serverCpuUs),
+    elasticsearchCpuUs: knownSpread(own, ({ elasticsearchCpuUs }) => elasticsearchCpuUs),
+    ratio,
+    goal: to?.goal,
+    limits,
+    /** Whether goal and limits are met, or the rounds disagree; undefined where there are none. */
+    verdict: verdicts.length > 0 ? worstOf(verdicts) : undefined,
   }
 }
 

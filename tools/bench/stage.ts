@@ -90,9 +90,7 @@ export async function onStage<T>(
   }
   const versions = await versionsOf(urls)
   const pids = new Map(engines.started.map(({ url, pid }) => [url, pid]))
-  const serves: Stage['serves'] = (origin, pid) => pids.set(origin, pid)
   const cpuOf = (origin: string): number | undefined => groupCpuMs(pids.get(origin) ?? Number.NaN)
-  const cpuMsOf = (origin: string): CpuMs => ({ server: cpuOf(origin), elasticsearch: cpuOf(urls.ELASTICSEARCH_URL) })
   const stage: Stage = {
     folder,
     logsFolder,
@@ -103,8 +101,8 @@ export async function onStage<T>(
     versions,
     signal,
     start,
-    serves,
-    cpuMsOf,
+    serves: (origin, pid) => pids.set(origin, pid),
+    cpuMsOf: (origin) => ({ server: cpuOf(origin), elasticsearch: cpuOf(urls.ELASTICSEARCH_URL) }),
     release,
   }
   failWhenEngineEnds(engines).catch((error: unknown) => failed.abort(error))

@@ -17,7 +17,7 @@ export function usageOf(pid: number): Usage | undefined {
 
 /** CPU time (ms) of the processes that run in the group of `leader`; undefined when none does, and where the system has no `/proc`. */
 export function groupCpuMs(leader: number): number | undefined {
-  const pids = namesIn('/proc').filter((name) => /^\d+$/.test(name))
+  const pids = orUndefined(() => readdirSync('/proc'))?.filter((name) => /^\d+$/.test(name)) ?? []
   const members = pids.flatMap((pid) => statOf(Number(pid)) ?? []).filter(({ group }) => group === leader)
   return members.length === 0 ? undefined : members.reduce((sum, { cpuMs }) => sum + cpuMs, 0)
 }
@@ -30,18 +30,13 @@ function statOf(pid: number): { readonly group: number; readonly cpuMs: number }
   return { group: Number(fields[2]), cpuMs: (Number(fields[11]) + Number(fields[12])) * tickMs }
 }
 
-function textOf(pid: number, file: string): string | undefined {
+const textOf = (pid: number, file: string): string | undefined =>
+  orUndefined(() => readFileSync(`/proc/${pid}/${file}`, 'latin1'))
+
+function orUndefined<T>(read: () => T): T | undefined {
   try {
-    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+    return read()
   } catch {
     return undefined
-  }
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
   }
 }

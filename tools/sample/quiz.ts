@@ -21,45 +21,30 @@ const pointsForRight = 10
 
 /** A subject's questions with codes `q1`, `q2` …; options of choices are in random order. */
 export function quizOf(subject: Subject, language: Language, random: Random): Quiz {
-  const code = (index: number): string => `q${index + 1}`
-  switch (subject.scene) {
-    case 'knowledge_quiz': {
-      const questions = subject.questions.map(([title, right, ...wrong], index) => {
-        const dimension = index % subject.dimensions.length
-        const options = [
-          { label: right, points: pointsForRight, dimension },
-          ...wrong.map((label) => ({ label, points: 0, dimension })),
-        ]
-        return choice(code(index), title, random.shuffled(options))
-      })
-      return { dimensions: subject.dimensions, questions }
-    }
-    case 'outcome_quiz': {
-      const questions = subject.questions.map(([title, ...labels], index) => {
-        const options = labels.map((label, dimension) => ({ label, points: 1, dimension }))
-        return choice(code(index), title, random.shuffled(options))
-      })
-      return { dimensions: subject.outcomes, questions }
-    }
-    case 'scored_quiz': {
-      const questions = subject.statements.map((title, index): Question => {
-        const dimension = index % subject.dimensions.length
-        const options = language.agreement.map((label, at) => ({
-          value: String(at + 1),
-          label,
-          points: at + 1,
-          dimension,
-        }))
-        return { code: code(index), title, kind: 'scale', options }
-      })
-      return { dimensions: subject.dimensions, questions }
-    }
+  const dimensions = subject.scene === 'outcome_quiz' ? subject.outcomes : subject.dimensions
+  if (subject.scene === 'scored_quiz') {
+    const questions = subject.statements.map((title, index): Question => {
+      const dimension = index % dimensions.length
+      const options = language.agreement.map((label, at) => ({
+        value: String(at + 1),
+        label,
+        points: at + 1,
+        dimension,
+      }))
+      return { code: codeOf(index), title, kind: 'scale', options }
+    })
+    return { dimensions, questions }
   }
+  const questions = subject.questions.map(([title, ...labels], index): Question => {
+    const options = labels.map((label, at) =>
+      subject.scene === 'outcome_quiz'
+        ? { label, points: 1, dimension: at }
+        : { label, points: at === 0 ? pointsForRight : 0, dimension: index % dimensions.length },
+    )
+    const shown = random.shuffled(options).map((option, at) => ({ value: 'abcd'.charAt(at), ...option }))
+    return { code: codeOf(index), title, kind: 'single_choice', options: shown }
+  })
+  return { dimensions, questions }
 }
 
-const choice = (code: string, title: string, options: readonly Omit<Option, 'value'>[]): Question => ({
-  code,
-  title,
-  kind: 'single_choice',
-  options: options.map((option, index) => ({ value: 'abcd'.charAt(index), ...option })),
-})
+const codeOf = (index: number): string => `q${index + 1}`

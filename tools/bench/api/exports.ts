@@ -1,7 +1,7 @@
 import { request as send } from 'undici'
 import type { Comparison, Contender } from '../comparison.ts'
 import { apiRequest } from '../http.ts'
-import type { CpuMs, HttpRequest } from '../load.ts'
+import { cpuUsBetween, type HttpRequest } from '../load.ts'
 import type { Figures, Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { startBareLoop } from './bareProcesses.ts'
@@ -66,10 +66,5 @@ export async function readLines(
     for (let at = chunk.indexOf(lineBreak); at !== -1; at = chunk.indexOf(lineBreak, at + 1)) lines++
   if (lines !== expected) throw new Error(`${path} has ${lines} rows instead of ${expected}`)
   const elapsedMs = performance.now() - beganMs
-  const after = cpuMsOf(origin)
-  const eachUs = (whose: keyof CpuMs): number => (1_000 * ((after[whose] ?? Number.NaN) - (before[whose] ?? 0))) / lines
-  const figures = { perSecond: (1_000 * lines) / elapsedMs, count: lines }
-  return after.server === undefined
-    ? figures
-    : { ...figures, serverCpuUs: eachUs('server'), elasticsearchCpuUs: eachUs('elasticsearch') }
+  return { perSecond: (1_000 * lines) / elapsedMs, count: lines, ...cpuUsBetween(before, cpuMsOf(origin), lines) }
 }

@@ -58,17 +58,10 @@ export function createForms(size: Size): SampleForms {
 }
 
 /** The rank of the team of each form, in no order. */
-function mixed(sizes: readonly number[]): Uint16Array {
-  const ranks = Uint16Array.from(sizes.flatMap((forms, rank) => Array.from({ length: forms }, () => rank)))
-  const random = seededRandom('mixed')
-  for (let last = ranks.length - 1; last > 0; last--) {
-    const other = random.below(last + 1)
-    const kept = ranks[last] ?? 0
-    ranks[last] = ranks[other] ?? 0
-    ranks[other] = kept
-  }
-  return ranks
-}
+const mixed = (sizes: readonly number[]): Uint16Array =>
+  Uint16Array.from(
+    seededRandom('mixed').shuffled(sizes.flatMap((forms, rank) => Array.from({ length: forms }, () => rank))),
+  )
 
 /** The form as the product appends it to its topic. */
 export function recordOf({ teamId, id, title, createdAt }: SampleForm): {
