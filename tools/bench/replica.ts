@@ -6,6 +6,7 @@ import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { choosePort } from '../engines/ports.ts'
 import { pause } from '../engines/waiting.ts'
 import { createAccountKey } from '../sample/demoKeys.ts'
+import { chunksOf } from '../sample/feed.ts'
 import { untilIndexed, untilTopicsExist } from '../sample/indexing.ts'
 import { apiRequest, untilAnswered } from './http.ts'
 import type { Stage } from './stage.ts'
@@ -81,21 +82,14 @@ export async function appendAll<T extends KafkaRecord>(
   signal: AbortSignal,
 ): Promise<void> {
   const bar = startProgressBar('Sending records', total, process.stdout)
-  let [chunk, characters, sent] = [[] as T[], 0, 0]
-  const send = async (): Promise<void> => {
-    signal.throwIfAborted()
-    await append(chunk)
-    sent += chunk.length
-    bar.reach(sent)
-    ;[chunk, characters] = [[], 0]
-  }
+  let sent = 0
   try {
-    for (const record of records) {
-      chunk.push(record)
-      characters += record.value.length
-      if (characters >= maxSendCharacters) await send()
+    for (const chunk of chunksOf(records, maxSendCharacters)) {
+      signal.throwIfAborted()
+      await append(chunk)
+      sent += chunk.length
+      bar.reach(sent)
     }
-    if (chunk.length > 0) await send()
   } finally {
     bar.end()
   }

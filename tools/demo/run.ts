@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../../src/core/process/config.ts'
 import { configOrExit } from '../../src/core/process/lifecycle.ts'
 import { type Engines, externalEngines, failWhenEngineEnds, startEngines } from '../engines/engines.ts'
+import { UnsuitableSetUp } from '../engines/foreground.ts'
 import { lockOrRefuse } from '../engines/lock.ts'
 import { choosePort, portFree } from '../engines/ports.ts'
 import { progressView } from '../engines/progress.ts'
@@ -23,11 +24,6 @@ export type DemoOptions = {
   distributions?: string
 }
 
-class PortTaken extends Error {
-  /** EX_CONFIG of sysexits. */
-  readonly exitCode = 78
-}
-
 const defaultPorts = { api: 3_000, settings: 3_001, status: 9_102 }
 /** Other machines must not reach the sample's keys and sign-in. */
 const onLoopback = { HOST: '127.0.0.1', ADMIN_HOST: '127.0.0.1' }
@@ -44,7 +40,7 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
   const { folder, port } = options
   const ownConfig = await configOrExit([])
   if (port !== undefined && !(await portFree(port))) {
-    throw new PortTaken(`Port ${port} is taken: choose another one, or leave out --port`)
+    throw new UnsuitableSetUp(`Port ${port} is taken: choose another one, or leave out --port`)
   }
   await mkdir(folder, { recursive: true })
   await using running = new AsyncDisposableStack()

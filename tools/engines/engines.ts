@@ -63,7 +63,7 @@ export type Cluster = Running<ClusterUrls> & {
 /**
  * Starts Elasticsearch, Kafka and Redis on loopback and returns once all answer. While they run, `engines.env` in the
  * folder tells other programs their URLs. They end with this process, however it ends. After stopping whatever had
- * started, it rejects: with PrerequisitesMissing when the machine lacks a program; when another process runs engines in
+ * started, it rejects: with UnsuitableSetUp when the machine lacks a program; when another process runs engines in
  * the folder; with the signal's reason when aborted; else with the engine's name and the end of its log.
  */
 export const startEngines = async (options: StartOptions): Promise<Engines> => {

@@ -11,6 +11,12 @@ export const watchParent = (ended: () => void): void => {
   poll.unref()
 }
 
+/** What has to be changed before a command can start. */
+export class UnsuitableSetUp extends Error {
+  /** EX_CONFIG of sysexits. */
+  readonly exitCode = 78
+}
+
 /**
  * Runs a command until it settles. `stopped` aborts at SIGINT, SIGTERM, SIGHUP, and when the parent process ends. A
  * failure is printed and sets the exit code: its own `exitCode`, or 1.

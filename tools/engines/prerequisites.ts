@@ -15,17 +15,6 @@ export type Prerequisites = {
   fetches: boolean
 }
 
-/** Lists every missing program and how to install it. */
-export class PrerequisitesMissing extends Error {
-  /** EX_CONFIG of sysexits. */
-  readonly exitCode = 78
-
-  constructor(problems: readonly string[]) {
-    super(`Programs that the engines need are missing:\n${problems.map((problem) => `- ${problem}`).join('\n')}`)
-    this.name = 'PrerequisitesMissing'
-  }
-}
-
 const usualJdk = 21
 
 const jdkAdvice = (major: number): string =>

@@ -3,11 +3,12 @@ import type { ClusterPlan } from './clusterPlan.ts'
 import { type Distribution, ensureUnpacked, type ReportFetch } from './distribution.ts'
 import { elasticsearchDefinition, elasticsearchDistribution, elasticsearchMinJdk } from './elasticsearch.ts'
 import type { EngineDefinition, EngineName } from './engine.ts'
+import { UnsuitableSetUp } from './foreground.ts'
 import { chooseJdk, findJdks, type Jdk } from './jdk.ts'
 import { kafkaDefinition, kafkaDistribution, kafkaMinJdk } from './kafka.ts'
 import { withLog } from './logTail.ts'
 import { accessibleFolder, accessibleTo, findOnPath, unprivilegedUser } from './permissions.ts'
-import { missingPrograms, type Prerequisites, PrerequisitesMissing } from './prerequisites.ts'
+import { missingPrograms, type Prerequisites } from './prerequisites.ts'
 import { redisDefinition, redisDistribution, replicatedRedisDefinition, sentinelDefinition } from './redis.ts'
 import { isUnpacked } from './unpackOnce.ts'
 
@@ -29,7 +30,7 @@ type SetupOptions = {
 type Checked = Setup & { prerequisites?: Prerequisites; problem?: string }
 type CheckOptions = SetupOptions & { jdks: readonly Jdk[]; logPath: (name: string) => string }
 
-/** Checks what the engines need. Throws PrerequisitesMissing, with all that the machine lacks. */
+/** Checks what the engines need. Throws UnsuitableSetUp, with every missing program and how to install it. */
 export const setUp = async (names: readonly EngineName[], options: SetupOptions): Promise<Setup[]> => {
   const logPath = (name: string): string => join(options.folders.logs, `${name}.log`)
   const checkOptions = { ...options, jdks: await findJdks(process.env), logPath }
@@ -38,7 +39,8 @@ export const setUp = async (names: readonly EngineName[], options: SetupOptions)
   const mavenFound = (await findOnPath('mvn', process.env)) !== undefined
   const prerequisites = checked.flatMap((setup) => setup.prerequisites ?? [])
   const problems = [...checked.flatMap(({ problem }) => problem ?? []), ...missingPrograms(prerequisites, mavenFound)]
-  if (problems.length > 0) throw new PrerequisitesMissing(problems)
+  if (problems.length > 0)
+    throw new UnsuitableSetUp(['Programs that the engines need are missing:', ...problems].join('\n- '))
   return checked
 }
 

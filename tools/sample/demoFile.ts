@@ -1,24 +1,21 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import type { EngineUrls } from '../engines/engines.ts'
+import { writePrivate } from '../engines/permissions.ts'
 import type { Counts } from './world.ts'
 
 /** What `npm run sign-in` needs to make links to the settings area. */
 type SignInFile = { readonly settingsUrl: string; readonly signInSecret: string }
 
 /** `demo.json`, for other programs, as long as a demo runs. */
-type DemoFile = SignInFile &
+export type DemoFile = SignInFile &
   Counts & {
     readonly baseUrl: string
     readonly keys: readonly { readonly team: string; readonly key: string }[]
     readonly engines: EngineUrls
   }
 
-/** Replaces the file atomically. Only its owner may read it. */
-export async function writePrivateJson(path: string, content: DemoFile | SignInFile | Record<string, string>) {
-  const draft = `${path}.${process.pid}`
-  await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
-  await rename(draft, path)
-}
+export const writePrivateJson = (path: string, content: DemoFile | SignInFile | Record<string, string>) =>
+  writePrivate(path, `${JSON.stringify(content, null, 2)}\n`)
 
 /** Rejects when no settings area runs. */
 export const readSignInFile = async (path: string): Promise<SignInFile> =>

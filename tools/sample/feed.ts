@@ -17,21 +17,24 @@ export async function producePast(
   world: World,
   to: { producer: Producer; topics: Topics; signal: AbortSignal; report: (submissions: number) => void },
 ): Promise<void> {
-  let chunk: WorldRecord[] = []
-  let characters = 0
-  const send = async (): Promise<void> => {
+  for (const chunk of chunksOf(world.past(), maxSendCharacters)) {
     to.signal.throwIfAborted()
     await produce(chunk, to.producer, to.topics)
     to.report(world.teams.reduce((sum, { id }) => sum + world.counts(id).submissions, 0))
-    chunk = []
-    characters = 0
   }
-  for (const record of world.past()) {
+}
+
+/** All records in their order, each chunk with values of about so many characters. */
+export function* chunksOf<T extends { value: string | null }>(records: Iterable<T>, size: number): Generator<T[]> {
+  let [chunk, characters] = [[] as T[], 0]
+  for (const record of records) {
     chunk.push(record)
     characters += record.value?.length ?? 0
-    if (characters >= maxSendCharacters) await send()
+    if (characters < size) continue
+    yield chunk
+    ;[chunk, characters] = [[], 0]
   }
-  await send()
+  if (chunk.length > 0) yield chunk
 }
 
 /**

@@ -1,26 +1,19 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { chromium } from 'playwright-core'
+import type { DemoFile } from '../sample/demoFile.ts'
 import { signInLink } from '../sample/signIn.ts'
 import { teams } from '../sample/teams.ts'
 import { browserProgram } from './browserProgram.ts'
 
 const viewport = { width: 1_100, height: 700 }
 
-/** What the demo tells other programs. */
-type Demo = {
-  readonly baseUrl: string
-  readonly keys: readonly { readonly key: string }[]
-  readonly settingsUrl: string
-  readonly signInSecret: string
-}
-
 export const command = new Command()
   .option('--demo <path>', 'what the running demo has written', 'var/demo.json')
   .option('--status <url>', "the status page of the demo's indexer", 'http://127.0.0.1:9102/status')
   .option('--to <path>', 'the folder of the pictures', 'docs/screenshots')
   .action(async ({ demo, status, to }: { demo: string; status: string; to: string }) => {
-    const { baseUrl, keys, settingsUrl, signInSecret } = JSON.parse(await readFile(demo, 'utf8')) as Demo
+    const { baseUrl, keys, settingsUrl, signInSecret } = JSON.parse(await readFile(demo, 'utf8')) as DemoFile
     await mkdir(to, { recursive: true })
     const { executablePath, env } = await browserProgram(process)
     const browser = await chromium.launch({ executablePath, env: { ...process.env, ...env }, args: ['--no-sandbox'] })
