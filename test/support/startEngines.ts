@@ -33,7 +33,7 @@ export default async function start(): Promise<void> {
       clean: true,
       quick: true,
       external: { ...external, ...containers?.urls },
-      report: ({ engine, step }) => process.stderr.write(`${engine}: ${step}\n`),
+      progress: process.stderr,
       signal,
     })
     Object.assign(process.env, engines.urls)

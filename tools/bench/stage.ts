@@ -9,7 +9,6 @@ import { failWhenEnded, startService } from '../demo/services.ts'
 import { elasticsearchDistribution } from '../engines/elasticsearch.ts'
 import { type EngineUrls, failWhenEngineEnds, startEngines } from '../engines/engines.ts'
 import { kafkaDistribution } from '../engines/kafka.ts'
-import { progressView } from '../engines/progress.ts'
 import type { CpuMs } from './load.ts'
 import { groupCpuMs } from './usage.ts'
 
@@ -52,15 +51,14 @@ export async function onStage<T>(
   stopped: AbortSignal,
   bench: (stage: Stage) => Promise<T>,
 ): Promise<T> {
-  const view = progressView(process.stdout)
   const engines = await startEngines({
     folder,
     distributions,
     clean: true,
     quick: false,
-    report: view.report,
+    progress: process.stdout,
     signal: stopped,
-  }).finally(view.end)
+  })
   await using kept = new AsyncDisposableStack()
   for (const { dataFolder } of engines.started) kept.defer(() => rm(dataFolder, { recursive: true, force: true }))
   kept.defer(() => engines.stop())

@@ -7,7 +7,6 @@ import { type Engines, externalEngines, failWhenEngineEnds, startEngines } from 
 import { UnsuitableSetUp } from '../engines/foreground.ts'
 import { lockOrRefuse } from '../engines/lock.ts'
 import { choosePort, portFree } from '../engines/ports.ts'
-import { progressView } from '../engines/progress.ts'
 import { within } from '../engines/waiting.ts'
 import { signInEnvironment } from '../sample/signIn.ts'
 import { type LiveOptions, live } from './live.ts'
@@ -52,7 +51,15 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
   // A demo that was killed has left its file.
   const demoFile = join(folder, 'demo.json')
   await rm(demoFile, { force: true })
-  const engines = await startAllEngines(options, stopped)
+  const engines = await startEngines({
+    ...options,
+    // The printed counts are then everything there is.
+    clean: true,
+    quick: options.submissions <= quickSubmissions,
+    external: externalEngines(process.env),
+    progress: process.stdout,
+    signal: stopped,
+  })
   const services: Service[] = []
   running.defer(() => stopAll(services, engines))
   running.defer(() => rm(demoFile, { force: true }))
@@ -111,23 +118,6 @@ async function planServices({ urls }: Engines, apiPort: number | undefined): Pro
       },
     },
   }
-}
-
-/** The engines start empty: the printed counts are then everything there is. */
-async function startAllEngines(
-  { folder, distributions, submissions }: DemoOptions,
-  signal: AbortSignal,
-): Promise<Engines> {
-  const view = progressView(process.stdout)
-  return await startEngines({
-    folder,
-    ...(distributions === undefined ? {} : { distributions }),
-    clean: true,
-    quick: submissions <= quickSubmissions,
-    external: externalEngines(process.env),
-    report: view.report,
-    signal,
-  }).finally(view.end)
 }
 
 async function stopAll(services: readonly Service[], engines: Engines): Promise<void> {

@@ -7,18 +7,13 @@ import { type ClusterUrls, type EngineUrls, untilReachable, variableOf, writeEng
 import { lockOrRefuse, waitForLock } from './lock.ts'
 import { ownUsers } from './network.ts'
 import { accessibleFolder, unprivilegedUser } from './permissions.ts'
+import { type Progress, progressView } from './progress.ts'
 import { sentinelName } from './redis.ts'
 import { setUp } from './setup.ts'
 
 export { type Engine, type EngineDefinition, type EngineName, engineNames } from './engine.ts'
 export { type EngineUrls, externalEngines, variableOf } from './engineUrls.ts'
 
-export type Progress = {
-  /** Its name. */
-  engine: string
-  step: 'fetching' | 'unpacking' | 'starting' | 'ready'
-  detail?: string | undefined
-}
 type ClusterOptions = {
   /** Holds data and logs; one set of engines runs in it at a time. */
   folder: string
@@ -28,7 +23,8 @@ type ClusterOptions = {
   clean: boolean
   /** Whether a quick start matters more than speed under load; measured: all three in 12 s instead of 19 s. */
   quick: boolean
-  report?: (progress: Progress) => void
+  /** Where the steps are shown; nowhere by default. */
+  progress?: NodeJS.WriteStream
   /** Cancels the start; has no effect once the engines run. */
   signal: AbortSignal
 }
@@ -67,13 +63,13 @@ export type Cluster = Running<ClusterUrls> & {
  * the folder; with the signal's reason when aborted; else with the engine's name and the end of its log.
  */
 export const startEngines = async (options: StartOptions): Promise<Engines> => {
-  const { external = {}, report = () => undefined } = options
-  const running = await runInFolder(options.folder, async (folder) => {
+  const { external = {} } = options
+  const running = await runInFolder(options, async (folder, report) => {
     const missing = engineNames.filter((name) => external[variableOf[name]] === undefined)
     const others = engineNames.map((name) => (signal: AbortSignal) => {
       return untilExternalAnswers(name, external[variableOf[name]], report, signal)
     })
-    const started = await startAll(missing, { ...options, folder, others })
+    const started = await startAll(missing, { ...options, folder, report, others })
     return { urls: urlsOf(started, external), started }
   })
   return { ...Object.fromEntries(running.started.map((engine) => [engine.name, engine])), ...running }
@@ -89,12 +85,13 @@ export const startCluster = async (
     only?: readonly EngineName[]
   },
 ): Promise<Cluster> => {
-  const running = await runInFolder(options.folder, async (folder) => {
+  const running = await runInFolder(options, async (folder, report) => {
     const dataFolder = await accessibleFolder(join(folder, 'data'), unprivilegedUser())
     const plan = await planCluster(options.clean ? undefined : dataFolder)
     const started = await startAll(options.only ?? engineNames, {
       ...options,
       folder,
+      report,
       dataFolder,
       plan,
       adapt: ownUsers(),
@@ -112,10 +109,11 @@ export const startCluster = async (
 }
 
 const runInFolder = async <Urls extends EngineUrls>(
-  path: string,
-  start: (folder: string) => Promise<Omit<Running<Urls>, 'stop'>>,
+  options: ClusterOptions,
+  start: (folder: string, report: Report) => Promise<Omit<Running<Urls>, 'stop'>>,
 ): Promise<Running<Urls>> => {
-  const folder = resolve(path)
+  const folder = resolve(options.folder)
+  const { report, end } = progressView(options.progress)
   await mkdir(folder, { recursive: true })
   await using undo = new AsyncDisposableStack()
   const lock = await lockOrRefuse(
@@ -125,7 +123,7 @@ const runInFolder = async <Urls extends EngineUrls>(
   undo.defer(() => lock.release())
   const file = join(folder, 'engines.env')
   await rm(file, { force: true })
-  const { urls, started } = await start(folder)
+  const { urls, started } = await start(folder, report).finally(end)
   undo.defer(() => stopAll(started))
   await writeEnginesFile(file, urls)
   undo.defer(() => rm(file, { force: true }))
@@ -146,7 +144,9 @@ const stopAll = async (engines: readonly Engine[]): Promise<void> => {
   await Promise.all(engines.map((engine) => engine.stop()))
 }
 
+type Report = (progress: Progress) => void
 type StartAllOptions = Omit<StartOptions, 'external'> & {
+  report: Report
   /** `<folder>/data` by default. */
   dataFolder?: string
   plan?: ClusterPlan
@@ -155,7 +155,7 @@ type StartAllOptions = Omit<StartOptions, 'external'> & {
 }
 
 const startAll = async (names: readonly EngineName[], options: StartAllOptions): Promise<Engine[]> => {
-  const { folder, plan, others = [], report = () => undefined, adapt = (definition) => definition } = options
+  const { folder, plan, others = [], report, adapt = (definition) => definition } = options
   const failed = new AbortController()
   const signal = AbortSignal.any([options.signal, failed.signal])
   const folders = {
@@ -181,7 +181,7 @@ const startAll = async (names: readonly EngineName[], options: StartAllOptions):
     }
   }
   const [outcomes] = await Promise.all([
-    Promise.allSettled(definitions.map((definition) => orFail(startOne(definition, { ...options, report, signal })))),
+    Promise.allSettled(definitions.map((definition) => orFail(startOne(definition, { ...options, signal })))),
     Promise.allSettled(others.map((until) => orFail(until(signal)))),
   ])
   const started = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
@@ -195,7 +195,7 @@ const startAll = async (names: readonly EngineName[], options: StartAllOptions):
 
 const startOne = async (
   definition: EngineDefinition,
-  { folder, clean, report, signal }: StartAllOptions & { report: (progress: Progress) => void },
+  { folder, clean, report, signal }: StartAllOptions,
 ): Promise<Engine> => {
   const { name, dataFolder, logPath } = definition
   const lockPath = join(folder, `${name}.lock`)
@@ -217,7 +217,7 @@ const removeData = async (dataFolder: string, lockPath: string, signal: AbortSig
 const untilExternalAnswers = async (
   name: EngineName,
   value: string | undefined,
-  report: (progress: Progress) => void,
+  report: Report,
   signal: AbortSignal,
 ): Promise<void> => {
   if (value === undefined) return

@@ -11,7 +11,6 @@ import {
   startEngines,
 } from './engines.ts'
 import { runInForeground } from './foreground.ts'
-import { progressView } from './progress.ts'
 
 type Flags = { clean?: true; nodes: '1' | '3'; folder: string; distributions?: string }
 
@@ -27,12 +26,12 @@ export const command = new Command()
   .action((flags: Flags) => runInForeground((stopped) => run(flags, stopped)))
 
 async function run(flags: Flags, stopped: AbortSignal): Promise<void> {
-  const view = progressView(process.stderr)
   const { nodes, clean = false, ...folders } = flags
-  const options = { ...folders, clean, quick: false, report: view.report, signal: stopped }
-  const starting: Promise<Engines | Cluster> =
-    nodes === '3' ? startCluster(options) : startEngines({ ...options, external: externalEngines(process.env) })
-  const engines = await starting.finally(view.end)
+  const options = { ...folders, clean, quick: false, progress: process.stderr, signal: stopped }
+  const engines: Engines | Cluster =
+    nodes === '3'
+      ? await startCluster(options)
+      : await startEngines({ ...options, external: externalEngines(process.env) })
   try {
     process.stdout.write(describe(engines, flags.folder))
     if (!stopped.aborted) await Promise.race([once(stopped, 'abort'), failWhenEngineEnds(engines)])

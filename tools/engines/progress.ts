@@ -1,19 +1,24 @@
 import type { WriteStream } from 'node:tty'
-import type { Progress } from './engines.ts'
 
+export type Progress = {
+  /** Its name. */
+  engine: string
+  step: 'fetching' | 'unpacking' | 'starting' | 'ready'
+  detail?: string | undefined
+}
 type ProgressView = { report(progress: Progress): void; end(): void }
 
 /** On a terminal one line that is rewritten, elsewhere a line for every step. */
-export const progressView = (stream: NodeJS.WriteStream): ProgressView =>
-  stream.isTTY ? liveLine(stream) : plainLines(stream)
+export const progressView = (stream: NodeJS.WriteStream | undefined): ProgressView =>
+  stream?.isTTY ? liveLine(stream) : plainLines(stream)
 
-const plainLines = (stream: NodeJS.WritableStream): ProgressView => {
+const plainLines = (stream?: NodeJS.WritableStream): ProgressView => {
   const steps = new Map<string, string>()
   return {
     report: ({ engine, step, detail }) => {
       if (steps.get(engine) === step) return
       steps.set(engine, step)
-      stream.write(`${describe({ engine, step, detail: step === 'ready' ? detail : undefined })}\n`)
+      stream?.write(`${describe({ engine, step, detail: step === 'ready' ? detail : undefined })}\n`)
     },
     end: () => undefined,
   }

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { ClusterPlan } from './clusterPlan.ts'
 import { type Distribution, ensureUnpacked, type ReportFetch } from './distribution.ts'
 import { elasticsearchDefinition, elasticsearchDistribution, elasticsearchMinJdk } from './elasticsearch.ts'
@@ -56,39 +56,33 @@ const checkElasticsearch = async ({ folders, jdks, jvmFlags, logPath, plan }: Ch
     fetches: !(await isUnpacked(distributions, elasticsearchDistribution.name)),
     user,
   }
-  return {
-    name: 'elasticsearch',
+  return unpacked(
+    'elasticsearch',
+    elasticsearchDistribution,
+    { ...folders, distributions },
     prerequisites,
-    install: async (options) => {
-      const jdk = jdkFor(prerequisites)
-      const home = await unpacked(elasticsearchDistribution, { ...folders, distributions }, { ...options, jdk })
+    (home, jdk) => {
       const common = { home, jdk, jvmFlags, folder, logPath, user }
       const nodes = plan?.elasticsearch
       return nodes?.map((node) => elasticsearchDefinition(common, node, nodes)) ?? [elasticsearchDefinition(common)]
     },
-  }
+  )
 }
 
 const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan }: CheckOptions): Promise<Checked> => {
   const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution.name))
   const prerequisites: Prerequisites = { engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches }
-  return {
-    name: 'kafka',
-    prerequisites,
-    install: async (options) => {
-      const jdk = jdkFor(prerequisites)
-      const home = await unpacked(kafkaDistribution, folders, { ...options, jdk })
-      const common = { home, jdk, jvmFlags, folder: folders.data, logPath }
-      const nodes = plan?.kafka
-      return nodes?.map((node) => kafkaDefinition(common, node, nodes)) ?? [kafkaDefinition(common)]
-    },
-  }
+  return unpacked('kafka', kafkaDistribution, folders, prerequisites, (home, jdk) => {
+    const common = { home, jdk, jvmFlags, folder: folders.data, logPath }
+    const nodes = plan?.kafka
+    return nodes?.map((node) => kafkaDefinition(common, node, nodes)) ?? [kafkaDefinition(common)]
+  })
 }
 
 /** A redis-server on PATH, else one that is fetched. */
 const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promise<Checked> => {
-  const define = (server: string): EngineDefinition[] => {
-    const common = { server, folder: folders.data, logPath }
+  const defineIn = (folder: string): EngineDefinition[] => {
+    const common = { server: join(folder, 'redis-server'), folder: folders.data, logPath }
     if (plan === undefined) return [redisDefinition(common)]
     return [
       ...plan.redis.map((node) => replicatedRedisDefinition(common, node, plan.redisMaster)),
@@ -96,7 +90,7 @@ const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promi
     ]
   }
   const onPath = await findOnPath('redis-server', process.env)
-  if (onPath !== undefined) return { name: 'redis', install: async () => define(onPath) }
+  if (onPath !== undefined) return { name: 'redis', install: async () => defineIn(dirname(onPath)) }
 
   const platform = `${process.platform}-${process.arch}`
   const distribution = redisDistribution(platform)
@@ -106,33 +100,31 @@ const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promi
       'Install one: Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis.'
     return { name: 'redis', problem, install: () => Promise.reject(new Error(problem)) }
   }
+  if (await isUnpacked(folders.distributions, distribution.name))
+    return { name: 'redis', install: async () => defineIn(join(folders.distributions, distribution.name)) }
   const prerequisites: Prerequisites = { engine: 'Redis', minJdk: 0, jdks, fetches: true }
-  const installed = await isUnpacked(folders.distributions, distribution.name)
-  return {
-    name: 'redis',
-    ...(installed ? {} : { prerequisites }),
-    install: async (options) => {
-      const home = installed
-        ? join(folders.distributions, distribution.name)
-        : await unpacked(distribution, folders, { ...options, jdk: jdkFor(prerequisites) })
-      return define(join(home, 'redis-server'))
-    },
-  }
+  return unpacked('redis', distribution, folders, prerequisites, defineIn)
 }
 
-const jdkFor = ({ engine, minJdk, jdks }: Prerequisites): Jdk => {
-  const jdk = chooseJdk(jdks, minJdk)
-  if (jdk === undefined) throw new Error(`${engine} has no JDK`)
-  return jdk
-}
-
+/** An engine that is fetched and unpacked with a JDK. */
 const unpacked = (
+  name: EngineName,
   distribution: Distribution,
-  folders: Folders,
-  options: InstallOptions & { jdk: Jdk },
-): Promise<string> => {
-  const logPath = join(folders.logs, `${distribution.name}.fetch.log`)
-  return withLog({ name: distribution.name, logPath, signal: options.signal }, () =>
-    ensureUnpacked(folders.distributions, distribution, { ...options, logPath }),
-  )
-}
+  { logs, distributions }: Folders,
+  prerequisites: Prerequisites,
+  define: (home: string, jdk: Jdk) => EngineDefinition[],
+): Checked => ({
+  name,
+  prerequisites,
+  install: async (options) => {
+    const jdk = chooseJdk(prerequisites.jdks, prerequisites.minJdk)
+    if (jdk === undefined) throw new Error(`${prerequisites.engine} has no JDK`)
+    const log = {
+      name: distribution.name,
+      logPath: join(logs, `${distribution.name}.fetch.log`),
+      signal: options.signal,
+    }
+    const home = await withLog(log, () => ensureUnpacked(distributions, distribution, { ...options, ...log, jdk }))
+    return define(home, jdk)
+  },
+})

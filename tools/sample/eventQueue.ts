@@ -1,22 +1,21 @@
-type Entry<T> = { readonly atMs: number; readonly event: T }
-
 /** Future events in the order of time; events of the same instant in the order in which they were added. */
-export class EventQueue<T> {
-  /** The next event is the last entry. */
-  readonly #entries: Entry<T>[] = []
+export class EventQueue<Event extends { readonly atMs: number }> {
+  /** In descending order: the next event is the last one. */
+  readonly #events: Event[] = []
 
-  add(atMs: number, event: T): void {
-    const index = this.#entries.findLastIndex((entry) => entry.atMs > atMs)
-    this.#entries.splice(index + 1, 0, { atMs, event })
+  add(event: Event): void {
+    let [from, to] = [0, this.#events.length]
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((this.#events[middle]?.atMs ?? 0) > event.atMs) from = middle + 1
+      else to = middle
+    }
+    this.#events.splice(from, 0, event)
   }
 
-  /** Removes and yields the events up to `untilMs`, including those that are added meanwhile. */
-  *due(untilMs: number): Generator<Entry<T>> {
-    for (;;) {
-      const next = this.#entries.at(-1)
-      if (next === undefined || next.atMs > untilMs) return
-      this.#entries.pop()
-      yield next
-    }
+  /** Removes and returns the next event, if it is not later than `untilMs`. */
+  take(untilMs = Number.POSITIVE_INFINITY): Event | undefined {
+    const next = this.#events.at(-1)
+    return next !== undefined && next.atMs <= untilMs ? this.#events.pop() : undefined
   }
 }

@@ -42,7 +42,7 @@ const editShare = 0.02
 const revisions: Readonly<Record<ReportStatus, number>> = { pending: 1, processing: 2, completed: 3, failed: 3 }
 
 type FormLife = { readonly plan: FormPlan; edits: number; lastSerial: number }
-type Event = (atMs: number) => WorldRecord
+type Event = { readonly atMs: number; happen(atMs: number): WorldRecord }
 
 /**
  * Three teams, their forms, and `submissions` submissions that exist at `nowMs` (epoch ms), spread over the ninety days
@@ -80,16 +80,16 @@ class SampleWorld implements World {
     const total = submissions + deletions
     for (let index = 0; index < total; index++) {
       const submittedMs = Math.floor(nowMs - (1 - (index + this.#random.float()) / total) * windowDays * dayMs)
-      for (const { atMs, event } of this.#queue.due(submittedMs)) yield event(atMs)
+      yield* this.#happenedUntil(submittedMs)
       const isDeletedLater = Math.floor(((index + 1) * deletions) / total) > Math.floor((index * deletions) / total)
       yield this.#pastSubmission(submittedMs, isDeletedLater)
     }
-    for (const { atMs, event } of this.#queue.due(nowMs)) yield event(atMs)
+    yield* this.#happenedUntil(nowMs)
   }
 
   step(nowMs: number): WorldRecord[] {
     const random = this.#random
-    const records = [...this.#queue.due(nowMs)].map(({ atMs, event }) => event(atMs))
+    const records = [...this.#happenedUntil(nowMs)]
     for (let left = random.weighted(newAtOnceWeights); left > 0; left--) {
       const plan = this.#submit(nowMs)
       this.#scheduleReport(plan, random.chance(failureShare) ? 'failed' : 'completed')
@@ -97,6 +97,11 @@ class SampleWorld implements World {
     }
     if (random.chance(editShare)) records.push(this.#edit(this.#pickForm(), nowMs))
     return records
+  }
+
+  *#happenedUntil(untilMs: number): Generator<WorldRecord> {
+    for (let next = this.#queue.take(untilMs); next !== undefined; next = this.#queue.take(untilMs))
+      yield next.happen(next.atMs)
   }
 
   *#createForms(): Generator<WorldRecord> {
@@ -107,8 +112,8 @@ class SampleWorld implements World {
       yield formRecord(form, createdMs)
       const laterMs = (): number => nowMs - Math.floor(this.#random.float() * windowDays * dayMs)
       for (let edits = this.#random.below(maxEdits + 1); edits > 0; edits--)
-        this.#queue.add(laterMs(), (atMs) => this.#edit(form, atMs))
-      if (state === 'discarded') this.#queue.add(nowMs, () => this.#remove('forms', team, id))
+        this.#queue.add({ atMs: laterMs(), happen: (atMs) => this.#edit(form, atMs) })
+      if (state === 'discarded') this.#queue.add({ atMs: nowMs, happen: () => this.#remove('forms', team, id) })
     }
   }
 
@@ -118,8 +123,8 @@ class SampleWorld implements World {
     const plan = this.#submit(submittedMs)
     const final = finalStatuses[random.weighted(finalWeights)] ?? 'completed'
     if (isDeletedLater) {
-      const deletedMs = Math.min(submittedMs + random.below(maxDeletionDelayMs), nowMs)
-      this.#queue.add(deletedMs, () => this.#remove('submissions', plan.form.team, plan.id))
+      const atMs = Math.min(submittedMs + random.below(maxDeletionDelayMs), nowMs)
+      this.#queue.add({ atMs, happen: () => this.#remove('submissions', plan.form.team, plan.id) })
     } else if (random.chance(gradualShare)) {
       this.#scheduleReport(plan, final)
       return submissionRecord(plan, 'pending', submittedMs)
@@ -138,10 +143,11 @@ class SampleWorld implements World {
   /** Schedules the further statuses of a pending report. */
   #scheduleReport(plan: SubmissionPlan, final: ReportStatus): void {
     const startedMs = plan.submittedMs + 1_000 + this.#random.below(4_000)
+    const add = (atMs: number, status: ReportStatus): void =>
+      this.#queue.add({ atMs, happen: () => submissionRecord(plan, status, atMs) })
     if (final === 'pending') return
-    this.#queue.add(startedMs, (atMs) => submissionRecord(plan, 'processing', atMs))
-    if (final === 'processing') return
-    this.#queue.add(startedMs + 3_000 + this.#random.below(12_000), (atMs) => submissionRecord(plan, final, atMs))
+    add(startedMs, 'processing')
+    if (final !== 'processing') add(startedMs + 3_000 + this.#random.below(12_000), final)
   }
 
   #edit(form: FormLife, atMs: number): WorldRecord {

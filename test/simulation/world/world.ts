@@ -1,5 +1,5 @@
+import { EventQueue } from '../../../tools/sample/eventQueue.ts'
 import { type EngineName, type Host, type Network, NetworkFailure } from '../network.ts'
-import { type Event, EventQueue } from './eventQueue.ts'
 import { SimulatedProcess } from './process.ts'
 import { randomFor } from './randomness.ts'
 import { realTurns, runningProcess, runSimulated } from './virtualGlobals.ts'
@@ -15,6 +15,15 @@ export type Weather = {
   readonly lost: number
   /** The share (0 to 1) of calls that take up to some seconds. */
   readonly late: number
+}
+
+/** An event at a simulated time (ms). `what`: its line in the trace; undefined for none. */
+type Event = {
+  readonly atMs: number
+  readonly what: string | undefined
+  readonly owner: object | undefined
+  readonly act: () => unknown
+  isCancelled: boolean
 }
 
 /** A broken invariant. */
@@ -34,7 +43,7 @@ export class Violation extends Error {
  */
 export class World {
   readonly seed: number
-  readonly #queue = new EventQueue()
+  readonly #queue = new EventQueue<Event>()
   readonly #trace: string[] = []
   /** `<engine>`, or `<process> <engine>`, such as `indexer-1 kafka` → end of an outage (ms). */
   readonly #outages = new Map<string, number>()
