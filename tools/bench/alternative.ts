@@ -34,16 +34,16 @@ export async function tidemark(
   const indexer = await startSink()
   const accountKey = await createServedKey(stage, origin, teamId)
   await indexer.stop()
-  const topic = stage.config.TOPIC_SUBMISSIONS
-  const kept = {
+  return {
     name: 'Tidemark',
     origin,
     accountKey,
     sinceParameter: 'changedSince',
     reachesAllPages: true,
     lines: 0,
-  } as const
-  return { ...kept, startSink, append: (records) => append(topic, records) }
+    append: (records) => append(stage.config.TOPIC_SUBMISSIONS, records),
+    startSink,
+  }
 }
 
 /** What one writes by hand, by the file's name. */

@@ -14,7 +14,7 @@ import {
   together,
 } from './comparison.ts'
 import { type Followed, type FollowSize, follow, followPollMs } from './follow.ts'
-import { apiRequest, ask } from './http.ts'
+import { apiRequest, ask, exportRequest } from './http.ts'
 import type { Pace } from './load.ts'
 import { number, spreadText } from './page.ts'
 import { appendAll, connect } from './replica.ts'
@@ -70,11 +70,12 @@ export async function benchAlternatives(stage: Stage, size: Size): Promise<Resul
   for (const alternative of all) loads.set(alternative.name, await load(alternative, size.teams, stage))
   const reads = compareReads(all, size, stage)
   const samples = await runRounds('Asking', reads.contenders, size.rounds)
-  const exports = all.map(({ name, origin, accountKey }): Contender<Figures> => {
-    const { headers, ...request } = apiRequest(accountKey, 'records', {})
-    const lines = { ...request, headers: { ...headers, accept: 'application/x-ndjson' } }
-    return { name: exportOf(name), run: () => readLines(origin, lines, size.teams.largeTeam, stage) }
-  })
+  const exports = all.map(
+    ({ name, origin, accountKey }): Contender<Figures> => ({
+      name: exportOf(name),
+      run: () => readLines(origin, exportRequest(accountKey, {}), size.teams.largeTeam, stage),
+    }),
+  )
   const exported = await runRounds('Exporting', exports, size.exports)
   const followers = all.map(
     (one): Contender<Followed> => ({ name: one.name, run: () => follow(one, largeTeam, size.follow, stage) }),

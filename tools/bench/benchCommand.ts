@@ -11,18 +11,15 @@ import { onStage, type Stage } from './stage.ts'
 
 const pathTo = (place: string): string => fileURLToPath(new URL(place, import.meta.url))
 
-const benches: Readonly<Record<string, (stage: Stage) => Promise<Results>>> = {
-  api: (stage) => api.benchApi(stage, api.fullSize),
-  search: (stage) => search.benchSearch(stage, search.fullSize),
-  indexer: (stage) => indexer.benchIndexer(stage, indexer.fullSize),
-  alternatives: (stage) => alternatives.benchAlternatives(stage, alternatives.fullSize),
+type Bench = (stage: Stage, isSmall: boolean) => Promise<Results>
+const benches: Readonly<Record<string, Bench>> = {
+  api: (stage, isSmall) => api.benchApi(stage, isSmall ? api.smallSize : api.fullSize),
+  search: (stage, isSmall) => search.benchSearch(stage, isSmall ? search.smallSize : search.fullSize),
+  indexer: (stage, isSmall) => indexer.benchIndexer(stage, isSmall ? indexer.smallSize : indexer.fullSize),
+  alternatives: (stage, isSmall) =>
+    alternatives.benchAlternatives(stage, isSmall ? alternatives.smallSize : alternatives.fullSize),
 }
-const small: typeof benches = {
-  'api-small': (stage) => api.benchApi(stage, api.smallSize),
-  'search-small': (stage) => search.benchSearch(stage, search.smallSize),
-  'indexer-small': (stage) => indexer.benchIndexer(stage, indexer.smallSize),
-  'alternatives-small': (stage) => alternatives.benchAlternatives(stage, alternatives.smallSize),
-}
+const small = '-small'
 
 export const command = new Command()
   .addArgument(
@@ -30,7 +27,7 @@ export const command = new Command()
       '[names...]',
       'what to measure; the small ones take minutes, mean little, and write to var/bench-small',
     )
-      .choices([...Object.keys(benches), ...Object.keys(small)])
+      .choices(['', small].flatMap((size) => Object.keys(benches).map((name) => name + size)))
       .default(Object.keys(benches)),
   )
   .action(async (names: string[]) => {
@@ -41,16 +38,14 @@ export const command = new Command()
 
 async function run(names: readonly string[], stopped: AbortSignal): Promise<void> {
   for (const name of new Set(names)) {
-    const bench = benches[name] ?? small[name]
+    const isSmall = name.endsWith(small)
+    const bench = benches[isSmall ? name.slice(0, -small.length) : name]
     if (bench === undefined) throw new Error(`there is no bench ${name}`)
     await onStage(pathTo('../../var/bench'), pathTo('../../var/engines'), stopped, async (stage) => {
       const { versions } = stage
-      const places = { folder: pathTo('results'), summary: pathTo('../../docs/performance.md'), versions }
-      await publish(
-        name,
-        await bench(stage),
-        name in benches ? places : { folder: pathTo('../../var/bench-small'), versions },
-      )
+      const places = { folder: pathTo('results'), summary: pathTo('../../docs/performance.md') }
+      const where = isSmall ? { folder: pathTo('../../var/bench-small') } : places
+      await publish(name, await bench(stage, isSmall), { ...where, versions })
     })
   }
 }

@@ -1,6 +1,6 @@
 import { pause, waitUntil } from '../engines/waiting.ts'
 import type { Alternative } from './alternative.ts'
-import { apiRequest } from './http.ts'
+import { exportRequest } from './http.ts'
 import { type Sample, sampleOf } from './load.ts'
 import { whileAppending } from './replica.ts'
 import type { Stage } from './stage.ts'
@@ -89,8 +89,8 @@ class Follower {
 
   async poll(signal: AbortSignal): Promise<void> {
     const { accountKey, sinceParameter, origin } = this.#asked
-    const { path, headers } = apiRequest(accountKey, 'records', { [sinceParameter]: this.#since }, this.#etag)
-    const answer = await fetch(origin + path, { headers: { ...headers, accept: 'application/x-ndjson' }, signal })
+    const { path, headers } = exportRequest(accountKey, { [sinceParameter]: this.#since }, this.#etag)
+    const answer = await fetch(origin + path, { headers, signal })
     const text = await answer.text()
     // 304, or 503 while what reads from Kafka is started anew.
     if (answer.status !== 200) return

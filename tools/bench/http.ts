@@ -29,13 +29,16 @@ export async function untilAnswered(origin: string, request: HttpRequest, stage:
   throw new Error(`${origin}${request.path} is not answered ${request.expectedStatus} within ${deadlineMs / 1_000} s`)
 }
 
+/** Asks the API for all of a team's submissions as NDJSON, or those that `query` names. */
+export const exportRequest = (accountKey: string, query: Query, etag?: string): HttpRequest => {
+  const request = apiRequest(accountKey, 'records', query, etag)
+  return { ...request, headers: { ...request.headers, accept: 'application/x-ndjson' } }
+}
+
+type Query = Readonly<Record<string, string | number>>
+
 /** Asks the API for something; with an ETag, 304 is expected. */
-export const apiRequest = (
-  accountKey: string,
-  what: string,
-  query: Readonly<Record<string, string | number>>,
-  etag?: string,
-): HttpRequest => {
+export const apiRequest = (accountKey: string, what: string, query: Query, etag?: string): HttpRequest => {
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
   )

@@ -1,16 +1,5 @@
 const pollMs = 500
 
-/** Calls `ended` once when the process that started this one has ended, however it ended. */
-export const watchParent = (ended: () => void): void => {
-  const parent = process.ppid
-  const poll = setInterval(() => {
-    if (process.ppid === parent) return
-    clearInterval(poll)
-    ended()
-  }, pollMs)
-  poll.unref()
-}
-
 /** What has to be changed before a command can start. */
 export class UnsuitableSetUp extends Error {
   /** EX_CONFIG of sysexits. */
@@ -18,7 +7,7 @@ export class UnsuitableSetUp extends Error {
 }
 
 /**
- * Runs a command until it settles. `stopped` aborts at SIGINT, SIGTERM, SIGHUP, and when the parent process ends. A
+ * Runs a command until it settles. `stopped` aborts at SIGINT, SIGTERM, SIGHUP, and when the parent process ends, however it ends. A
  * failure is printed and sets the exit code: its own `exitCode`, or 1.
  */
 export const runInForeground = async (run: (stopped: AbortSignal) => Promise<void>): Promise<void> => {
@@ -26,7 +15,9 @@ export const runInForeground = async (run: (stopped: AbortSignal) => Promise<voi
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
   // A failed write to a closed pipe must not end the command.
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => undefined)
-  watchParent(() => stop.abort())
+  const parent = process.ppid
+  const poll = setInterval(() => process.ppid !== parent && stop.abort(), pollMs)
+  poll.unref()
   try {
     await run(stop.signal)
   } catch (error) {

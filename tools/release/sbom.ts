@@ -24,7 +24,7 @@ export async function writeSbom(root: string, path: string, signal: AbortSignal)
   const draft = `${path}.draft`
   const flags = ['--package-lock-only', '--omit', 'dev', '--output-reproducible', '--output-format', 'JSON']
   const args = [join(root, program), ...flags, '--output-file', draft, join(root, 'package.json')]
-  const command = { command: process.execPath, args, cwd: root, env: environment() }
+  const command = { command: process.execPath, args, cwd: root, env: process.env }
   await runSupervised(command, { what: 'cyclonedx-npm', logPath: `${path}.log`, deadlineMs, signal })
   const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as LockFile
   const missing = missingPackages(lock, JSON.parse(await readFile(draft, 'utf8')) as Sbom)
@@ -51,6 +51,3 @@ const packagesOf = (components: readonly Component[] = []): string[] =>
     decodeURIComponent(purl.replace(/^pkg:npm\//, '').replace(/[?#].*$/, '')),
     ...packagesOf(inner),
   ])
-
-const environment = (): Record<string, string> =>
-  Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined))

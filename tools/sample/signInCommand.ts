@@ -1,7 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import { readSignInFile } from './demoFile.ts'
+import type { SignInFile } from './demoFile.ts'
 import { signInLink } from './signIn.ts'
 import { teams } from './teams.ts'
 
@@ -10,7 +11,8 @@ export const command = new Command()
   .option('--folder <path>', 'the folder of the demo', fileURLToPath(new URL('../../var', import.meta.url)))
   .action(async ({ team, folder }: { team?: string; folder: string }) => {
     try {
-      const { settingsUrl, signInSecret } = await readSignInFile(join(folder, 'demo.json'))
+      const file = await readFile(join(folder, 'demo.json'), 'utf8')
+      const { settingsUrl, signInSecret } = JSON.parse(file) as SignInFile
       const teamId = team ?? teams[0]?.id ?? ''
       process.stdout.write(`${await signInLink({ settingsUrl, secret: signInSecret }, teamId, Date.now())}\n`)
     } catch {

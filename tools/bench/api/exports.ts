@@ -1,6 +1,6 @@
 import { request as send } from 'undici'
 import type { Comparison, Contender } from '../comparison.ts'
-import { apiRequest } from '../http.ts'
+import { exportRequest } from '../http.ts'
 import { cpuUsBetween, type HttpRequest } from '../load.ts'
 import type { Figures, Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
@@ -31,10 +31,6 @@ const section: Section = {
 /** Whole lists of `rows` submissions, as the API exports them and as a bare loop reads them. */
 export async function compareExports(lists: Lists, rows: number, stage: Stage): Promise<Comparison<Figures>> {
   const loopOrigin = await startBareLoop(stage, lists.index, lists.teamId)
-  const exported = (view: string): HttpRequest => {
-    const request = apiRequest(lists.accountKey, 'records', { view })
-    return { ...request, headers: { ...request.headers, accept: 'application/x-ndjson' } }
-  }
   const everything: HttpRequest = { method: 'GET', path: '/rows', headers: {}, expectedStatus: 200 }
   const contender = (name: string, origin: string, request: HttpRequest): Contender<Figures> => ({
     name,
@@ -43,8 +39,8 @@ export async function compareExports(lists: Lists, rows: number, stage: Stage): 
   return {
     contenders: [
       contender(names.loop, loopOrigin, everything),
-      contender(names.summaries, lists.apiOrigin, exported('summary')),
-      contender(names.whole, lists.apiOrigin, exported('full')),
+      contender(names.summaries, lists.apiOrigin, exportRequest(lists.accountKey, { view: 'summary' })),
+      contender(names.whole, lists.apiOrigin, exportRequest(lists.accountKey, { view: 'full' })),
     ],
     sections: [section],
   }

@@ -16,7 +16,7 @@ const wanted = 120
 const spare = 2
 const fewest = 50
 
-/** `exact`: every title found holds what was typed; `similar`: none does. */
+/** `exact`: every title on the first page holds what was typed; `similar`: none does. */
 function wayOf(titles: readonly string[], typed: string): Way {
   const held = titles.filter((title) => holds(title, typed)).length
   if (titles.length === 0 || (held > 0 && held < titles.length)) return 'neither'
@@ -33,7 +33,9 @@ export async function choosePools(origin: string, team: ServedTeam, stage: Stage
       const fit: string[] = []
       for (const typed of typedTexts(kind, team.forms, spare * wanted)) {
         if (fit.length === wanted) break
-        if (wayOf(await titlesFound(origin, team, typed, stage), typed) === way) fit.push(typed)
+        const { json } = await ask(origin, formsRequest(team, typed), stage)
+        const titles = (json as FormsPage).items.map(({ title }) => title)
+        if (wayOf(titles, typed) === way) fit.push(typed)
       }
       if (fit.length < fewest) throw new Error(`${team.name}: only ${fit.length} texts of the kind "${kind}"`)
       pools.set(kind, fit)
@@ -60,17 +62,6 @@ type FormsPage = { readonly totalDocs: number; readonly items: readonly { id: st
 /** Asks the API for the first page of forms; of all when nothing is typed. */
 export const formsRequest = ({ accountKey }: ServedTeam, typed?: string): HttpRequest =>
   apiRequest(accountKey, 'forms', { limit: pageLimit, ...(typed !== undefined && { titleContains: typed }) })
-
-/** The titles on the first page that the API finds. */
-export async function titlesFound(
-  origin: string,
-  team: ServedTeam,
-  typed: string,
-  stage: Stage,
-): Promise<readonly string[]> {
-  const { json } = await ask(origin, formsRequest(team, typed), stage)
-  return (json as FormsPage).items.map(({ title }) => title)
-}
 
 /** Rejects unless API and plain index hold as many titles of a team as were made, and the same ones are newest. */
 export async function expectSameLists(origin: string, team: ServedTeam, stage: Stage): Promise<void> {

@@ -25,10 +25,8 @@ const makers = {
 } as const satisfies Record<string, (random: Random, title: string) => string | undefined>
 
 export type TypedKind = keyof typeof makers
-const exactKinds = ['one word', 'two words', 'part of a word'] as const satisfies TypedKind[]
-const misspeltKinds = ['one misspelt word', 'two words, one misspelt'] as const satisfies TypedKind[]
-export const typedKinds: readonly TypedKind[] = [...exactKinds, ...misspeltKinds]
-export const isMisspelt = (kind: TypedKind): boolean => misspeltKinds.some((each) => each === kind)
+export const typedKinds = Object.keys(makers) as TypedKind[]
+export const isMisspelt = (kind: TypedKind): boolean => kind.includes('misspelt')
 
 const shortestPart = 3
 const triesEach = 30
