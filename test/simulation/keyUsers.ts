@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
-import { KeyRefused } from '../../src/settings/accountKeyManager.ts'
+import { type AccountKeyManager, KeyRefused } from '../../src/settings/accountKeyManager.ts'
 import { NoAnswer, type RunningApi, type System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
 import { Violation } from './world/world.ts'

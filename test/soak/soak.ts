@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Appender } from '../model/appender.ts'
-import type { PollingReader } from '../model/pollingReader.ts'
-import { fetchAnswer } from '../model/pollingReader.ts'
+import { fetchAnswer, type PollingReader } from '../model/pollingReader.ts'
 import type { SteadyWriter } from '../model/steadyWriter.ts'
 import type { Watcher } from '../model/watcher.ts'
 import { type Random, seeded } from '../support/random.ts'

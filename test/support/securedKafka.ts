@@ -2,8 +2,7 @@ import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import kafkajs, { type AclEntry } from 'kafkajs'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
-import type { Command } from '../../tools/engines/supervisedProgram.ts'
-import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
+import { type Command, runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { startSecured } from './secured.ts'
 
 export type SecuredKafka = Awaited<ReturnType<typeof startSecuredKafka>>

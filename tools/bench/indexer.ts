@@ -1,13 +1,11 @@
 import { type Rounds, runRounds } from './comparison.ts'
 import { contendersOf, names, runCeiling } from './indexer/contenders.ts'
-import type { Body } from './indexer/feed.ts'
-import { feed } from './indexer/feed.ts'
+import { type Body, feed } from './indexer/feed.ts'
 import { freshnessSection, measureFreshness } from './indexer/freshness.ts'
 import type { Indexing } from './indexer/indexing.ts'
 import { measureUpkeep } from './indexer/upkeep.ts'
 import { spreadText } from './page.ts'
-import type { Counts, Figures, Results, Section } from './report.ts'
-import { spreadOf } from './report.ts'
+import { type Counts, type Figures, type Results, type Section, spreadOf } from './report.ts'
 import type { Stage } from './stage.ts'
 
 type Size = {

@@ -1,6 +1,5 @@
 import autocannon from 'autocannon'
-import type { Figures } from './report.ts'
-import { percentile } from './report.ts'
+import { type Figures, percentile } from './report.ts'
 
 export type HttpRequest = {
   readonly method: 'GET' | 'POST'

@@ -53,7 +53,10 @@ export const elasticsearchDefinition = (
   const name = node?.name ?? 'elasticsearch'
   const dataFolder = join(options.folder, name)
   const clusterName = clusterNameFor(node === undefined ? dataFolder : options.folder)
-  const membership = node === undefined ? singleNode : membershipOf(node, nodes)
+  const membership = {
+    'cluster.name': clusterName,
+    ...(node === undefined ? singleNode : membershipOf(node, nodes)),
+  }
   return {
     kind: 'elasticsearch',
     name,
@@ -65,7 +68,7 @@ export const elasticsearchDefinition = (
     ...(node && { clusterPorts: [node.transportPort] }),
     url: (port) => `http://127.0.0.1:${port}`,
     prepare: async (port) => {
-      const yml = renderElasticsearchYml({ clusterName, port, dataFolder, membership })
+      const yml = renderElasticsearchYml(membership, dataFolder, port)
       const heap = node === undefined ? '1g' : '512m'
       await writeFolder({ ...options, dataFolder, heap }, yml)
       const { home, jdk, jvmFlags, user } = options
@@ -115,15 +118,8 @@ const membershipOf = (node: ElasticsearchNode, nodes: readonly ElasticsearchNode
   'cluster.no_master_block': 'all',
 })
 
-const renderElasticsearchYml = (options: {
-  clusterName: string
-  port: number
-  dataFolder: string
-  membership: Settings
-}): string => {
-  const { clusterName, port, dataFolder, membership } = options
+const renderElasticsearchYml = (membership: Settings, dataFolder: string, port: number): string => {
   const settings = {
-    'cluster.name': clusterName,
     ...membership,
     'network.host': '127.0.0.1',
     'http.port': port,

@@ -2,8 +2,7 @@ import { asking, type Comparison, type Rounds, rotated } from '../comparison.ts'
 import type { HttpRequest, Pace } from '../load.ts'
 import type { Stage } from '../stage.ts'
 import { plainSearch } from './plainIndex.ts'
-import type { Pools } from './pools.ts'
-import { formsRequest, type ServedTeam } from './pools.ts'
+import { formsRequest, type Pools, type ServedTeam } from './pools.ts'
 import { type TypedKind, typedKinds } from './typed.ts'
 
 /** A team whose titles are searched, and how many times as long as the plain list that may take. */

@@ -1,5 +1,4 @@
-import type { DocumentWrite } from '../../../../indexer/convertRecord.ts'
-import { convertRecord } from '../../../../indexer/convertRecord.ts'
+import { convertRecord, type DocumentWrite } from '../../../../indexer/convertRecord.ts'
 import { contentOf } from '../../../../indexer/verify/compareDocuments.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import { opaque, submissionEntity } from '../../../support/entities.ts'
