@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import type { Instant } from '../../src/core/model/instant.ts'
-import type { TestApi } from '../support/api.ts'
 import { expectedCounts } from '../support/countOracle.ts'
 import { submissionEntity } from '../support/entities.ts'
+import { useStarted } from '../support/late.ts'
 import { codes, type Held, randomAnswers, texts } from '../support/queryData.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { useApi } from '../support/useApi.ts'
@@ -81,11 +81,7 @@ describe.each([
     watermark,
   })
   /** Keeps no answers. */
-  let uncached: TestApi
-  beforeAll(async () => {
-    uncached = await api.startAnother({ ANSWER_CACHE_BYTES: '0' })
-  })
-  afterAll(() => uncached?.close())
+  const uncached = useStarted('the other API', () => api.startAnother({ ANSWER_CACHE_BYTES: '0' }))
   const read = async (isKept: boolean, target: string): Promise<Counts> => {
     const { status, json } = await (isKept ? api : uncached).send(target, { key: api.key })
     expect(status).toBe(200)

@@ -1,8 +1,8 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
+import { useStarted } from '../support/late.ts'
 import { connectReal } from '../support/redisPair.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -82,11 +82,7 @@ test('API processes share the minute of a key', async () => {
 })
 
 describe('the last use of a key', () => {
-  let link: RedisConnection
-  beforeAll(async () => {
-    link = await connectReal(api.replica.prefix)
-  })
-  afterAll(() => link.close())
+  const link = useStarted('the connection', () => connectReal(api.replica.prefix))
 
   const uses = async (of = team): Promise<Record<string, string>> =>
     Object.fromEntries(await new AccountKeyStore(link).lastUse(of as TeamId))

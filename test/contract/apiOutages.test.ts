@@ -6,6 +6,7 @@ import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, type FakeElasticsearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
+import { useStarted } from '../support/late.ts'
 import { type Relay, startRelay } from '../support/relay.ts'
 import { useReplica } from '../support/useApi.ts'
 
@@ -93,17 +94,8 @@ const breaksOff: RequestListener = (_request, response) => {
 }
 
 describe('answers of Elasticsearch that are not whole', () => {
-  let fake: FakeElasticsearch
-  let api: TestApi
-
-  beforeAll(async () => {
-    fake = await startFakeElasticsearch()
-    api = await startTestApi({ settings: settings({ ELASTICSEARCH_URL: fake.url }) })
-  })
-  afterAll(async () => {
-    await api?.close()
-    await fake?.close()
-  })
+  const fake = useStarted('Elasticsearch', startFakeElasticsearch)
+  const api = useStarted('the API', () => startTestApi({ settings: settings({ ELASTICSEARCH_URL: fake.url }) }))
 
   test.each<[string, Parameters<FakeElasticsearch['answerWith']>[0], readonly string[]]>([
     ['of which a shard is missing', answer(200, { ...emptySearch, _shards: { total: 2, failed: 1 } }), lists],

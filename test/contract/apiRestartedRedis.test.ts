@@ -1,28 +1,23 @@
 import { join } from 'node:path'
 import { type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import type { Engine } from '../../tools/engines/engines.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { appendOnlyState, copyState } from '../support/appendOnlyState.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
+import { late, useStarted } from '../support/late.ts'
+import { startOwnEngines } from '../support/ownEngines.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const watermark = '2026-11-21T10:00:00.000Z' as Instant
 const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a']
 
-let own: OwnEngines
-let redis: Engine
 let revision = 0
-beforeAll(async () => {
-  own = await startOwnEngines(['redis'])
-  redis = own.engine('redis')
-}, startDeadlineMs)
+const own = useStarted('Redis', () => startOwnEngines(['redis']))
+const redis = late('Redis', () => own.engine('redis'))
 const api = useApi({ watermark })
 beforeAll(change)
-afterAll(() => own?.stop())
 
 /** What an indexer makes visible: a newer state of everything, and then new change tokens. */
 async function change(): Promise<void> {

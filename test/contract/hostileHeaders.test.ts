@@ -4,7 +4,7 @@ import { serveAdmin } from '../../src/core/process/adminServer.ts'
 import { portOf, type ResettingServer, stopServing } from '../../src/core/process/httpServer.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { recordHeaderReads } from '../support/headerReads.ts'
-import { prepareSettings, startTestSettings, type TestSettings, type Visitor } from '../support/settings.ts'
+import { useSettings, type Visitor } from '../support/settings.ts'
 import { useApi } from '../support/useApi.ts'
 
 /** Every header that any code reads: of the API, of the settings area, of an admin port, of a library under them. */
@@ -43,11 +43,10 @@ const api = useApi({
   submissions: [{ team: 'team-1', id: 'known', entity: submissionEntity({ id: 'known' }), appendedAt }],
   watermark: '2026-11-21T10:00:00.123Z' as Instant,
 })
-let settings: TestSettings
+const { area: settings } = useSettings()
 let owner: Visitor
 let admin: ResettingServer
 beforeAll(async () => {
-  settings = await startTestSettings(await prepareSettings())
   owner = await settings.signIn()
   const page = async () => ({ status: 200, headers: {}, body: 'here it is' })
   admin = await serveAdmin({ host: '127.0.0.1', port: 0, allowedHosts: [] }, new Map([['/metrics', page]]))
@@ -55,7 +54,6 @@ beforeAll(async () => {
 afterAll(async () => {
   reads.stop()
   await stopServing(admin)
-  await settings.close()
 })
 
 const targets = {

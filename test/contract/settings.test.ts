@@ -1,22 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { closing } from '../support/closing.ts'
 import { sendRaw } from '../support/raw.ts'
-import {
-  plaintextIn,
-  prepareSettings,
-  type SettingsAnswer,
-  startTestSettings,
-  type TestSettings,
-  type Visitor,
-} from '../support/settings.ts'
+import { plaintextIn, type SettingsAnswer, startTestSettings, useSettings, type Visitor } from '../support/settings.ts'
 
-let names: Record<string, string>
-let area: TestSettings
-beforeAll(async () => {
-  names = await prepareSettings()
-  area = await startTestSettings(names)
-})
-afterAll(() => area?.close())
+const { names, area } = useSettings()
 const close = closing()
 
 /** Every test has a team of its own. */

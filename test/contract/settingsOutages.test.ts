@@ -1,28 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { eventually } from '../support/eventually.ts'
-import { type Relay, startRelay } from '../support/relay.ts'
-import {
-  plaintextIn,
-  prepareSettings,
-  type SettingsAnswer,
-  startTestSettings,
-  type TestSettings,
-  type Visitor,
-} from '../support/settings.ts'
+import { useStarted } from '../support/late.ts'
+import { startRelay } from '../support/relay.ts'
+import { plaintextIn, type SettingsAnswer, startTestSettings, useSettings, type Visitor } from '../support/settings.ts'
 import { signInClaims, signToken } from '../support/signIns.ts'
 
-let names: Record<string, string>
-let redisRelay: Relay
-let area: TestSettings
-beforeAll(async () => {
-  redisRelay = await startRelay(process.env['REDIS_URL'])
-  names = await prepareSettings()
-  area = await startTestSettings({ ...names, REDIS_URL: redisRelay.url })
-})
-afterAll(async () => {
-  await area?.close()
-  await redisRelay?.close()
-})
+const redisRelay = useStarted('the relay', () => startRelay(process.env['REDIS_URL']))
+const { names, area } = useSettings(() => ({ REDIS_URL: redisRelay.url }))
 
 const expectUnavailable = ({ status, headers, text }: SettingsAnswer): void => {
   expect([status, headers['retry-after']]).toEqual([503, '5'])
@@ -57,12 +41,10 @@ test('while the account keys are not complete, none are shown', async () => {
 })
 
 describe('without Kafka', () => {
-  let cutOff: TestSettings
-  beforeAll(async () => {
+  const cutOff = useStarted('the other area', () => {
     const settings = { ...names, SETTINGS_URL: area.origin, KAFKA_BROKERS: '127.0.0.1:1' }
-    cutOff = await startTestSettings(settings, { awaitReady: false })
+    return startTestSettings(settings, { awaitReady: false })
   })
-  afterAll(() => cutOff?.close())
 
   /** The same owner, in the same session, at the settings area that has lost Kafka. */
   const elsewhere = (visitor: Visitor): Visitor => {

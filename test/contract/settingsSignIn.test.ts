@@ -1,23 +1,12 @@
 import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { exportJWK } from 'jose'
 import { closing } from '../support/closing.ts'
+import { useStarted } from '../support/late.ts'
 import { startLocalServer } from '../support/localServer.ts'
-import {
-  prepareSettings,
-  type SettingsAnswer,
-  startTestSettings,
-  type TestSettings,
-  type Visitor,
-} from '../support/settings.ts'
+import { type SettingsAnswer, startTestSettings, useSettings, type Visitor } from '../support/settings.ts'
 import { type Claims, signInClaims, signInSecret, signToken, unsignedToken } from '../support/signIns.ts'
 
-let names: Record<string, string>
-let area: TestSettings
-beforeAll(async () => {
-  names = await prepareSettings()
-  area = await startTestSettings({ ...names, SIGN_IN_PAGE: 'https://quiz.example/keys?from=settings' })
-})
-afterAll(() => area?.close())
+const { names, area } = useSettings(() => ({ SIGN_IN_PAGE: 'https://quiz.example/keys?from=settings' }))
 const close = closing()
 
 const follow = (token: string, to = area): Promise<SettingsAnswer> =>
@@ -193,28 +182,20 @@ test('signing out ends the session, not only the cookie', async () => {
 describe('with public keys', () => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  let keyServer: Awaited<ReturnType<typeof startLocalServer>>
-  let answerKeys: () => Promise<unknown>
-  let byKeys: TestSettings
-
-  beforeAll(async () => {
-    answerKeys = async () => ({
-      keys: [
-        { ...(await exportJWK(rsa.publicKey)), kid: 'rsa', alg: 'RS256', use: 'sig' },
-        { ...(await exportJWK(ec.publicKey)), kid: 'ec', alg: 'ES256', use: 'sig' },
-      ],
-    })
-    keyServer = await startLocalServer((_request, response) => {
+  let answerKeys = async (): Promise<unknown> => ({
+    keys: [
+      { ...(await exportJWK(rsa.publicKey)), kid: 'rsa', alg: 'RS256', use: 'sig' },
+      { ...(await exportJWK(ec.publicKey)), kid: 'ec', alg: 'ES256', use: 'sig' },
+    ],
+  })
+  const keyServer = useStarted('the server of keys', () =>
+    startLocalServer((_request, response) => {
       const fail = () => response.writeHead(500).end()
       answerKeys().then((keys) => response.end(JSON.stringify(keys)), fail)
-    })
-    byKeys = await startTestSettings({ ...names, ...jwksSettings() })
-  })
-  afterAll(async () => {
-    await byKeys?.close()
-    await keyServer?.close()
-  })
+    }),
+  )
   const jwksSettings = () => ({ SIGN_IN_SECRET: '', SIGN_IN_JWKS_URL: `${keyServer.url}/keys` })
+  const byKeys = useStarted('the area with keys', () => startTestSettings({ ...names, ...jwksSettings() }))
 
   test('a token of any of them signs in', async () => {
     const claims = (): Claims => signInClaims(Date.now())

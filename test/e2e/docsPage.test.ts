@@ -1,30 +1,19 @@
-import type { Browser } from 'playwright-core'
-import { startTestApi, type TestApi } from '../support/api.ts'
-import { launchBrowser, openVisit, screenshotOf, type Visit } from '../support/browser.ts'
+import { startTestApi } from '../support/api.ts'
+import { openVisit, screenshotOf, useBrowser } from '../support/browser.ts'
+import { useStarted } from '../support/late.ts'
 
 /** The page needs no engine. */
 const settings = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }
 
-let api: TestApi
-let browser: Browser
-
-beforeAll(async () => {
-  api = await startTestApi({ settings, awaitReady: false })
-  browser = await launchBrowser()
-})
-afterAll(async () => {
-  await browser?.close()
-  await api?.close()
-})
+const api = useStarted('the API', () => startTestApi({ settings, awaitReady: false }))
+const browser = useBrowser()
 
 describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
-  let visited: Visit
+  const visited = useStarted('the visit', () => openVisit(browser, { colorScheme }))
   beforeAll(async () => {
-    visited = await openVisit(browser, { colorScheme })
     await visited.page.goto(`http://127.0.0.1:${api.port}/docs`)
     await visited.page.locator('.opblock').first().waitFor()
   })
-  afterAll(() => visited?.close())
 
   test('shows the endpoints by name', async () => {
     await screenshotOf(visited.page, `docs-${colorScheme}`)

@@ -7,16 +7,16 @@ import type { EngineName } from '../../tools/engines/engines.ts'
 import { fillerKey, hurryCleaner } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
-import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
+import { useStarted } from '../support/late.ts'
+import { startOwnEngines } from '../support/ownEngines.ts'
 import { type Run, runCommand } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
-let engines: OwnEngines
 let repository: string
-beforeAll(async () => {
-  engines = await startOwnEngines(undefined, {
+const engines = useStarted('the engines', () =>
+  startOwnEngines(undefined, {
     adapt: (definition) => {
       if (definition.kind !== 'elasticsearch') return definition
       repository = join(definition.dataFolder, 'repository')
@@ -26,10 +26,9 @@ beforeAll(async () => {
       }
       return { ...definition, prepare }
     },
-  })
-}, startDeadlineMs)
+  }),
+)
 const pipeline = usePipeline()
-afterAll(() => engines?.stop())
 
 const team = 'acme'
 const lagMs = 2_000

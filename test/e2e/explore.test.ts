@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { Browser, BrowserContextOptions, Page, Route } from 'playwright-core'
-import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf, type Visit } from '../support/browser.ts'
+import type { BrowserContextOptions, Page, Route } from 'playwright-core'
+import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser, type Visit } from '../support/browser.ts'
 import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -32,11 +32,7 @@ const api = useApi({
   submissions: submissions.map((entity) => ({ team, id: entity.id, entity })),
 })
 const close = closing()
-let browser: Browser
-beforeAll(async () => {
-  browser = await launchBrowser()
-})
-afterAll(() => browser?.close())
+const browser = useBrowser()
 
 const urlOf = (port: number): string => `http://127.0.0.1:${port}/explore`
 const visit = async (options: BrowserContextOptions = {}, url = urlOf(api.port)): Promise<Visit> => {

@@ -1,26 +1,15 @@
-import type { Browser } from 'playwright-core'
-import { startTestApi, type TestApi } from '../support/api.ts'
-import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf } from '../support/browser.ts'
+import { startTestApi } from '../support/api.ts'
+import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser } from '../support/browser.ts'
+import { useStarted } from '../support/late.ts'
 
 /** The page needs no engine. */
 const settings = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }
 const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-let api: TestApi
-let named: TestApi
-let browser: Browser
-
-beforeAll(async () => {
-  api = await startTestApi({ settings, awaitReady: false })
-  const publicUrl = { ...settings, BASE_URL: 'https://quiz.example/api/v1' }
-  named = await startTestApi({ settings: publicUrl, awaitReady: false })
-  browser = await launchBrowser()
-})
-afterAll(async () => {
-  await browser?.close()
-  await named?.close()
-  await api?.close()
-})
+const publicUrl = { ...settings, BASE_URL: 'https://quiz.example/api/v1' }
+const api = useStarted('the API', () => startTestApi({ settings, awaitReady: false }))
+const named = useStarted('the named API', () => startTestApi({ settings: publicUrl, awaitReady: false }))
+const browser = useBrowser()
 
 const looks = [360, 768, 1_440].flatMap((width) =>
   (['light', 'dark'] as const).flatMap((colorScheme) =>

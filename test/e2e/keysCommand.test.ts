@@ -4,16 +4,13 @@ import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Program, type Run, runCommand } from '../support/programs.ts'
+import { useStarted } from '../support/late.ts'
+import { type Run, runCommand } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
-let indexer: Program
-let api: Program
-beforeAll(async () => {
-  indexer = await pipeline.startIndexer()
-  api = await pipeline.startApi()
-})
+const indexer = useStarted('the indexer', () => pipeline.startIndexer())
+const api = useStarted('the API', () => pipeline.startApi())
 
 /** Runs the command as a user does. */
 const keys = (args: readonly string[], settings: Record<string, string> = {}): Promise<Run> =>

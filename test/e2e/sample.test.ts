@@ -1,18 +1,16 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Program, type Run, runCommand } from '../support/programs.ts'
+import { useStarted } from '../support/late.ts'
+import { type Run, runCommand } from '../support/programs.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const baseUrl = 'http://127.0.0.1:3999/api/v1'
 
 const pipeline = usePipeline({ forEachTest: true })
-let api: Program
 const folder = useFolder()
-beforeEach(async () => {
-  await pipeline.startIndexer()
-  api = await pipeline.startApi()
-})
+beforeEach(() => pipeline.startIndexer())
+const api = useStarted('the API', () => pipeline.startApi(), { forEachTest: true })
 
 const keysPath = (): string => join(folder, 'keys.json')
 const load = (): Promise<Run> =>

@@ -1,30 +1,24 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf, type Visit } from '../support/browser.ts'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser, type Visit } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Program, startProgram } from '../support/programs.ts'
+import { useStarted } from '../support/late.ts'
+import { startProgram } from '../support/programs.ts'
 import { signInClaims, signInSecret, signInSettings, signToken } from '../support/signIns.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 const folder = useFolder()
-let api: Program
-let area: Program
-let browser: Browser
-
-beforeAll(async () => {
-  browser = await launchBrowser()
-  await pipeline.startIndexer()
-  api = await pipeline.startApi()
-  await fillSlots(fullTeam)
-  area = await pipeline.startSettings({ ...signInSettings, SIGN_IN_PAGE: 'https://quiz.example/keys' })
-})
-afterAll(async () => {
-  await browser?.close()
-})
+const browser = useBrowser()
+beforeAll(() => pipeline.startIndexer())
+const api = useStarted('the API', () => pipeline.startApi())
+beforeAll(() => fillSlots(fullTeam))
+const area = useStarted('the settings area', () =>
+  pipeline.startSettings({ ...signInSettings, SIGN_IN_PAGE: 'https://quiz.example/keys' }),
+)
 
 const fullTeam = 'team_full'
 
@@ -166,11 +160,7 @@ describe.each([
   ['light-narrow', { viewport: narrow, colorScheme: 'light' }, english],
   ['dark-chinese', { locale: 'zh-CN', colorScheme: 'dark' }, { list: '团队的密钥', created: '密钥“Dashboard”已创建' }],
 ] as const)('every page, %s', (look, options, words) => {
-  let visited: Visit
-  beforeAll(async () => {
-    visited = await visit(options)
-  })
-  afterAll(() => visited?.close())
+  const visited = useStarted('the visit', () => visit(options))
 
   const expectGood = async (state: string): Promise<void> => {
     const { page } = visited

@@ -1,21 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type Program, type Run, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const settingsUrl = 'http://127.0.0.1:3999'
 
 const pipeline = usePipeline({ forEachTest: true })
-let folder: string
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'settingsLink-'))
-  await pipeline.startIndexer()
-})
-afterEach(async () => {
-  await rm(folder, { recursive: true })
-})
+const folder = useFolder({ forEachTest: true })
+beforeEach(() => pipeline.startIndexer())
 
 /** The settings area as `docker compose up` starts it. */
 async function startArea(signIn: Readonly<Record<string, string>>): Promise<Program> {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Browser, Page } from 'playwright-core'
-import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf } from '../support/browser.ts'
+import type { Page } from 'playwright-core'
+import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { ownNames } from '../support/names.ts'
@@ -20,14 +20,13 @@ afterAll(async () => {
   await flowing
 })
 const pipeline = usePipeline()
-let browser: Browser
+const browser = useBrowser()
 let first: Program
 let second: Program
 /** Without Elasticsearch. */
 let stranded: Program
 
 beforeAll(async () => {
-  browser = await launchBrowser()
   first = await pipeline.startIndexer()
   await pipeline.produceHistory(history.records)
   await eventually(async () => (await first.metric('tidemark_records_total')) === history.records.length)
@@ -36,7 +35,6 @@ beforeAll(async () => {
   stranded = await startProgram('indexer', { ...ownNames(), ELASTICSEARCH_URL: 'http://127.0.0.1:1' })
   flowing = flow()
 })
-afterAll(() => browser?.close())
 
 /** A form that changes again and again. */
 async function flow(): Promise<void> {

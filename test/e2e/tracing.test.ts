@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { eventually } from '../support/eventually.ts'
+import { useStarted } from '../support/late.ts'
 import type { Program } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { attributeOf, type ReceivedSpan, startTraceReceiver, type TraceReceiver } from '../support/traceReceiver.ts'
+import { attributeOf, type ReceivedSpan, startTraceReceiver } from '../support/traceReceiver.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme'
@@ -20,7 +21,7 @@ const traceparent = ({ traceId, spanId }: typeof ofProducer): string => `00-${tr
 
 const pipeline = usePipeline()
 const folder = useFolder()
-let receiver: TraceReceiver
+const receiver = useStarted('the receiver', startTraceReceiver)
 let api: Program
 let indexer: Program
 let tracing: Record<string, string>
@@ -29,7 +30,6 @@ beforeAll(async () => {
   await cp('deploy/tracing', folder, { recursive: true, filter: (path) => !path.includes('node_modules') })
   const quietly = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
   await promisify(execFile)('npm', ['ci', ...quietly], { cwd: folder, timeout: installDeadlineMs })
-  receiver = await startTraceReceiver()
   tracing = {
     NODE_OPTIONS: `--import=${pathToFileURL(join(folder, 'start.mjs'))}`,
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
@@ -41,7 +41,6 @@ beforeAll(async () => {
   api = await pipeline.startApi({ ...tracing, OTEL_SERVICE_NAME: 'tidemark-api' })
   await pipeline.createKeys([team])
 }, installDeadlineMs + 120_000)
-afterAll(() => receiver?.close())
 
 /** The span of that name and parent, once it has arrived. */
 async function childOf(parent: { traceId: string; spanId: string }, name: string): Promise<ReceivedSpan> {

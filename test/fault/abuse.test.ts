@@ -1,6 +1,7 @@
-import { harmDone, openStage, type Stage } from '../abuse/attack.ts'
+import { harmDone, openStage } from '../abuse/attack.ts'
 import { scenarios } from '../abuse/scenarios.ts'
 import { eventually } from '../support/eventually.ts'
+import { useStarted } from '../support/late.ts'
 import { killPrograms } from '../support/programs.ts'
 
 const mebibyte = 1024 * 1024
@@ -9,14 +10,8 @@ const boundBytes = 400 * mebibyte
 /** How many times as hard each attack is as the least. */
 const times = Number(process.env['ATTACK_TIMES'] ?? 1)
 
-let stage: Stage
-beforeAll(async () => {
-  stage = await openStage()
-})
-afterAll(async () => {
-  await stage?.close()
-  killPrograms()
-})
+const stage = useStarted('the stage', openStage)
+afterAll(killPrograms)
 
 test.each(scenarios)('$name: bounded memory, and another team is answered all the while', async (scenario) => {
   const damage = await stage.attack(scenario, times)

@@ -1,5 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
-import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
+import { checkerTeam, startConsistencyChecker } from '../model/live.ts'
 import { type BulkDocument, doesHalf, refusesDocuments } from '../support/bulkFaults.ts'
 import {
   answersWith,
@@ -10,9 +10,10 @@ import {
   refusesWith,
 } from '../support/elasticsearchFaults.ts'
 import { eventually } from '../support/eventually.ts'
-import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { Gate } from '../support/gate.ts'
 import { expectWhole, smallHistory, untilCommitted } from '../support/indexingProgress.ts'
+import { useStarted } from '../support/late.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -31,23 +32,17 @@ type Sign = {
   readonly told?: RegExp
 }
 
-let elasticsearch: FaultyElasticsearch
-afterAll(() => elasticsearch?.close())
 const pipeline = usePipeline()
-let indexer: Program
+const elasticsearch = useStarted('the proxy', () => startFaultyElasticsearch())
+const indexer = useStarted('the indexer', () => pipeline.startIndexer({ ELASTICSEARCH_URL: elasticsearch.url }))
 /** Its Elasticsearch does not fail. */
-let api: Program
-let checker: ConsistencyChecker
-beforeAll(async () => {
-  elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
-  indexer = await pipeline.startIndexer({ ELASTICSEARCH_URL: elasticsearch.url })
+const api = useStarted('the API', () => pipeline.startApi())
+const checker = useStarted('the checker', async () => {
   await pipeline.createKeys([...history.teams, checkerTeam])
-  api = await pipeline.startApi()
   await pipeline.untilApplied(api, checkerTeam)
-  checker = await startConsistencyChecker(pipeline, api)
+  return await startConsistencyChecker(pipeline, api)
 })
 afterEach(() => elasticsearch.restore())
-afterAll(() => checker?.stop())
 
 async function unreadinessOf(program: Program): Promise<string> {
   const answer = await fetch(`${program.adminUrl}/readyz`)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jest } from '@jest/globals'
 import { type Engine, engineNames } from '../../tools/engines/engines.ts'
-import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
+import { checkerTeam, startConsistencyChecker } from '../model/live.ts'
 import { appendOnlyState, copyState, readState } from '../support/appendOnlyState.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
@@ -12,7 +12,8 @@ import {
   untilCaughtUp,
   untilCommitted,
 } from '../support/indexingProgress.ts'
-import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
+import { useStarted } from '../support/late.ts'
+import { startOwnEngines } from '../support/ownEngines.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import { type History, type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
@@ -34,37 +35,30 @@ const users = {
   redis: ['api', 'first', 'second', 'settings'],
 } as const
 
-let engines: OwnEngines
-beforeAll(async () => {
-  engines = await startOwnEngines()
-}, startDeadlineMs)
-afterAll(() => engines?.stop())
+const engines = useStarted('the engines', () => startOwnEngines())
 
 /** Two indexers, one API and one settings area live through all of it; promises are checked from the first test to the last. */
 describe('Engines are killed, frozen and emptied under load', () => {
   const pipeline = usePipeline()
   let first: Program
-  let second: Program
-  let api: Program
-  let settings: Program
-  let checker: ConsistencyChecker
+  const second = useStarted('the second indexer', () => pipeline.startIndexer())
   const history: History = smallHistory(41, 2_000)
   const random = seeded(41)
   const records: HistoryRecord[] = []
   let deletedAtMs = 0
 
   beforeAll(async () => {
-    ;[first, second] = await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
+    first = await pipeline.startIndexer()
     await pipeline.createKeys([...history.teams, checkerTeam])
     await produce([...gone(1), ...gone(null)])
-    api = await pipeline.startApi()
-    settings = await pipeline.startSettings(signInSettings)
+  })
+  const api = useStarted('the API', () => pipeline.startApi())
+  const settings = useStarted('the settings area', () => pipeline.startSettings(signInSettings))
+  const checker = useStarted('the checker', async () => {
     await pipeline.untilApplied(api, checkerTeam)
     deletedAtMs = Date.now()
-    checker = await startConsistencyChecker(pipeline, api)
-  }, startDeadlineMs)
-
-  afterAll(() => checker?.stop())
+    return await startConsistencyChecker(pipeline, api)
+  })
 
   const produce = async (more: readonly HistoryRecord[]): Promise<void> => {
     records.push(...more)

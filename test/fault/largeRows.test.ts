@@ -1,14 +1,7 @@
 import { hash } from 'node:crypto'
-import {
-  type Ask,
-  formAt,
-  type LargeStage,
-  type LargeTeam,
-  openLargeStage,
-  type Received,
-  submissionAt,
-} from '../abuse/largeRows.ts'
-import { type OwnEngines, startSmallElasticsearch } from '../support/ownEngines.ts'
+import { type Ask, formAt, type LargeTeam, openLargeStage, type Received, submissionAt } from '../abuse/largeRows.ts'
+import { useStarted } from '../support/late.ts'
+import { startSmallElasticsearch } from '../support/ownEngines.ts'
 import { killPrograms } from '../support/programs.ts'
 
 const mebibyte = 1024 * 1024
@@ -95,19 +88,11 @@ const longTitles: LargeTeam = {
 
 const teams = [megabyteRows, largestRows, largestDetails, longTitles]
 
-let elasticsearch: OwnEngines
-let stage: LargeStage
-beforeAll(async () => {
-  elasticsearch = await startSmallElasticsearch()
-  stage = await openLargeStage(processes)
-  // The first answers take longer.
-  await stage.p99AloneMs(aloneMs)
-})
-afterAll(async () => {
-  await stage?.close()
-  killPrograms()
-  await elasticsearch?.stop()
-})
+useStarted('Elasticsearch', startSmallElasticsearch)
+const stage = useStarted('the stage', () => openLargeStage(processes))
+// The first answers take longer.
+beforeAll(() => stage.p99AloneMs(aloneMs))
+afterAll(killPrograms)
 
 /** Exports are whole, and other answers whole or not yet. */
 const isForeseen = ({ ask, status, rows, isWhole }: Received): boolean =>

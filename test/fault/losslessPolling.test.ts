@@ -2,9 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expectTruth, follow } from '../model/follower.ts'
-import { type Balancer, startBalancer } from '../support/balancer.ts'
+import { startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
+import { useStarted } from '../support/late.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
@@ -19,22 +20,12 @@ const timeoutMs = 240_000
 
 const pipeline = usePipeline()
 const over = new AbortController()
-let balancer: Balancer
-const folder = useFolder()
-let clocks: Record<string, string>
-beforeAll(async () => {
-  balancer = await startBalancer()
-  const NODE_OPTIONS = `--import=${import.meta.dirname}/../support/skewedClock.ts`
-  clocks = { SKEW_FILE: join(folder, 'skew.json'), NODE_OPTIONS }
-  await setClocks(0)
-})
-afterAll(async () => {
-  over.abort()
-  await balancer.close()
-})
-
-const setClocks = (ownMs = 0): Promise<void> =>
-  writeFile(clocks['SKEW_FILE'] ?? '', JSON.stringify({ ownMs, redisMs: ownMs }))
+afterAll(() => over.abort())
+const balancer = useStarted('the balancer', startBalancer)
+const skewFile = join(useFolder(), 'skew.json')
+const clocks = { SKEW_FILE: skewFile, NODE_OPTIONS: `--import=${import.meta.dirname}/../support/skewedClock.ts` }
+const setClocks = (ownMs = 0): Promise<void> => writeFile(skewFile, JSON.stringify({ ownMs, redisMs: ownMs }))
+beforeAll(() => setClocks(0))
 
 test(
   'clients that poll by watermark through bursts, kills, restarts, a rebuild and steps of every clock end with exactly what is stored',

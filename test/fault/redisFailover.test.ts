@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jest } from '@jest/globals'
 import { Redis } from 'ioredis'
-import type { Cluster, Engine } from '../../tools/engines/engines.ts'
+import type { Engine } from '../../tools/engines/engines.ts'
 import { sentinelName } from '../../tools/engines/redis.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
 import { isRedisWhole } from '../support/clusterHealth.ts'
 import { eventually } from '../support/eventually.ts'
-import { startDeadlineMs, startOwnCluster } from '../support/ownEngines.ts'
+import { useStarted } from '../support/late.ts'
+import { startOwnCluster } from '../support/ownEngines.ts'
 import { type Program, probe } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -17,28 +18,20 @@ const pauseMs = 20
 /** Of a server that is alive, on a machine with too much to do. */
 const answerMs = 5_000
 
-let cluster: Cluster
-beforeAll(async () => {
-  cluster = await startOwnCluster(['redis'])
-}, startDeadlineMs)
+const cluster = useStarted('the cluster', () => startOwnCluster(['redis']))
 const pipeline = usePipeline()
-let apis: Program[]
-let indexers: Program[]
+const indexers = useStarted('the indexers', () => Promise.all([pipeline.startIndexer(), pipeline.startIndexer()]))
+const apis = useStarted('the APIs', () => Promise.all([pipeline.startApi(), pipeline.startApi()]))
 let master: Engine
 let replica: Engine
 let revision = 0
 
-beforeAll(async () => {
-  indexers = await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
-  apis = await Promise.all([pipeline.startApi(), pipeline.startApi()])
-})
 beforeEach(async () => {
   ;[master, replica] = await roles()
   await untilSettled(async () => (await Promise.all(cluster.sentinels.map(couldFailOver))).every(Boolean))
   await pipeline.createKeys([team])
   await untilReady()
 })
-afterAll(() => cluster?.stop())
 
 /** Asks one server, which may be away. */
 async function ask<T>({ url }: Engine, question: (client: Redis) => Promise<T>): Promise<T | undefined> {

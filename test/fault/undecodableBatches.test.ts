@@ -4,7 +4,8 @@ import { Redis } from 'ioredis'
 import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 import { watermarkOf } from '../support/indexingProgress.ts'
-import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
+import { useStarted } from '../support/late.ts'
+import { startOwnEngines } from '../support/ownEngines.ts'
 import { type Program, probe, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -14,13 +15,10 @@ const damaged = 1
 const others = [0, 2, 3]
 const partitions = [...others, damaged]
 
-let kafka: OwnEngines
+const kafka = useStarted('Kafka', () => startOwnEngines(['kafka']))
 const pipeline = usePipeline({ forEachTest: true })
 let api: Program
 
-beforeAll(async () => {
-  kafka = await startOwnEngines(['kafka'])
-}, startDeadlineMs)
 beforeEach(async () => {
   const indexer = await pipeline.startIndexer()
   await pipeline.createKeys(['acme'])
@@ -29,9 +27,6 @@ beforeEach(async () => {
   await pipeline.untilApplied(api, 'acme')
   await indexer.end('SIGTERM')
 })
-afterAll(async () => {
-  await kafka?.stop()
-}, startDeadlineMs)
 
 /** The file that holds the first records of a partition. */
 const logFile = (topic: string, partition: number): string =>

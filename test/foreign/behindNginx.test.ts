@@ -10,13 +10,14 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { holdingExports } from '../support/heldExports.ts'
+import { useStarted } from '../support/late.ts'
 import { killPrograms, probe, refusalOf, runCommand } from '../support/programs.ts'
 import { queryData } from '../support/queryData.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { useApi } from '../support/useApi.ts'
 import { usePipeline } from '../support/usePipeline.ts'
-import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
+import { describeNginx, startNginx } from './support/nginx.ts'
 
 const team = 'acme'
 
@@ -25,10 +26,7 @@ const api = useApi({
   fill: (replica) => queryData(61).storeIn(replica),
   hasFaultyElasticsearch: true,
 })
-let shipped: string
-beforeAll(async () => {
-  shipped = await readFile('deploy/nginx.conf', 'utf8')
-})
+const shipped = await readFile('deploy/nginx.conf', 'utf8')
 
 const hold = holdingExports(api.elasticsearch)
 
@@ -49,11 +47,7 @@ describeNginx.each([
   ['with gzip of its own', (port: number) => passing(port, 'gzip on; gzip_proxied any; gzip_types *;')],
   ['that speaks HTTP/1.1', (port: number) => passing(port, 'proxy_http_version 1.1;')],
 ])('behind nginx %s', (_how, configure) => {
-  let nginx: Nginx
-  beforeAll(async () => {
-    nginx = await startNginx(configure)
-  })
-  afterAll(() => nginx.close())
+  const nginx = useStarted('nginx', () => startNginx(configure))
 
   const ask = (from: string, encoding: string): Promise<Response> =>
     fetch(`${from}/api/v1/records`, {
@@ -149,12 +143,8 @@ describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API
           proxy_pass ${process.env['ELASTICSEARCH_URL']?.split(',')[0]}/;
         }
       }`
-  let nginx: Nginx
-  beforeAll(async () => {
-    nginx = await startNginx(asking('first=='))
-  })
+  const nginx = useStarted('nginx', () => startNginx(asking('first==')))
   afterEach(killPrograms)
-  afterAll(() => nginx.close())
   const settings = (more: Record<string, string>): Record<string, string> => ({
     ...pipeline.names,
     ELASTICSEARCH_URL: `${nginx.url}/search/es`,

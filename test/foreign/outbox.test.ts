@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { eventually, succeeds } from '../support/eventually.ts'
-import type { Program } from '../support/programs.ts'
+import { useStarted } from '../support/late.ts'
 import { recordsOf } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
-import { type Connect, openConnect } from './support/debezium.ts'
-import { describePostgresql, type Postgresql, startPostgresql } from './support/postgresql.ts'
+import { openConnect } from './support/debezium.ts'
+import { describePostgresql, startPostgresql } from './support/postgresql.ts'
 
 /** Includes the download of the connector on a new machine. */
 const startMs = 15 * 60_000
@@ -13,23 +13,16 @@ const tries = 4
 
 describePostgresql('From the outbox of a PostgreSQL database to the API', () => {
   const pipeline = usePipeline()
-  let postgresql: Postgresql
-  let connect: Connect
-  let api: Program
-
+  const postgresql = useStarted('PostgreSQL', startPostgresql)
+  const api = useStarted('the API', () => pipeline.startApi())
   beforeAll(async () => {
-    postgresql = await startPostgresql()
     await postgresql.run(await readFile('docs/producers/outbox.sql', 'utf8'))
     await pipeline.startIndexer()
-    api = await pipeline.startApi()
     await pipeline.createKeys(['acme'])
-    connect = await openConnect(process.env['KAFKA_BROKERS'] ?? '', await connector())
-    await connect.start()
-  }, startMs)
-  afterAll(async () => {
-    await connect?.close()
-    await postgresql?.close()
   })
+  const open = async () => openConnect(process.env['KAFKA_BROKERS'] ?? '', await connector())
+  const connect = useStarted('Kafka Connect', open, { patienceMs: startMs })
+  beforeAll(() => connect.start(), startMs)
 
   /** The documented connector, with this test's database and topics. */
   async function connector(): Promise<object> {

@@ -4,9 +4,9 @@ import { type AppendPosition, appendPositionOf } from '../../src/core/kafka/sour
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
+import { useStarted } from '../support/late.ts'
 import { connectReal, keyState } from '../support/redisPair.ts'
 
 const partitions = 3
@@ -14,11 +14,7 @@ const teams = ['acme', 'b.team'] as TeamId[]
 const ids = ['k1', 'k2', 'k3'] as EntityId[]
 const digests = ['one', 'two', 'three'].map(digestOf)
 
-let link: RedisConnection
-beforeAll(async () => {
-  link = await connectReal()
-})
-afterAll(() => link.close())
+const link = useStarted('the connection', () => connectReal())
 
 /** A record of `account-keys`; one key's records share a partition. */
 type Appended = {

@@ -1,4 +1,4 @@
-import type { Program } from '../support/programs.ts'
+import { useStarted } from '../support/late.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -6,10 +6,9 @@ const team = 'acme'
 const [bursts, burstSize] = [12, 12]
 
 const pipeline = usePipeline()
-let api: Program
+const api = useStarted('the API', () => pipeline.startApi({ DEEP_PAGE_FROM: '1' }))
 beforeAll(async () => {
   await pipeline.startIndexer()
-  api = await pipeline.startApi({ DEEP_PAGE_FROM: '1' })
   await pipeline.createKeys([team])
 })
 

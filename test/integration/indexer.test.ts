@@ -1,18 +1,16 @@
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
+import { useStarted } from '../support/late.ts'
 import { indexName } from '../support/names.ts'
-import type { Program } from '../support/programs.ts'
 import { createTopicsWith, recordsOf } from '../support/topics.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
-let indexer: Program
-let api: Program
+const indexer = useStarted('the indexer', () => pipeline.startIndexer())
+const api = useStarted('the API', () => pipeline.startApi())
 beforeAll(async () => {
-  indexer = await pipeline.startIndexer()
   await pipeline.createKeys(['acme'])
-  api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
 })
 

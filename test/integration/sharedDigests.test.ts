@@ -3,7 +3,7 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Program } from '../support/programs.ts'
+import { useStarted } from '../support/late.ts'
 import { useRedis } from '../support/redisPair.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -12,10 +12,7 @@ const digest = digestOf(randomUUID())
 const pipeline = usePipeline()
 const redis = useRedis(() => pipeline.names['INDEX_PREFIX'])
 const store = new AccountKeyStore(redis)
-let indexer: Program
-beforeAll(async () => {
-  indexer = await pipeline.startIndexer()
-})
+const indexer = useStarted('the indexer', () => pipeline.startIndexer())
 
 /** Appends a record of a key; without a name it deletes it. */
 async function append(key: string, name: string | null = 'n'): Promise<void> {

@@ -24,9 +24,10 @@ import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
+import { useStarted } from '../support/late.ts'
 import { killPrograms, type Run, refusalOf, runCommand, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
-import { type Account, type SecuredElasticsearch, startSecuredElasticsearch } from '../support/securedElasticsearch.ts'
+import { type Account, startSecuredElasticsearch } from '../support/securedElasticsearch.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { sourceOfSettings } from '../support/topicSettings.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -57,24 +58,20 @@ const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].
 
 const pipeline = usePipeline()
 const folder = useFolder()
-let elasticsearch: SecuredElasticsearch
 let prefix: string
 const clients: Client[] = []
-beforeAll(async () => {
+afterAll(() => Promise.all(clients.map((client) => client.close())))
+const elasticsearch = useStarted('Elasticsearch', async () => {
   prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const roles = new Map<string, Role>(lessened.map(({ name, role }) => [name, role]))
   for (const name of roleNames) roles.set(name, await roleOf(name))
   const yml = [...roles].map(([name, role]) => `${name}: ${JSON.stringify(role)}\n`).join('')
-  elasticsearch = await startSecuredElasticsearch(yml.replaceAll('/tidemark-', `/${prefix}-`), accounts)
+  return await startSecuredElasticsearch(yml.replaceAll('/tidemark-', `/${prefix}-`), accounts)
 })
 afterEach(async () => {
   killPrograms()
   const generations = generationsOf(keeperClient())
   for (const each of await generations.find()) await generations.delete(each)
-})
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.close()))
-  await elasticsearch?.stop()
 })
 
 const settingsAs = (name: string): Record<string, string> => ({

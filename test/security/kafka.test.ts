@@ -11,10 +11,11 @@ import type { Config } from '../../src/core/process/config.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually, succeeds } from '../support/eventually.ts'
 import { startGroupReader } from '../support/groupReader.ts'
+import { useStarted } from '../support/late.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
-import { readAcls, type SecuredKafka, startSecuredKafka } from '../support/securedKafka.ts'
+import { readAcls, startSecuredKafka } from '../support/securedKafka.ts'
 import { signInSettings } from '../support/signIns.ts'
 
 const own = ownNames()
@@ -31,13 +32,9 @@ const [verify, erase] = ['tidemark-verify', 'tidemark-erase'] as const
 const everybody = [indexer, settings, deadLetters, verify, erase]
 const users = Object.fromEntries(everybody.map((name) => [name, `password-of-${name}`]))
 
-let kafka: SecuredKafka
-beforeAll(async () => {
-  kafka = await startSecuredKafka(users)
-  await kafka.keeper.createAcls({ acl: [...acls.values()] })
-})
+const kafka = useStarted('Kafka', () => startSecuredKafka(users))
+beforeAll(() => kafka.keeper.createAcls({ acl: [...acls.values()] }))
 afterEach(killPrograms)
-afterAll(() => kafka?.stop())
 
 const settingsAs = (user: string, mechanism = 'scram-sha-512'): Record<string, string> => ({
   ...{ ...own, ...signInSettings, KAFKA_BROKERS: kafka.brokers, KAFKA_SSL_CA_FILE: kafka.caFile },

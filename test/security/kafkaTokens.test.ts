@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { makeCertificates } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
+import { useStarted } from '../support/late.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, type Program, probe, refusalOf, startProgram, untilReady } from '../support/programs.ts'
-import { type SecuredKafka, startSecuredKafka } from '../support/securedKafka.ts'
+import { startSecuredKafka } from '../support/securedKafka.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { initialRules, startTokenEndpoint, type TokenEndpoint } from '../support/tokenEndpoint.ts'
+import { initialRules, startTokenEndpoint } from '../support/tokenEndpoint.ts'
 
 const folder = useFolder()
 const inFile = async (name: string, text: string): Promise<string> => {
@@ -21,15 +22,12 @@ const listener = 'listener.name.secure'
 const sessionMs = 12_000
 const password = 'password-of-tidemark'
 
-let kafka: SecuredKafka
-let endpoint: TokenEndpoint
-let trusted: Record<string, string>
-beforeAll(async () => {
-  const tls = await makeCertificates()
-  endpoint = await startTokenEndpoint({ cert: tls.certificate, key: tls.key })
-  trusted = { NODE_EXTRA_CA_CERTS: await inFile('tokens-ca.pem', tls.ca) }
+const tls = await makeCertificates()
+const trusted = { NODE_EXTRA_CA_CERTS: await inFile('tokens-ca.pem', tls.ca) }
+const endpoint = useStarted('the endpoint', () => startTokenEndpoint({ cert: tls.certificate, key: tls.key }))
+const kafka = useStarted('Kafka', async () => {
   const keys = String(pathToFileURL(await inFile('jwks.json', endpoint.jwks)))
-  kafka = await startSecuredKafka(
+  return await startSecuredKafka(
     { tidemark: password },
     {
       javaOptions: `-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${keys}`,
@@ -47,10 +45,6 @@ beforeAll(async () => {
   )
 })
 afterEach(killPrograms)
-afterAll(async () => {
-  endpoint?.close()
-  await kafka?.stop()
-})
 beforeEach(() => {
   Object.assign(endpoint.rules, initialRules)
 })

@@ -3,7 +3,8 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import { refusesDocuments } from '../support/bulkFaults.ts'
 import { answersWith, jsonAnswer } from '../support/elasticsearchFaults.ts'
 import { eventually } from '../support/eventually.ts'
-import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { useStarted } from '../support/late.ts'
 import { type Program, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { plaintextIn } from '../support/settings.ts'
@@ -17,7 +18,7 @@ const yellow = (where: string): string => `${canary}-${where}`
 const redisUser = 'logs-test'
 
 const pipeline = usePipeline()
-let elasticsearch: FaultyElasticsearch
+const elasticsearch = useStarted('the proxy', () => startFaultyElasticsearch())
 let keeper: Redis
 let indexer: Program
 let api: Program
@@ -28,7 +29,6 @@ const allowRedis = (): Promise<unknown> =>
   keeper.call('ACL', 'SETUSER', redisUser, 'reset', 'on', '~*', '+@all', `>${yellow('redis-password')}`)
 
 beforeAll(async () => {
-  elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
   keeper = new Redis(process.env['REDIS_URL'] ?? '')
   await allowRedis()
   indexer = await startProgram('indexer', settings())
@@ -46,7 +46,6 @@ afterEach(async () => {
 afterAll(async () => {
   await keeper?.call('ACL', 'DELUSER', redisUser)
   keeper?.disconnect()
-  await elasticsearch?.close()
 })
 
 const settings = (): Record<string, string> => {

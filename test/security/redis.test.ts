@@ -17,11 +17,12 @@ import type { SettingsContext } from '../../src/settings/respond.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { eventually } from '../support/eventually.ts'
+import { useStarted } from '../support/late.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { keyState } from '../support/redisPair.ts'
 import { startRelay } from '../support/relay.ts'
-import { readUsers, type SecuredRedis, startSecuredRedis } from '../support/securedRedis.ts'
+import { readUsers, startSecuredRedis } from '../support/securedRedis.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 
@@ -35,21 +36,19 @@ const timeoutMs = 5_000
 const [team, keyId] = ['acme' as TeamId, 'key-1' as EntityId]
 const generation = '1-0123456789abcdef' as GenerationTag
 
-let redis: SecuredRedis
 const links = new Map<string, RedisConnection>()
+afterAll(async () => {
+  killPrograms()
+  for (const link of links.values()) await link.close()
+})
+const redis = useStarted('Redis', () => startSecuredRedis(prefix))
 beforeAll(async () => {
-  redis = await startSecuredRedis(prefix)
   for (const [user = ''] of users) {
     const settings = { REDIS_URL: redis.urlOf(user), REDIS_CA_FILE: redis.ca, INDEX_PREFIX: prefix }
     const link = connectRedis(settings, () => undefined)
     await eventually(() => link.runId() !== undefined)
     links.set(user, link)
   }
-})
-afterAll(async () => {
-  killPrograms()
-  for (const link of links.values()) await link.close()
-  await redis?.stop()
 })
 
 const deleted = { revision: 3 as Revision, key: null }

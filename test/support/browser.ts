@@ -3,15 +3,17 @@ import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { browserProgram } from '../../tools/screenshots/browserProgram.ts'
 import { patienceMs } from './eventually.ts'
+import { useStarted } from './late.ts'
 
 export const screenshots = 'var/screenshots'
 
-/** Launches the browser; screenshots go into `screenshots`. */
-export async function launchBrowser(): Promise<Browser> {
-  const { executablePath, env } = await browserProgram(process)
-  await mkdir(screenshots, { recursive: true })
-  return chromium.launch({ executablePath, env: { ...process.env, ...env }, args: ['--no-sandbox'] })
-}
+/** The browser, for all tests of a file; screenshots go into `screenshots`. */
+export const useBrowser = (): Browser =>
+  useStarted('the browser', async () => {
+    const { executablePath, env } = await browserProgram(process)
+    await mkdir(screenshots, { recursive: true })
+    return chromium.launch({ executablePath, env: { ...process.env, ...env }, args: ['--no-sandbox'] })
+  })
 
 export type Visit = Awaited<ReturnType<typeof openVisit>>
 

@@ -38,7 +38,7 @@ export type FaultyElasticsearch = Awaited<ReturnType<typeof startFaultyElasticse
 export const passes: Fault = async (exchange) => exchange.reply(await exchange.ask())
 
 /** Starts a proxy before the real Elasticsearch, which forwards byte for byte, except for injected faults. */
-export async function startFaultyElasticsearch(target: string) {
+export async function startFaultyElasticsearch(target = process.env['ELASTICSEARCH_URL'] ?? '') {
   const agent = new Agent({ keepAlive: true })
   const injections = new Set<{ meets(exchange: Exchange): boolean; fault: Fault }>()
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {

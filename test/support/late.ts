@@ -9,6 +9,33 @@ export const late = <T extends object>(what: string, current: () => T | undefine
     },
   })
 
+type Lasting = { readonly forEachTest?: boolean; readonly patienceMs?: number }
+/** What runs now, in the order of the starts. */
+const running: { value?: { close?(): unknown; stop?(): unknown } }[] = []
+
+/**
+ * What `start` returns, for all tests of a file or block, or for each one. Afterwards it is closed or stopped, after whatever was started later; also
+ * when another start has failed.
+ */
+export function useStarted<T extends object>(
+  what: string,
+  start: () => T | Promise<T>,
+  { forEachTest = false, patienceMs }: Lasting = {},
+): T {
+  const own: { value?: T } = {}
+  const [before, after] = forEachTest ? [beforeEach, afterEach] : [beforeAll, afterAll]
+  before(async () => {
+    running.push(own as (typeof running)[number])
+    own.value = await start()
+  }, patienceMs)
+  after(async () => {
+    const at = running.indexOf(own as (typeof running)[number])
+    const ending = at === -1 ? [] : running.splice(at).reverse()
+    for (const { value } of ending) await (value?.close ?? value?.stop)?.call(value)
+  })
+  return late(what, () => own.value)
+}
+
 /** Another object's members, and these in front of them. */
 export const beside = <Other extends object, Own extends object>(
   other: Other,

@@ -10,7 +10,7 @@ import {
 } from '../../tools/engines/engines.ts'
 import { temporaryFolder } from './temporaryFolder.ts'
 
-export const startDeadlineMs = 180_000
+const startDeadlineMs = 180_000
 /** Longer than for a single node: three need three times the CPU to start. */
 export const clusterDeadlineMs = 420_000
 

@@ -6,7 +6,7 @@ import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { accountKeyRecord } from './entities.ts'
 import { eventually } from './eventually.ts'
 import { ownNames } from './names.ts'
-import { type Program, startProgram, untilReady } from './programs.ts'
+import { killPrograms, type Program, startProgram, untilReady } from './programs.ts'
 import type { HistoryRecord } from './randomHistory.ts'
 import { recordsOf } from './topics.ts'
 
@@ -106,8 +106,9 @@ export async function openPipeline() {
         return { key, value, headers: Object.fromEntries(texts) }
       })
     },
-    /** Deletes its indices, because every index slows Elasticsearch down. */
+    /** Kills programs that still run, and deletes its indices, because every index slows Elasticsearch down. */
     close: async (): Promise<void> => {
+      killPrograms()
       await producer.disconnect()
       const indices = Object.keys(await elasticsearch.indices.get({ index: `${names['INDEX_PREFIX']}-*` }, bounded))
       if (indices.length > 0) await elasticsearch.indices.delete({ index: indices }, bounded)

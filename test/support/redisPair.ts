@@ -6,6 +6,7 @@ import { SimulatedRedis } from '../simulation/engines/redis/simulatedRedis.ts'
 import { localHost, localNetwork } from '../simulation/network.ts'
 import { clearRedis } from './clearRedis.ts'
 import { eventually } from './eventually.ts'
+import { beside, useStarted } from './late.ts'
 
 /** Connects to the Redis shared by all tests. */
 export const connectReal = (prefix = 'test'): Promise<RedisConnection> =>
@@ -18,28 +19,19 @@ export const connectReal = (prefix = 'test'): Promise<RedisConnection> =>
 export function useRedis(
   prefixOf = (): string | undefined => `test-${randomUUID().slice(0, 8)}`,
 ): RedisConnection & { lose(): Promise<void> } {
-  let connection: RedisConnection
+  const connection = useStarted('the connection', () => connectReal())
   let prefix: string | undefined
   const lose = (): Promise<void> => clearRedis(connection.client, prefix)
-  beforeAll(async () => {
-    connection = await connectReal()
-  })
   beforeEach(() => {
     prefix = prefixOf()
   })
   afterEach(lose)
-  afterAll(() => connection.close())
-  return {
-    get client() {
-      return connection.client
-    },
+  return beside(connection, {
     get keys() {
       return redisKeys(prefix ?? '')
     },
-    runId: () => connection.runId(),
-    close: () => connection.close(),
     lose,
-  }
+  })
 }
 
 /** Connects to a new simulated Redis, on the clock of this machine. */

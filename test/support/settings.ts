@@ -7,6 +7,7 @@ import { startSettings } from '../../src/settings/startSettings.ts'
 import { testConfig } from './config.ts'
 import { eventually, succeeds } from './eventually.ts'
 import { send, startInProcess, type TestAnswer, type TestRequest } from './inProcess.ts'
+import { useStarted } from './late.ts'
 import { ownNames } from './names.ts'
 import { connectReal } from './redisPair.ts'
 import { type Claims, signInClaims, signInSettings, signToken } from './signIns.ts'
@@ -65,6 +66,13 @@ export async function startTestSettings(
       await redis.close()
     },
   }
+}
+
+/** A settings area for all tests of a file, and its names. */
+export function useSettings(settings = (): Named => ({})): { readonly names: Named; readonly area: TestSettings } {
+  const names: Record<string, string> = {}
+  beforeAll(async () => void Object.assign(names, await prepareSettings()))
+  return { names, area: useStarted('the settings area', () => startTestSettings({ ...names, ...settings() })) }
 }
 
 /** Signs in to a settings area that runs as another process. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { chmod, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,9 +13,13 @@ export async function temporaryFolder(prefix: string): Promise<string> {
   return folder
 }
 
-/** A new folder for the tests of a file or block, which is deleted after them. */
-export function useFolder(): string {
+/** A new folder for the tests of a file or block, which is deleted after them, or emptied after each one. */
+export function useFolder({ forEachTest = false } = {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-test-'))
+  const empty = (): void => {
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true })
+  }
+  if (forEachTest) afterEach(empty)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }

@@ -1,7 +1,7 @@
 import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestAnswer, type TestApi, type TestRequest } from './api.ts'
-import { type FaultyElasticsearch, startFaultyElasticsearch } from './faultyElasticsearch.ts'
-import { beside, late } from './late.ts'
+import { startFaultyElasticsearch } from './faultyElasticsearch.ts'
+import { beside, late, useStarted } from './late.ts'
 import { createTestReplica, type TestRecord, type TestReplica } from './replica.ts'
 
 type ReplicaOptions = {
@@ -28,10 +28,8 @@ type ApiOptions = ReplicaOptions & {
 export function useReplica(options: ReplicaOptions = {}) {
   const { teams = ['team-1'], forms = [], submissions = [], watermark, fill } = options
   const keys = new Map<string, string>()
-  let created: TestReplica | undefined
+  const replica = useStarted('the replica', createTestReplica)
   beforeAll(async () => {
-    const replica = await createTestReplica()
-    created = replica
     await replica.completeAccountKeys()
     for (const team of teams) keys.set(team, await replica.storeKey(team))
     if (forms.length > 0) await replica.storeForms(...forms)
@@ -39,14 +37,13 @@ export function useReplica(options: ReplicaOptions = {}) {
     if (watermark !== undefined) await replica.publishWatermark(watermark)
     await fill?.(replica)
   })
-  afterAll(() => created?.close())
   const keyOf = (team: string): string => {
     const key = keys.get(team)
     if (key === undefined) throw new Error(`${team} has no key`)
     return key
   }
   return {
-    replica: late('the replica', () => created),
+    replica,
     /** The key of the first team. */
     get key(): string {
       return keyOf(teams[0] ?? '')
@@ -58,14 +55,8 @@ export function useReplica(options: ReplicaOptions = {}) {
 /** The API on a new replica, for all tests of a file or block. Everything is closed after them, even if a start failed. */
 export function useApi(options: ApiOptions = {}) {
   const { settings = {}, nowMs, elapsedMs, hasFaultyElasticsearch = false } = options
-  let elasticsearch: FaultyElasticsearch | undefined
-  let started: TestApi | undefined
-  // Jest runs these hooks in order: the API is closed before its replica.
-  afterAll(async () => {
-    await started?.close()
-    await elasticsearch?.close()
-  })
   const underTest = useReplica(options)
+  const elasticsearch = hasFaultyElasticsearch ? useStarted('the proxy', startFaultyElasticsearch) : undefined
   const start = (more: Readonly<Record<string, string>> = {}): Promise<TestApi> =>
     startTestApi({
       settings: {
@@ -78,12 +69,8 @@ export function useApi(options: ApiOptions = {}) {
       ...(nowMs !== undefined && { nowMs }),
       ...(elapsedMs !== undefined && { elapsedMs }),
     })
-  beforeAll(async () => {
-    if (hasFaultyElasticsearch) elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
-    started = await start()
-  })
+  const api = useStarted('the API', () => start())
   afterEach(() => elasticsearch?.restore())
-  const api = late('the API', () => started)
   /** Sends a request, by default with the key of the first team. */
   const get = (target: string, request?: TestRequest): Promise<TestAnswer> =>
     api.send(target, { key: underTest.key, ...request })

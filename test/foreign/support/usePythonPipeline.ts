@@ -1,4 +1,4 @@
-import { late } from '../../support/late.ts'
+import { useStarted } from '../../support/late.ts'
 import type { Pipeline } from '../../support/pipeline.ts'
 import type { Program } from '../../support/programs.ts'
 import { usePipeline } from '../../support/usePipeline.ts'
@@ -10,10 +10,6 @@ type PythonPipeline = { readonly tools: PythonTools; readonly pipeline: Pipeline
 export function usePythonPipeline(environment: PythonEnvironment = 'tools'): PythonPipeline {
   const tools = usePython(environment)
   const pipeline = usePipeline()
-  let api: Program | undefined
-  beforeAll(async () => {
-    await pipeline.startIndexer()
-    api = await pipeline.startApi()
-  })
-  return { tools, pipeline, api: late('the API', () => api) }
+  beforeAll(() => pipeline.startIndexer())
+  return { tools, pipeline, api: useStarted('the API', () => pipeline.startApi()) }
 }

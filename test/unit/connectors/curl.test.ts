@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process'
-import { linkSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { linkSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { startLocalServer } from '../../support/localServer.ts'
+import { useFolder } from '../../support/temporaryFolder.ts'
 
 const first = '1970-01-01T00:00:00.000Z'
 const [earlier, later] = ['2026-11-22T15:49:59.817Z', '2026-11-22T15:50:00.000Z']
 
-let folder: string
+const folder = useFolder({ forEachTest: true })
 let watermark: string | undefined
 /** What the answer to each `changedSince` holds. */
 let changes: Record<string, readonly string[]>
@@ -17,10 +17,6 @@ const server = await startLocalServer(({ url = '' }, response) => {
   const since = new URL(url, 'http://api').searchParams.get('changedSince') ?? ''
   response.end((changes[since] ?? []).map((id) => `{"id":"${id}"}\n`).join(''))
 })
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'curl-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
 afterAll(() => server.close())
 
 const load = (): Promise<unknown> => {
