@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import type { Instant } from '../../src/core/model/instant.ts'
 import { expectedCounts } from '../support/countOracle.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { useStarted } from '../support/late.ts'
@@ -13,7 +12,7 @@ const shortCodes = codes.filter(({ length }) => length <= 256)
 const endpoint = '/api/v1/record-counts'
 /** How many random queries are asked of each index. */
 const queries = Number(process.env['COUNT_QUERIES'] ?? 100)
-const watermark = '2026-11-21T10:00:00.123Z' as Instant
+const watermark = '2026-11-21T10:00:00.123Z'
 
 /** Elasticsearch rounds times in other ways when an index holds those of a few days, of a few changes of the clock, or of many. */
 describe.each([

@@ -1,6 +1,4 @@
 import { rawMembers } from '../../src/core/json/rawJson.ts'
-import { type TeamId, teamList } from '../../src/core/model/ids.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
 import { linesOf as linesIn, type TestAnswer } from '../support/api.ts'
 import { asWritten, type Cell, csvRecords, csvRows, expectCell } from '../support/csv.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
@@ -10,7 +8,7 @@ import { useApi } from '../support/useApi.ts'
 
 const [team, other] = ['acme', 'b.team:1']
 const [csv, ndjson] = ['text/csv', 'application/x-ndjson']
-const watermark = '2026-11-21T08:00:00.000Z' as Instant
+const watermark = '2026-11-21T08:00:00.000Z'
 const quiz = 'quiz'
 const fields = [{ code: 'q2' }, { type: 'page_break' }, { fields: [{ code: 'q1' }] }, { code: 'other' }, { code: 'q2' }]
 /** What is sent as it came, and what a spreadsheet would run. */
@@ -105,7 +103,7 @@ describe('the ETag', () => {
   const isUnchanged = async (path: string, etag: string): Promise<boolean> =>
     (await ask(path, { 'if-none-match': etag })).status === 304
   const replaceToken = (type: 'forms' | 'submissions'): Promise<void> =>
-    api.replica.replaceChangeToken(teamList(type, team as TeamId))
+    api.replica.replaceChangeToken(`${type}/${team}`)
   const ofForm = `/api/v1/records?formId=${quiz}`
 
   test('of the submissions of a form is valid until one of the forms or submissions changes', async () => {

@@ -1,5 +1,4 @@
-import { type EntityType, type TeamId, teamList } from '../../src/core/model/ids.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
+import type { EntityType } from '../../src/core/model/ids.ts'
 import type { TestAnswer, TestRequest } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'
@@ -33,7 +32,7 @@ const api = useApi({
     { team, id: 'hollow', entity: submissionEntity({ id: 'hollow', ...hollow }) },
     { team, id: 'unusual', entity: JSON.stringify(unusual).replace('"serialNumber":17', '"serialNumber":1.7e1') },
   ],
-  watermark: '2026-04-01T00:00:00.000Z' as Instant,
+  watermark: '2026-04-01T00:00:00.000Z',
   settings: { RATE_LIMIT_PER_MINUTE: String(minute) },
 })
 const close = closing()
@@ -85,7 +84,7 @@ const get = (target: string, request: TestRequest = {}): Promise<TestAnswer> => 
 async function whileAliasIs(changed: 'misled' | 'dropped', kind: EntityType, target: string): Promise<TestAnswer> {
   if (changed === 'misled') await api.replica.misleadAlias(kind)
   else await api.replica.dropAlias(kind)
-  await api.replica.replaceChangeToken(teamList(kind, team as TeamId))
+  await api.replica.replaceChangeToken(`${kind}/${team}`)
   const answer = await get(target)
   await api.replica.restoreAlias(kind)
   return answer

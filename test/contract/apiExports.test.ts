@@ -4,7 +4,6 @@ import type { Readable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import type { Instant } from '../../src/core/model/instant.ts'
 import { linesOf, openAnswer, type TestAnswer } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -15,7 +14,7 @@ import { useApi } from '../support/useApi.ts'
 
 const [team, other] = ['acme', 'b.team:1']
 const [json, ndjson, csv] = ['application/json', 'application/x-ndjson', 'text/csv']
-const watermark = '2026-11-21T08:00:00.000Z' as Instant
+const watermark = '2026-11-21T08:00:00.000Z'
 
 const api = useApi({
   teams: [team, other],

@@ -1,4 +1,3 @@
-import type { Instant } from '../../src/core/model/instant.ts'
 import type { TestAnswer, TestRequest } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
@@ -11,7 +10,7 @@ const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
 const api = useApi({
   forms: ids.map((id) => ({ team, id, entity: formEntity({ id, fields: ids }) })),
   submissions: ids.map((id) => ({ team, id, entity: submissionEntity({ id, data: { ids } }) })),
-  watermark: '2026-11-21T10:00:00.123Z' as Instant,
+  watermark: '2026-11-21T10:00:00.123Z',
 })
 
 /** All but what is another one with every request, and how the body comes. */

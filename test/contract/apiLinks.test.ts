@@ -1,4 +1,3 @@
-import type { Instant } from '../../src/core/model/instant.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -6,7 +5,7 @@ const team = 'team-1'
 const count = 7
 
 const api = useApi({
-  watermark: '2026-11-21T10:00:00.000Z' as Instant,
+  watermark: '2026-11-21T10:00:00.000Z',
   forms: Array.from({ length: count }, (_, at) => ({
     team,
     id: `f${at}`,

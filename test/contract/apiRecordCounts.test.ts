@@ -1,11 +1,10 @@
-import type { Instant } from '../../src/core/model/instant.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
 
 type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: unknown; count: number }[] }
 
 const endpoint = '/api/v1/record-counts'
-const watermark = '2026-11-21T10:00:00.123Z' as Instant
+const watermark = '2026-11-21T10:00:00.123Z'
 const submission = (team: string, id: string, submittedAt: string, more: object = {}) => ({
   team,
   id,

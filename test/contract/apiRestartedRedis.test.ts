@@ -1,6 +1,4 @@
 import { join } from 'node:path'
-import { type TeamId, teamList } from '../../src/core/model/ids.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { appendOnlyState, copyState } from '../support/appendOnlyState.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
@@ -10,7 +8,7 @@ import { startOwnEngines } from '../support/ownEngines.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
-const watermark = '2026-11-21T10:00:00.000Z' as Instant
+const watermark = '2026-11-21T10:00:00.000Z'
 const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a']
 
 let revision = 0
@@ -25,8 +23,7 @@ async function change(): Promise<void> {
   await api.replica.storeForms({ team, id: 'a', revision, entity: formEntity({ id: 'a', shareUrl: `at ${revision}` }) })
   const submission = submissionEntity({ id: 'a', reportUrl: `at ${revision}` })
   await api.replica.storeSubmissions({ team, id: 'a', revision, entity: submission })
-  for (const type of ['forms', 'submissions'] as const)
-    await api.replica.replaceChangeToken(teamList(type, team as TeamId))
+  for (const type of ['forms', 'submissions'] as const) await api.replica.replaceChangeToken(`${type}/${team}`)
 }
 
 const get = (endpoint: string, etag = ''): Promise<TestAnswer> =>

@@ -1,5 +1,4 @@
-import { type EntityType, type TeamId, teamList } from '../../src/core/model/ids.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
+import type { EntityType } from '../../src/core/model/ids.ts'
 import type { TestAnswer, TestApi, TestRequest } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -23,7 +22,7 @@ const api = useApi({
 const endWaits = (): void => {
   aheadMs += 60_000
 }
-beforeEach(() => api.replica.publishWatermark(watermark as Instant))
+beforeEach(() => api.replica.publishWatermark(watermark))
 const added: (() => Promise<void>)[] = []
 const started: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -53,7 +52,7 @@ async function add(type: EntityType, of = team, changes: Readonly<Record<string,
     return type === 'forms' ? api.replica.storeForms(record) : api.replica.storeSubmissions(record)
   }
   await store(type === 'forms' ? formEntity({ ...changes, id }) : submissionEntity({ ...changes, id }))
-  const replaceToken = (): Promise<void> => api.replica.replaceChangeToken(teamList(type, of as TeamId))
+  const replaceToken = (): Promise<void> => api.replica.replaceChangeToken(`${type}/${of}`)
   await replaceToken()
   added.push(async () => {
     await store(null)
@@ -125,7 +124,7 @@ test('when the time of a wait is over, its answer is empty, or 304, with the wat
     api.get(records, prefer('wait=60', { 'if-none-match': etag })),
   ]
   await untilWaiting(answers.length)
-  await api.replica.advanceWatermark(later as Instant)
+  await api.replica.advanceWatermark(later)
   endWaits()
   const ended = await Promise.all(answers)
   expect(ended.map(applied)).toEqual([200, 200, 200, 304].map((status) => [status, 'wait=60']))
@@ -140,7 +139,7 @@ test('a deletion ends a wait when deletions are asked for', async () => {
   const answer = api.get(`/api/v1/records?changedSince=${since}&includeDeleted=true`, prefer('wait=60', whole))
   await untilWaiting(1)
   await api.replica.storeSubmissions({ team, id: 'deleted', entity: null, appendedAt: deletedAt })
-  await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
+  await api.replica.replaceChangeToken(`submissions/${team}`)
   expect(applied(await answer)).toEqual([200, 'wait=60'])
   expect(JSON.parse((await answer).text)).toEqual({ id: 'deleted', deleted: true })
 })

@@ -1,5 +1,4 @@
 import { request } from 'node:http'
-import type { Instant } from '../../src/core/model/instant.ts'
 import { serveAdmin } from '../../src/core/process/adminServer.ts'
 import { portOf, type ResettingServer, stopServing } from '../../src/core/process/httpServer.ts'
 import { submissionEntity } from '../support/entities.ts'
@@ -41,7 +40,7 @@ const appendedAt = '2026-11-21T10:00:00.000Z'
 const reads = recordHeaderReads()
 const api = useApi({
   submissions: [{ team: 'team-1', id: 'known', entity: submissionEntity({ id: 'known' }), appendedAt }],
-  watermark: '2026-11-21T10:00:00.123Z' as Instant,
+  watermark: '2026-11-21T10:00:00.123Z',
 })
 const { area: settings } = useSettings()
 let owner: Visitor

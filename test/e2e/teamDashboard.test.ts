@@ -1,4 +1,3 @@
-import type { Instant } from '../../src/core/model/instant.ts'
 import { type InfinityTarget, readDashboard } from '../support/dashboards.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
@@ -27,7 +26,7 @@ const api = useApi({
   teams: [team],
   forms: ['form-1', 'form-2', 'form-3'].map((id) => ({ team, id, entity: formEntity({ id, title: `Quiz ${id}` }) })),
   submissions: submissions.map((changes) => ({ team, id: changes.id, entity: submissionEntity(changes) })),
-  watermark: '2026-11-23T10:00:00.000Z' as Instant,
+  watermark: '2026-11-23T10:00:00.000Z',
 })
 const panels = readDashboard<InfinityTarget>('team').panels
 

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
 import { answerSchemas, exampleOf } from '../../src/api/openapi/schemas.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { useReplica } from '../support/useApi.ts'
@@ -25,7 +24,7 @@ const stored = useReplica({
   submissions: [exampleIds.submission, ...idsOf('record')].map((id) => {
     return { team, id, entity: submissionEntity({ id, formId: exampleIds.form }) }
   }),
-  watermark: '2026-04-02T00:00:00.000Z' as Instant,
+  watermark: '2026-04-02T00:00:00.000Z',
 })
 const tools = usePython()
 

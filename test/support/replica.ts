@@ -4,6 +4,7 @@ import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import {
   deletedRevision,
   type EntityId,
+  type EntityType,
   type Revision,
   randomToken,
   type TeamId,
@@ -47,6 +48,9 @@ export type TestKey = {
   readonly revision?: number
 }
 
+/** The name of a list: `<entity type>/<team>`. */
+type TestList = `${EntityType}/${string}`
+
 /** Creates a replica that tests fill as an indexer would. */
 export async function createTestReplica() {
   const prefix = `test-${randomUUID().slice(0, 8)}`
@@ -78,7 +82,7 @@ export async function createTestReplica() {
   }
 
   /** Publishes a later watermark, as an indexer does, without withdrawing the former one. */
-  const advanceWatermark = async (instant: Instant): Promise<void> => {
+  const advanceWatermark = async (instant: string): Promise<void> => {
     const partitionWatermarks = new Map([['forms/0', Date.parse(instant)]])
     const round = { generation, owner: 'replica', everyPartition: ['forms/0'], partitionWatermarks }
     await publishWatermark(link, { ...round, highestMs: undefined, isWithheld: false })
@@ -130,7 +134,7 @@ export async function createTestReplica() {
       if (!(await fold.complete())) throw new Error('the key view could not be completed')
     },
     loseAccountKeys: () => link.client.del(names.accountKeysComplete),
-    publishWatermark: async (instant: Instant | null): Promise<void> => {
+    publishWatermark: async (instant: string | null): Promise<void> => {
       await link.client.del(names.watermark)
       if (instant === null) return
       await setWatermarkGeneration(link, generation, undefined)
@@ -138,11 +142,11 @@ export async function createTestReplica() {
     },
     advanceWatermark,
     /** Replaces the change token of a list, as an indexer does after a refresh. */
-    replaceChangeToken: (list: TeamList) => replaceChangeTokens(link, [list], randomToken),
+    replaceChangeToken: (list: TestList) => replaceChangeTokens(link, [list as TeamList], randomToken),
     /** Sets or removes the mark of a pending write, as an indexer does before writes and after replacing the token. */
-    setPending: async (list: TeamList, isPending: boolean): Promise<void> => {
-      if (isPending) await link.client.hset(names.pendingWrites(list), 'forms/0', 'replica')
-      else await link.client.del(names.pendingWrites(list))
+    setPending: async (list: TestList, isPending: boolean): Promise<void> => {
+      if (isPending) await link.client.hset(names.pendingWrites(list as TeamList), 'forms/0', 'replica')
+      else await link.client.del(names.pendingWrites(list as TeamList))
     },
     /** Makes Redis lose watermark and tokens, or switches generations. */
     disturb: async (event: 'flushed' | 'switched'): Promise<void> => {

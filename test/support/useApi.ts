@@ -1,4 +1,3 @@
-import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestAnswer, type TestApi, type TestRequest } from './api.ts'
 import { startFaultyElasticsearch } from './faultyElasticsearch.ts'
 import { beside, late, useStarted } from './late.ts'
@@ -9,7 +8,7 @@ type ReplicaOptions = {
   readonly teams?: readonly string[]
   readonly forms?: readonly TestRecord[]
   readonly submissions?: readonly TestRecord[]
-  readonly watermark?: Instant
+  readonly watermark?: string
   /** Fills the replica before the API starts. */
   readonly fill?: (replica: TestReplica) => Promise<unknown>
 }
