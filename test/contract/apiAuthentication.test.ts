@@ -1,5 +1,4 @@
-import type { TestAnswer } from '../support/api.ts'
-import { useApi } from '../support/useApi.ts'
+import { type TestAnswer, useApi } from '../support/api.ts'
 
 const forms = '/api/v1/forms'
 const expiresAt = '2026-11-21T10:00:00.000Z'

@@ -2,12 +2,11 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
-import { openAnswer } from '../support/api.ts'
+import { openAnswer, useApi } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
 import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
-import { useApi } from '../support/useApi.ts'
 
 const team = 'acme'
 const [ndjson, csv] = ['application/x-ndjson', 'text/csv']

@@ -2,9 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
-import { openAnswer } from '../support/api.ts'
+import { openAnswer, useApi } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 
 const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
 const api = useApi({ forms: ids.map((id) => ({ team: 'team-1', id, entity: formEntity({ id }) })) })

@@ -1,7 +1,6 @@
-import type { TestAnswer } from '../support/api.ts'
+import { type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { passes } from '../support/faultyElasticsearch.ts'
-import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const watermark = '2026-11-21T10:00:00.123Z'

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
+import { useApi } from '../support/api.ts'
 import { expectedCounts } from '../support/countOracle.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { useStarted } from '../support/late.ts'
 import { codes, type Held, randomAnswers, texts } from '../support/queryData.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { useApi } from '../support/useApi.ts'
 
 type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: unknown; count: number }[] }
 

@@ -1,10 +1,9 @@
 import { rawMembers } from '../../src/core/json/rawJson.ts'
-import { linesOf as linesIn, type TestAnswer } from '../support/api.ts'
+import { linesOf as linesIn, type TestAnswer, useApi } from '../support/api.ts'
 import { asWritten, type Cell, csvRecords, csvRows, expectCell } from '../support/csv.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
-import { useApi } from '../support/useApi.ts'
 
 const [team, other] = ['acme', 'b.team:1']
 const [csv, ndjson] = ['text/csv', 'application/x-ndjson']

@@ -1,5 +1,5 @@
+import { useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const ids = Array.from({ length: 50 }, (_, at) => `s${at}`)

@@ -1,12 +1,11 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import { type TestAnswer, linesOf as textLinesOf } from '../support/api.ts'
+import { type TestAnswer, linesOf as textLinesOf, useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 import { expectedExport } from '../support/queryOracle.ts'
 import { seeded } from '../support/random.ts'
 import { randomWindow } from '../support/randomQueries.ts'
-import { useApi } from '../support/useApi.ts'
 
 const seed = Number(process.env['ORACLE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const exports = Number(process.env['ORACLE_QUERIES'] ?? 60)

@@ -1,10 +1,9 @@
 import type { EntityType } from '../../src/core/model/ids.ts'
-import type { TestAnswer, TestRequest } from '../support/api.ts'
+import { type TestAnswer, type TestRequest, useApi } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const at = '2026-01-01T00:00:00Z'

@@ -1,5 +1,5 @@
+import { useApi } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
-import { useApi } from '../support/useApi.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 

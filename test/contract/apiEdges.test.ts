@@ -1,5 +1,5 @@
+import { useApi } from '../support/api.ts'
 import { sendRaw, statusesIn } from '../support/raw.ts'
-import { useApi } from '../support/useApi.ts'
 
 const path = '/api/v1/forms'
 const host = 'Host: api.example\r\n'

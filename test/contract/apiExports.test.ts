@@ -4,13 +4,12 @@ import type { Readable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { linesOf, openAnswer, type TestAnswer } from '../support/api.ts'
+import { linesOf, openAnswer, type TestAnswer, useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Exchange } from '../support/faultyElasticsearch.ts'
 import { holdingExports, laterParts } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
-import { useApi } from '../support/useApi.ts'
 
 const [team, other] = ['acme', 'b.team:1']
 const [json, ndjson, csv] = ['application/json', 'application/x-ndjson', 'text/csv']

@@ -1,7 +1,6 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import { linesOf, type TestAnswer } from '../support/api.ts'
+import { linesOf, type TestAnswer, useApi } from '../support/api.ts'
 import { queryData } from '../support/queryData.ts'
-import { useApi } from '../support/useApi.ts'
 
 const api = useApi({
   teams: ['acme'],

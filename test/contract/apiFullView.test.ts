@@ -1,10 +1,9 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import { linesOf, type TestAnswer } from '../support/api.ts'
+import { linesOf, type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Exchange } from '../support/faultyElasticsearch.ts'
 import { queryData } from '../support/queryData.ts'
-import { useApi } from '../support/useApi.ts'
 
 const ndjson = 'application/x-ndjson'
 const team = 'acme'

@@ -1,6 +1,5 @@
-import type { TestAnswer, TestRequest } from '../support/api.ts'
+import { type TestAnswer, type TestRequest, useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const counts = '/api/v1/record-counts?by=day'

@@ -1,8 +1,7 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import { linesOf, type TestAnswer } from '../support/api.ts'
+import { linesOf, type TestAnswer, useApi } from '../support/api.ts'
 import { csvRecords } from '../support/csv.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 
 const [ndjson, csv] = ['application/x-ndjson', 'text/csv']
 const [large, manyFields, longTitles] = ['large', 'many-fields', 'long-titles']

@@ -1,13 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
-import { startTestApi } from '../support/api.ts'
+import { startTestApi, useReplica } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
 import { killPrograms, refusalOf, startProgram, untilReady } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
-import { useReplica } from '../support/useApi.ts'
 
 const { replica, keyOf } = useReplica()
 const close = closing()

@@ -1,10 +1,9 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import type { TestAnswer } from '../support/api.ts'
+import { type TestAnswer, useApi } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { useStarted } from '../support/late.ts'
 import { connectReal } from '../support/redisPair.ts'
-import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 

@@ -1,5 +1,5 @@
+import { useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const count = 7

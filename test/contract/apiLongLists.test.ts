@@ -1,4 +1,4 @@
-import { useApi } from '../support/useApi.ts'
+import { useApi } from '../support/api.ts'
 
 /** Elasticsearch counts and pages to 10,000 of its own accord. */
 const count = 10_050

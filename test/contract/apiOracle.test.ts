@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { toInstant } from '../../src/core/model/instant.ts'
-import type { TestApi } from '../support/api.ts'
+import { type TestApi, useApi } from '../support/api.ts'
 import { queryData } from '../support/queryData.ts'
 import { expectedAnswer } from '../support/queryOracle.ts'
 import { seeded } from '../support/random.ts'
 import { randomQuery } from '../support/randomQueries.ts'
-import { useApi } from '../support/useApi.ts'
 
 /** ORACLE_SEED and ORACLE_QUERIES, from the message of a failure, repeat it. */
 const seed = Number(process.env['ORACLE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))

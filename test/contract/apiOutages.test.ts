@@ -1,14 +1,13 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import { startTestApi, type TestAnswer, type TestApi, useReplica } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, type FakeElasticsearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
 import { useStarted } from '../support/late.ts'
 import { type Relay, startRelay } from '../support/relay.ts'
-import { useReplica } from '../support/useApi.ts'
 
 const team = 'team-1'
 const lists = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms?titleContains=quiz']

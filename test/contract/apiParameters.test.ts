@@ -1,6 +1,5 @@
-import type { TestAnswer } from '../support/api.ts'
+import { type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 
 const [ndjson, csv] = ['application/x-ndjson', 'text/csv']
 const api = useApi({ forms: [{ team: 'team-1', id: 'x', entity: formEntity({ id: 'x' }) }] })

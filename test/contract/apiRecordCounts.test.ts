@@ -1,5 +1,5 @@
+import { useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 
 type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: unknown; count: number }[] }
 

@@ -1,6 +1,5 @@
-import type { TestAnswer } from '../support/api.ts'
+import { type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 
 const [team, otherTeam] = ['team-1', 'team-2']
 const summaryOfForms = 'id title scene language publicToken shareUrl localization isActive createdAt updatedAt'

@@ -1,11 +1,10 @@
 import { join } from 'node:path'
-import type { TestAnswer } from '../support/api.ts'
+import { type TestAnswer, useApi } from '../support/api.ts'
 import { appendOnlyState, copyState } from '../support/appendOnlyState.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { late, useStarted } from '../support/late.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
-import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const watermark = '2026-11-21T10:00:00.000Z'

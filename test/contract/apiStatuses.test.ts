@@ -1,8 +1,7 @@
-import type { TestAnswer } from '../support/api.ts'
+import { type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { sendRaw } from '../support/raw.ts'
-import { useApi } from '../support/useApi.ts'
 
 const endpoints = ['/api/v1/forms', '/api/v1/forms/one', '/api/v1/records', '/api/v1/records/one']
 const team = 'team-1'

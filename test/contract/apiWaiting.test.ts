@@ -1,9 +1,8 @@
 import type { EntityType } from '../../src/core/model/ids.ts'
-import type { TestAnswer, TestApi, TestRequest } from '../support/api.ts'
+import { type TestAnswer, type TestApi, type TestRequest, useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRelay } from '../support/relay.ts'
-import { useApi } from '../support/useApi.ts'
 
 const maxOfTeam = 10
 const [team, otherTeam] = ['team-1', 'team-2']

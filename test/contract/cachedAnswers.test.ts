@@ -2,10 +2,9 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import type { EntityType } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { openAnswer, type TestAnswer } from '../support/api.ts'
+import { openAnswer, type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { type Injected, passes } from '../support/faultyElasticsearch.ts'
-import { useApi } from '../support/useApi.ts'
 
 const [team, otherTeam] = ['team-1', 'team-2']
 const title = 'A title that is long enough to be worth compressing. '.repeat(30)

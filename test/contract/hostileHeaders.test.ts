@@ -1,10 +1,10 @@
 import { request } from 'node:http'
 import { serveAdmin } from '../../src/core/process/adminServer.ts'
 import { portOf, type ResettingServer, stopServing } from '../../src/core/process/httpServer.ts'
+import { useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { recordHeaderReads } from '../support/headerReads.ts'
 import { useSettings, type Visitor } from '../support/settings.ts'
-import { useApi } from '../support/useApi.ts'
 
 /** Every header that any code reads: of the API, of the settings area, of an admin port, of a library under them. */
 const readHeaders = [

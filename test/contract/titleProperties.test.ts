@@ -3,12 +3,11 @@ import fc from 'fast-check'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { foldTitle, titleSalt, titleSaltLength } from '../../src/core/model/titles.ts'
 import { anyText, percentEncoded } from '../support/anyText.ts'
-import type { TestAnswer } from '../support/api.ts'
+import { type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
 import { holdsPiece, pieceOf } from '../support/plainPieces.ts'
 import { seeded } from '../support/random.ts'
 import { randomTitle, typedFor } from '../support/randomTitles.ts'
-import { useApi } from '../support/useApi.ts'
 
 const asked = 50
 const teams = ['acme', 'Globex-2026', 'a1b2c3d4e5f60718', 'team.one:two_three'] as TeamId[]

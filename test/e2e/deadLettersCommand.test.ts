@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { CompressionTypes, type Message } from 'kafkajs'
 import { createTopics } from '../../src/core/kafka/source.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand } from '../support/programs.ts'
 import { recordsOf, withAdmin } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 const deadLetters = (...args: string[]): Promise<Run> => runCommand('dead-letters', args, pipeline.names)

@@ -9,10 +9,10 @@ import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/late.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 let repository: string
 const engines = useStarted('the engines', () =>

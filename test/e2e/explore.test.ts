@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { BrowserContextOptions, Page, Route } from 'playwright-core'
+import { useApi } from '../support/api.ts'
 import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser, type Visit } from '../support/browser.ts'
 import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useApi } from '../support/useApi.ts'
 
 const run = promisify(execFile)
 const team = 'team-1'

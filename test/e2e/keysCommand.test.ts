@@ -5,8 +5,8 @@ import { promisify } from 'node:util'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand } from '../support/programs.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 const indexer = useStarted('the indexer', () => pipeline.startIndexer())

@@ -1,6 +1,6 @@
 import { expectFold, expectNothingOfOthers } from '../support/expectFold.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { randomHistory } from '../support/randomHistory.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 

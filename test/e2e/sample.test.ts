@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand } from '../support/programs.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const baseUrl = 'http://127.0.0.1:3999/api/v1'
 

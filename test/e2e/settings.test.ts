@@ -5,10 +5,10 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser, type Visit } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { startProgram } from '../support/programs.ts'
 import { signInClaims, signInSecret, signInSettings, signToken } from '../support/signIns.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 const folder = useFolder()

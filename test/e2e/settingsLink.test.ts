@@ -1,7 +1,7 @@
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, type Run, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const settingsUrl = 'http://127.0.0.1:3999'
 

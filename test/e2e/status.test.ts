@@ -4,9 +4,9 @@ import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser } from '../
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { ownNames } from '../support/names.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { randomHistory, stateRecord } from '../support/randomHistory.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const history = randomHistory(31, 600)
 const deadLetters = history.records.filter(({ isDeadLetter }) => isDeadLetter).length

@@ -1,6 +1,6 @@
+import { useApi } from '../support/api.ts'
 import { type InfinityTarget, readDashboard } from '../support/dashboards.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 /** What Grafana puts in for its own variables. */

@@ -9,11 +9,11 @@ import { startSteadyWriter } from '../model/live.ts'
 import { createCompactedTopics, shortRetentionMs } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand, startProgram } from '../support/programs.ts'
 import { randomHistory, stateRecord } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { documentTopics } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const running: { stop(): Promise<unknown> }[] = []
 // Before the pipeline is closed: what still writes would find its producer disconnected.

@@ -14,8 +14,8 @@ import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { Gate } from '../support/gate.ts'
 import { expectWhole, smallHistory, untilCommitted } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const maxBodyBytes = 12_000
 const [bulk, refresh] = ['/_bulk', '/_refresh']

@@ -14,12 +14,12 @@ import {
 } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/late.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import { type History, type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
 import { plaintextIn, signInAt } from '../support/settings.ts'
 import { signInSettings } from '../support/signIns.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 /** Engines boot in half a minute where others build at the same time. */
 jest.setTimeout(300_000)

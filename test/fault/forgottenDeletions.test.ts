@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted, untilServes } from '../support/indexingProgress.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { documentTopics, recordsOf, setPolicy, withAdmin } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 const team = 'acme'

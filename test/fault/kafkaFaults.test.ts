@@ -10,11 +10,11 @@ import {
   untilCommitted,
   watermarkOf,
 } from '../support/indexingProgress.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, startProgram } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import { type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 const history = smallHistory(23, 900)

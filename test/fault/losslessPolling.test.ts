@@ -6,10 +6,10 @@ import { startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const [records, burst] = [1_000, 50]
 /** Long enough for an idle partition to get a watermark from a clock instead of a record. */

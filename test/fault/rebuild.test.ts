@@ -7,10 +7,10 @@ import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { indexName } from '../support/names.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { type History, randomHistory } from '../support/randomHistory.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 /** Goes on until it is stopped, also when a test fails. */

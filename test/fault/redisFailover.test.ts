@@ -9,9 +9,9 @@ import { isRedisWhole } from '../support/clusterHealth.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
 import { startOwnCluster } from '../support/ownEngines.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme'
 const pauseMs = 20

@@ -6,9 +6,9 @@ import { eventually } from '../support/eventually.ts'
 import { watermarkOf } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/late.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 /** Comes last, so that the latest append time is its own. */
 const damaged = 1

@@ -1,8 +1,7 @@
 import { resolve } from 'node:path'
 import { answerSchemas, exampleOf } from '../../src/api/openapi/schemas.ts'
-import { startTestApi, type TestApi } from '../support/api.ts'
+import { startTestApi, type TestApi, useReplica } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { useReplica } from '../support/useApi.ts'
 import { describePython, usePython } from './support/python.ts'
 
 const team = 'team-1'

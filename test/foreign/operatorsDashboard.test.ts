@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type PrometheusTarget, readDashboard, withGrafanaVariables } from '../support/dashboards.ts'
 import { eventually } from '../support/eventually.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import type { Program } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { signInSettings } from '../support/signIns.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 import { describePrometheus, type Prometheus, type Series, startPrometheus } from './support/prometheus.ts'
 
 const team = 'acme'

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { eventually, succeeds } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { recordsOf } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 import { openConnect } from './support/debezium.ts'
 import { describePostgresql, startPostgresql } from './support/postgresql.ts'
 

@@ -1,6 +1,6 @@
+import { useApi } from '../support/api.ts'
 import { csvRecords } from '../support/csv.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { useApi } from '../support/useApi.ts'
 import { describeSpreadsheet, useSpreadsheet } from './support/spreadsheet.ts'
 
 const team = 'team-1'

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { eventually } from '../support/eventually.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import type { Program } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { createTopicsWith } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const mebibyte = 1024 * 1024
 

@@ -1,6 +1,6 @@
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { stateRecord } from '../support/randomHistory.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme'
 const [bursts, burstSize] = [12, 12]

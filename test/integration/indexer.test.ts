@@ -3,8 +3,8 @@ import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/late.ts'
 import { indexName } from '../support/names.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { createTopicsWith, recordsOf } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 const indexer = useStarted('the indexer', () => pipeline.startIndexer())

@@ -7,9 +7,9 @@ import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { useRedis } from '../support/redisPair.ts'
 import { recordsOf } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const [team, by] = ['acme', 'owner']
 

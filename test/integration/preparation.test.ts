@@ -2,10 +2,10 @@ import kafkajs from 'kafkajs'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { eventually } from '../support/eventually.ts'
 import { indexName } from '../support/names.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { withAdmin } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 beforeAll(async () => {

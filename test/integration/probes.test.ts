@@ -1,10 +1,10 @@
 import kafkajs from 'kafkajs'
 import { eventually } from '../support/eventually.ts'
 import { documentedMetrics, isOwn } from '../support/metrics.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { createTopicsWith, withAdmin } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 let processes: Record<'api' | 'indexer' | 'settings', Program>

@@ -4,8 +4,8 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { useRedis } from '../support/redisPair.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const digest = digestOf(randomUUID())
 

@@ -1,6 +1,6 @@
 import { createTopics } from '../../src/core/kafka/source.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { withAdmin } from '../support/topics.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
 

@@ -25,12 +25,12 @@ import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { killPrograms, type Run, refusalOf, runCommand, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { type Account, startSecuredElasticsearch } from '../support/securedElasticsearch.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { sourceOfSettings } from '../support/topicSettings.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 type Role = { cluster?: string[]; indices: { names: string[]; privileges: string[] }[] }
 

@@ -5,11 +5,11 @@ import { answersWith, jsonAnswer } from '../support/elasticsearchFaults.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
 import { type Program, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { plaintextIn } from '../support/settings.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 /** No log line and no page of an admin port holds it, wherever it was put. */
 const canary = 'canary'

@@ -1,17 +1,22 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { startApi } from '../../src/api/startApi.ts'
+import { startFaultyElasticsearch } from './faultyElasticsearch.ts'
 import { send, startInProcess, type TestAnswer, type TestRequest } from './inProcess.ts'
+import { beside, late, useStarted } from './late.ts'
+import { createTestReplica, type TestRecord, type TestReplica } from './replica.ts'
 
 export type { TestAnswer, TestRequest } from './inProcess.ts'
 
 export type TestApi = Awaited<ReturnType<typeof startTestApi>>
 
 type ApiOptions = {
-  readonly settings: Readonly<Record<string, string>>
   readonly nowMs?: () => number
   /** The monotonic clock (ms) that measures requests with `Prefer: wait`. */
   readonly elapsedMs?: () => number
+}
+type StartOptions = ApiOptions & {
+  readonly settings: Readonly<Record<string, string>>
   /** Waits until the API is ready to answer. */
   readonly awaitReady?: boolean
 }
@@ -19,7 +24,7 @@ type ApiOptions = {
 type LogLine = Readonly<Record<string, unknown>>
 
 /** Starts the API in this process. */
-export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = true }: ApiOptions) {
+export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = true }: StartOptions) {
   const started = await startInProcess((service) => startApi(service, nowMs, elapsedMs), settings, awaitReady)
   const { port, metrics, readiness, log } = started
   return {
@@ -50,4 +55,93 @@ export async function openAnswer(
 export function linesOf({ status, text }: TestAnswer): string[] {
   expect([status, text === '' || text.endsWith('\n')]).toEqual([200, true])
   return text.split('\n').slice(0, -1)
+}
+
+type ReplicaOptions = {
+  /** The teams that get a key; by default `team-1`. */
+  readonly teams?: readonly string[]
+  readonly forms?: readonly TestRecord[]
+  readonly submissions?: readonly TestRecord[]
+  readonly watermark?: string
+  /** Fills the replica before the API starts. */
+  readonly fill?: (replica: TestReplica) => Promise<unknown>
+}
+
+type UseOptions = ReplicaOptions &
+  ApiOptions & {
+    /** Settings besides the names of the replica. The rate limit is high unless set here. */
+    readonly settings?: Readonly<Record<string, string>>
+    /** Puts the proxy `elasticsearch` between the API and the real Elasticsearch. */
+    readonly hasFaultyElasticsearch?: boolean
+  }
+
+/** A replica for all tests of a file or block, created before and deleted after them. */
+export function useReplica(options: ReplicaOptions = {}) {
+  const { teams = ['team-1'], forms = [], submissions = [], watermark, fill } = options
+  const keys = new Map<string, string>()
+  const replica = useStarted('the replica', createTestReplica)
+  beforeAll(async () => {
+    await replica.completeAccountKeys()
+    for (const team of teams) keys.set(team, await replica.storeKey(team))
+    if (forms.length > 0) await replica.storeForms(...forms)
+    if (submissions.length > 0) await replica.storeSubmissions(...submissions)
+    if (watermark !== undefined) await replica.publishWatermark(watermark)
+    await fill?.(replica)
+  })
+  const keyOf = (team: string): string => {
+    const key = keys.get(team)
+    if (key === undefined) throw new Error(`${team} has no key`)
+    return key
+  }
+  return {
+    replica,
+    /** The key of the first team. */
+    get key(): string {
+      return keyOf(teams[0] ?? '')
+    },
+    keyOf,
+  }
+}
+
+/** The API on a new replica, for all tests of a file or block. Everything is closed after them, even if a start failed. */
+export function useApi(options: UseOptions = {}) {
+  const { settings = {}, nowMs, elapsedMs, hasFaultyElasticsearch = false } = options
+  const underTest = useReplica(options)
+  const elasticsearch = hasFaultyElasticsearch ? useStarted('the proxy', startFaultyElasticsearch) : undefined
+  const start = (more: Readonly<Record<string, string>> = {}): Promise<TestApi> =>
+    startTestApi({
+      settings: {
+        INDEX_PREFIX: underTest.replica.prefix,
+        RATE_LIMIT_PER_MINUTE: '1000000',
+        ...(elasticsearch !== undefined && { ELASTICSEARCH_URL: elasticsearch.url }),
+        ...settings,
+        ...more,
+      },
+      ...(nowMs !== undefined && { nowMs }),
+      ...(elapsedMs !== undefined && { elapsedMs }),
+    })
+  const api = useStarted('the API', () => start())
+  afterEach(() => elasticsearch?.restore())
+  /** Sends a request, by default with the key of the first team. */
+  const get = (target: string, request?: TestRequest): Promise<TestAnswer> =>
+    api.send(target, { key: underTest.key, ...request })
+  /** The parsed body of an answer; throws unless it is a 200. */
+  const read = async <T>(target: string, request?: TestRequest): Promise<T> => {
+    const { status, json } = await get(target, request)
+    expect(status).toBe(200)
+    return json as T
+  }
+  return beside(api, {
+    replica: underTest.replica,
+    keyOf: underTest.keyOf,
+    get key(): string {
+      return underTest.key
+    },
+    /** Forwards to Elasticsearch, except for faults injected by a test, until that test ends. */
+    elasticsearch: late('the Elasticsearch between', () => elasticsearch),
+    /** Starts another API on the same replica; the caller closes it. */
+    startAnother: start,
+    get,
+    read,
+  })
 }

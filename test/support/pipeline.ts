@@ -5,6 +5,7 @@ import type { CommandName } from '../../bin/commands.ts'
 import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { accountKeyRecord } from './entities.ts'
 import { eventually } from './eventually.ts'
+import { useStarted } from './late.ts'
 import { ownNames } from './names.ts'
 import { killPrograms, type Program, startProgram, untilReady } from './programs.ts'
 import type { HistoryRecord } from './randomHistory.ts'
@@ -116,5 +117,9 @@ export async function openPipeline() {
     },
   }
 }
+
+/** A pipeline for all tests of a file or block, or a new one for each. Later hooks can still read its names. */
+export const usePipeline = (options: { readonly forEachTest?: boolean } = {}): Pipeline =>
+  useStarted('the pipeline', openPipeline, options)
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')

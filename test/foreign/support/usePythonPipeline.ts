@@ -1,7 +1,6 @@
 import { useStarted } from '../../support/late.ts'
-import type { Pipeline } from '../../support/pipeline.ts'
+import { type Pipeline, usePipeline } from '../../support/pipeline.ts'
 import type { Program } from '../../support/programs.ts'
-import { usePipeline } from '../../support/usePipeline.ts'
 import { type PythonEnvironment, type PythonTools, usePython } from './python.ts'
 
 type PythonPipeline = { readonly tools: PythonTools; readonly pipeline: Pipeline; readonly api: Program }
