@@ -5,7 +5,6 @@ import { text as readText } from 'node:stream/consumers'
 import { openAnswer, useApi } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
-import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 
 const team = 'acme'
@@ -18,8 +17,6 @@ const api = useApi({
   hasFaultyElasticsearch: true,
 })
 const close = closing()
-
-const hold = holdingExports(api.elasticsearch)
 
 /** An export over HTTP/1.0, whose answer is as long as its connection: what came, and how the connection ended. */
 function exportInOldHttp(port: number, encoding: string, accept = ndjson) {
@@ -45,7 +42,7 @@ const kinds = [ndjson, csv].flatMap((accept) => encodings.map((encoding) => [acc
 
 describe.each(kinds)('an export as %s in %s that fails on its way', (accept, encoding) => {
   test('resets the connection over HTTP/1.0, where its end would be the end of a whole answer', async () => {
-    const held = hold()
+    const held = api.hold()
     const exporting = exportInOldHttp(api.port, encoding, accept)
     await held.untilReached()
     held.fail()
@@ -55,7 +52,7 @@ describe.each(kinds)('an export as %s in %s that fails on its way', (accept, enc
   })
 
   test('is broken off over HTTP/1.1', async () => {
-    const held = hold()
+    const held = api.hold()
     const headers = { authorization: `Bearer ${api.key}`, accept, 'accept-encoding': encoding }
     const { received } = await openAnswer(api.port, '/api/v1/records', headers)
     expect([received.statusCode, received.headers['transfer-encoding']]).toEqual([200, 'chunked'])
@@ -73,7 +70,7 @@ test.each([
 ] as const)('an export whose key is %s breaks off, whatever it waits for', async (how, change) => {
   const id = `ends-${how}`
   const key = await api.replica.storeKey(team, { id })
-  const held = hold()
+  const held = api.hold()
   const exportOf = async (plaintext: string): Promise<IncomingMessage> => {
     const headers = { authorization: `Bearer ${plaintext}`, accept: ndjson }
     return (await openAnswer(api.port, '/api/v1/records', headers)).received
@@ -93,7 +90,7 @@ test.each([
 })
 
 test('what breaks an export off is logged with the id of its request', async () => {
-  const held = hold()
+  const held = api.hold()
   const exporting = exportInOldHttp(api.port, 'gzip')
   await held.untilReached()
   // A reset would take away what the client has not read yet.
@@ -110,7 +107,7 @@ test('what breaks an export off is logged with the id of its request', async () 
 
 test('an export that a stop cuts resets the connection', async () => {
   const stopping = close(await api.startAnother())
-  const held = hold()
+  const held = api.hold()
   const exporting = exportInOldHttp(stopping.port, 'identity')
   await held.untilReached()
   await stopping.close()

@@ -2,7 +2,6 @@ import { rawMembers } from '../../src/core/json/rawJson.ts'
 import { linesOf as linesIn, type TestAnswer, useApi } from '../support/api.ts'
 import { asWritten, type Cell, csvRecords, csvRows, expectCell } from '../support/csv.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
-import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 
 const [team, other] = ['acme', 'b.team:1']
@@ -29,7 +28,6 @@ const api = useApi({
   hasFaultyElasticsearch: true,
 })
 
-const hold = holdingExports(api.elasticsearch)
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
   api.get(path, { headers: { accept: csv, ...headers } })
 const recordsOf = async (path: string): Promise<Record<string, Cell>[]> => csvRecords((await ask(path)).text)
@@ -81,7 +79,7 @@ describe('with formId', () => {
     const ids = Array.from({ length: 150 }, (_, at) => `of-changing-${at}`)
     const of = (record: string) => submissionEntity({ id: record, formId: id, data: { before: 1, after: 2 } })
     await api.replica.storeSubmissions(...ids.map((record) => ({ team, id: record, entity: of(record) })))
-    const held = hold()
+    const held = api.hold()
     const exporting = ask(`/api/v1/records?formId=${id}`)
     await held.untilReached()
     await store(2, 'after')

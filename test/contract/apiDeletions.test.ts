@@ -1,7 +1,6 @@
 import { toInstant } from '../../src/core/model/instant.ts'
 import { type TestAnswer, linesOf as textLinesOf, useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
-import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 import { expectedExport } from '../support/queryOracle.ts'
 import { seeded } from '../support/random.ts'
@@ -34,7 +33,6 @@ const api = useApi({
   hasFaultyElasticsearch: true,
 })
 
-const hold = holdingExports(api.elasticsearch)
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}, as = team): Promise<TestAnswer> =>
   api.send(path, { key: api.keyOf(as), headers: { accept: ndjson, ...headers } })
 type Line = { readonly id: string; readonly deleted?: true }
@@ -70,7 +68,7 @@ test('more deletions than one part holds are all listed, once each, also of what
 })
 
 test('an entity that is deleted during an export is an item of it, and a deletion in the next one', async () => {
-  const held = hold()
+  const held = api.hold()
   const since = `/api/v1/records?changedSince=${toInstant(0)}&includeDeleted=true`
   const id = 'written-before'
   const appendedAt = toInstant(afterAllMs)

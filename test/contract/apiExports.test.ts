@@ -8,7 +8,7 @@ import { linesOf, openAnswer, type TestAnswer, useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Exchange } from '../support/faultyElasticsearch.ts'
-import { holdingExports, laterParts } from '../support/heldExports.ts'
+import { laterParts } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 
 const [team, other] = ['acme', 'b.team:1']
@@ -21,7 +21,6 @@ const api = useApi({
   watermark,
   hasFaultyElasticsearch: true,
 })
-const hold = holdingExports(api.elasticsearch)
 
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<TestAnswer> =>
   api.get(path, { method, headers: { accept: ndjson, ...headers } })
@@ -81,7 +80,7 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
   })
 
   test('hands over every row that was found before the next ones are', async () => {
-    const held = hold()
+    const held = api.hold()
     const { received } = await open(encoding)
     const rows = createInterface({ input: decompressed(received) })[Symbol.asyncIterator]()
     await held.untilReached()
@@ -128,7 +127,7 @@ test.each([
 
 test('an export is of one moment, whatever is written meanwhile', async () => {
   const before = await walked('/api/v1/records')
-  const held = hold()
+  const held = api.hold()
   const exporting = ask('/api/v1/records')
   await held.untilReached()
   const [id, submittedAt] = ['written-meanwhile', '1000-01-01T00:00:00.000Z']
@@ -163,7 +162,7 @@ test.each([
 })
 
 test('a team has four exports at once; others are served meanwhile, and a client that goes away makes room', async () => {
-  const held = hold()
+  const held = api.hold()
   const running = await Promise.all([ndjson, csv, ndjson, csv].map((accept) => open('identity', accept)))
   const few = '/api/v1/records?formId=none'
   for (const accept of [ndjson, csv]) {

@@ -8,7 +8,6 @@ import { maxWaitSeconds } from '../../src/api/waiting.ts'
 import { useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { holdingExports } from '../support/heldExports.ts'
 import { useStarted } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { killPrograms, probe, refusalOf, runCommand } from '../support/programs.ts'
@@ -25,8 +24,6 @@ const api = useApi({
   hasFaultyElasticsearch: true,
 })
 const shipped = await readFile('deploy/nginx.conf', 'utf8')
-
-const hold = holdingExports(api.elasticsearch)
 
 const passing = (port: number, directives: string): string =>
   `server { listen 127.0.0.1:${port}; ${directives} location / { proxy_pass http://127.0.0.1:${api.port}; } }`
@@ -101,7 +98,7 @@ describeNginx.each([
     })
 
     test('never looks complete when it fails half way', async () => {
-      const held = hold()
+      const held = api.hold()
       const answer = await ask(nginx.url, encoding)
       expect(answer.status).toBe(200)
       await held.untilReached()
@@ -110,7 +107,7 @@ describeNginx.each([
     })
 
     test('is streamed: rows arrive before the next ones are found', async () => {
-      const held = hold()
+      const held = api.hold()
       const { body } = await ask(nginx.url, encoding)
       const rows = createInterface({ input: Readable.fromWeb(body as ReadableStream) })[Symbol.asyncIterator]()
       await held.untilReached()

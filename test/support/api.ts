@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { startApi } from '../../src/api/startApi.ts'
 import { startFaultyElasticsearch } from './faultyElasticsearch.ts'
+import { HeldExports } from './heldExports.ts'
 import { send, startInProcess, type TestAnswer, type TestRequest } from './inProcess.ts'
 import { beside, late, useStarted } from './late.ts'
 import { createTestReplica, type TestRecord, type TestReplica } from './replica.ts'
@@ -121,7 +122,12 @@ export function useApi(options: UseOptions = {}) {
       ...(elapsedMs !== undefined && { elapsedMs }),
     })
   const api = useStarted('the API', () => start())
-  afterEach(() => elasticsearch?.restore())
+  const between = late('the Elasticsearch between', () => elasticsearch)
+  const holding: HeldExports[] = []
+  afterEach(async () => {
+    for (const held of holding.splice(0)) held.goOn()
+    await elasticsearch?.restore()
+  })
   /** Sends a request, by default with the key of the first team. */
   const get = (target: string, request?: TestRequest): Promise<TestAnswer> =>
     api.send(target, { key: underTest.key, ...request })
@@ -138,7 +144,13 @@ export function useApi(options: UseOptions = {}) {
       return underTest.key
     },
     /** Forwards to Elasticsearch, except for faults injected by a test, until that test ends. */
-    elasticsearch: late('the Elasticsearch between', () => elasticsearch),
+    elasticsearch: between,
+    /** Holds exports until the test lets them continue, or ends. */
+    hold: (): HeldExports => {
+      const held = new HeldExports(between)
+      holding.push(held)
+      return held
+    },
     /** Starts another API on the same replica; the caller closes it. */
     startAnother: start,
     get,

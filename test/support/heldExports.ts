@@ -19,7 +19,7 @@ export function laterParts() {
 }
 
 /** Exports held after their first part until a test lets them continue or fail. */
-class HeldExports {
+export class HeldExports {
   readonly #gate = new Gate()
   readonly #parts = laterParts()
   readonly #injected: Injected
@@ -53,18 +53,5 @@ class HeldExports {
   fail(): void {
     this.#fails = true
     this.goOn()
-  }
-}
-
-/** Call in a file or block. The returned function holds exports until the test lets them continue, or ends. */
-export function holdingExports(elasticsearch: FaultyElasticsearch): () => HeldExports {
-  const holding: HeldExports[] = []
-  afterEach(() => {
-    for (const held of holding.splice(0)) held.goOn()
-  })
-  return () => {
-    const held = new HeldExports(elasticsearch)
-    holding.push(held)
-    return held
   }
 }
