@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import { openAnswer, useApi } from '../support/api.ts'
-import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
 import { queryData } from '../support/queryData.ts'
 
@@ -16,7 +15,6 @@ const api = useApi({
   fill: (replica) => queryData(61).storeIn(replica),
   hasFaultyElasticsearch: true,
 })
-const close = closing()
 
 /** An export over HTTP/1.0, whose answer is as long as its connection: what came, and how the connection ended. */
 function exportInOldHttp(port: number, encoding: string, accept = ndjson) {
@@ -106,7 +104,7 @@ test('what breaks an export off is logged with the id of its request', async () 
 })
 
 test('an export that a stop cuts resets the connection', async () => {
-  const stopping = close(await api.startAnother())
+  const stopping = await api.startAnother()
   const held = api.hold()
   const exporting = exportInOldHttp(stopping.port, 'identity')
   await held.untilReached()

@@ -1,6 +1,5 @@
 import type { EntityType } from '../../src/core/model/ids.ts'
 import { type TestAnswer, type TestRequest, useApi } from '../support/api.ts'
-import { closing } from '../support/closing.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -34,7 +33,6 @@ const api = useApi({
   watermark: '2026-04-01T00:00:00.000Z',
   settings: { RATE_LIMIT_PER_MINUTE: String(minute) },
 })
-const close = closing()
 let description: { components: { headers: object } }
 let judge: SchemaJudge
 beforeAll(async () => {
@@ -177,7 +175,7 @@ test.each(uncounted)('%s, %i: costs nothing and says nothing of limits', async (
 })
 
 test('an answer to a key that is used up is as described', async () => {
-  const worn = close(await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' }))
+  const worn = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })
   const key = await api.replica.storeKey(team, { id: 'worn' })
   for (const status of [200, 429]) {
     const answer = await worn.send('/api/v1/records', { key })

@@ -1,10 +1,8 @@
 import { useApi } from '../support/api.ts'
-import { closing } from '../support/closing.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
 const api = useApi({ settings: { RATE_LIMIT_PER_MINUTE: '3' } })
-const close = closing()
 let assets: readonly string[]
 beforeAll(async () => {
   const html = await (await read('/docs')).text()
@@ -93,7 +91,7 @@ test.each([
 })
 
 test('the description names where clients reach the API', async () => {
-  const named = close(await api.startAnother({ BASE_URL: 'https://quiz.example/api/v1' }))
+  const named = await api.startAnother({ BASE_URL: 'https://quiz.example/api/v1' })
   const { json } = await named.send(descriptionPath)
   expect(json).toMatchObject({ servers: [{ url: 'https://quiz.example/api/v1' }] })
   expect((await api.send(descriptionPath)).json).toMatchObject({ servers: [{ url: '/api/v1' }] })

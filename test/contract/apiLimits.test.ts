@@ -1,7 +1,6 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { type TestAnswer, useApi } from '../support/api.ts'
-import { closing } from '../support/closing.ts'
 import { useStarted } from '../support/late.ts'
 import { connectReal } from '../support/redisPair.ts'
 
@@ -9,7 +8,6 @@ const team = 'team-1'
 
 let nowMs = Date.parse('2026-05-01T12:00:30.500Z')
 const api = useApi({ teams: [], settings: { RATE_LIMIT_PER_MINUTE: '' }, nowMs: () => nowMs })
-const close = closing()
 let keyNumber = 0
 
 /** A key that has made no request yet. */
@@ -74,7 +72,7 @@ test("the minute is 60 s from the key's first request; refused requests do not e
 })
 
 test('API processes share the minute of a key', async () => {
-  const other = close(await api.startAnother())
+  const other = await api.startAnother()
   const { key } = await freshKey()
   await send(key)
   expect((await other.send('/api/v1/forms', { key })).headers['ratelimit']).toMatch(/r=118/)

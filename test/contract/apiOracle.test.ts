@@ -27,7 +27,6 @@ const others: TestApi[] = []
 beforeAll(async () => {
   for (const settings of [deep, uncached, { ...deep, ...uncached }]) others.push(await api.startAnother(settings))
 })
-afterAll(() => Promise.all(others.map((each) => each.close())))
 
 async function expectAsPlainRulesSay(number: number): Promise<void> {
   const random = seeded(seed + number)

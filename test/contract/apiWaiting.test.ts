@@ -1,5 +1,6 @@
 import type { EntityType } from '../../src/core/model/ids.ts'
 import { type TestAnswer, type TestApi, type TestRequest, useApi } from '../support/api.ts'
+import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRelay } from '../support/relay.ts'
@@ -22,10 +23,9 @@ const endWaits = (): void => {
   aheadMs += 60_000
 }
 beforeEach(() => api.replica.publishWatermark(watermark))
+const close = closing()
 const added: (() => Promise<void>)[] = []
-const started: { close(): Promise<void> }[] = []
 afterEach(async () => {
-  for (const each of started.splice(0).reverse()) await each.close()
   // The next test shall find nothing new.
   for (const remove of added.splice(0)) await remove()
   await untilWaiting(0)
@@ -58,12 +58,6 @@ async function add(type: EntityType, of = team, changes: Readonly<Record<string,
     await replaceToken()
   })
   return id
-}
-
-async function startAnother(settings?: Readonly<Record<string, string>>): Promise<TestApi> {
-  const another = await api.startAnother(settings)
-  started.push(another)
-  return another
 }
 
 const applied = ({ status, headers }: TestAnswer): unknown => [status, headers['preference-applied']]
@@ -220,7 +214,7 @@ test('ten of a team wait in a process, and any further one is answered at once; 
 })
 
 test('a request that has waited counts once, and the time for which it was held is told apart from its duration', async () => {
-  const limited = await startAnother({ RATE_LIMIT_PER_MINUTE: '50' })
+  const limited = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '50' })
   await api.replica.endMinutes()
   const answer = await limited.send(records, { ...prefer('wait=2'), key: api.key })
   const again = await limited.send(records, { key: api.key })
@@ -238,7 +232,7 @@ test('a request that has waited counts once, and the time for which it was held 
 })
 
 test('a process that stops answers at once what waits', async () => {
-  const stopping = await startAnother()
+  const stopping = await api.startAnother()
   const answers = [page, whole].map((headers) =>
     stopping.send(records, { ...prefer('wait=60', { connection: 'keep-alive', ...headers }), key: api.key }),
   )
@@ -251,9 +245,8 @@ test('a process that stops answers at once what waits', async () => {
 })
 
 test('a request that waits is answered 503 once Redis is away', async () => {
-  const relay = await startRelay(process.env['REDIS_URL'])
-  started.push(relay)
-  const cutOff = await startAnother({ REDIS_URL: relay.url })
+  const relay = close(await startRelay(process.env['REDIS_URL']))
+  const cutOff = await api.startAnother({ REDIS_URL: relay.url })
   const answer = cutOff.send(records, { ...prefer('wait=60'), key: api.key })
   await untilWaiting(1, cutOff)
   relay.cut()

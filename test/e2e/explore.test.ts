@@ -159,7 +159,7 @@ test('typing fast shows what was found for the last text alone', async () => {
 })
 
 test('what the API refuses is told in its words, and with when to ask again', async () => {
-  const limited = close(await api.startAnother({ RATE_LIMIT_PER_MINUTE: '3' }))
+  const limited = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '3' })
   const { page } = await visit({}, urlOf(limited.port))
   await page.getByLabel('30 days').check()
   await eventually(async () => (await alerts(page)).includes('Enter an account key first.'))

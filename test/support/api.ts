@@ -4,7 +4,7 @@ import { startApi } from '../../src/api/startApi.ts'
 import { startFaultyElasticsearch } from './faultyElasticsearch.ts'
 import { HeldExports } from './heldExports.ts'
 import { send, startInProcess, type TestAnswer, type TestRequest } from './inProcess.ts'
-import { beside, late, useStarted } from './late.ts'
+import { beside, endingToo, late, useStarted } from './late.ts'
 import { createTestReplica, type TestRecord, type TestReplica } from './replica.ts'
 
 export type { TestAnswer, TestRequest } from './inProcess.ts'
@@ -151,8 +151,8 @@ export function useApi(options: UseOptions = {}) {
       holding.push(held)
       return held
     },
-    /** Starts another API on the same replica; the caller closes it. */
-    startAnother: start,
+    /** Starts another API on the same replica, which ends with this one. */
+    startAnother: async (more?: Readonly<Record<string, string>>): Promise<TestApi> => endingToo(await start(more)),
     get,
     read,
   })

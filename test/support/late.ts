@@ -10,8 +10,15 @@ export const late = <T extends object>(what: string, current: () => T | undefine
   })
 
 type Lasting = { readonly forEachTest?: boolean; readonly patienceMs?: number }
+type Running = { readonly value?: { close?(): unknown; stop?(): unknown } }
 /** What runs now, in the order of the starts. */
-const running: { value?: { close?(): unknown; stop?(): unknown } }[] = []
+const running: Running[] = []
+
+/** Ends `value` with what `useStarted` has started before it. */
+export function endingToo<T extends object>(value: T): T {
+  running.push({ value })
+  return value
+}
 
 /**
  * What `start` returns, for all tests of a file or block, or for each one. Afterwards it is closed or stopped, after whatever was started later; also
@@ -25,11 +32,11 @@ export function useStarted<T extends object>(
   const own: { value?: T } = {}
   const [before, after] = forEachTest ? [beforeEach, afterEach] : [beforeAll, afterAll]
   before(async () => {
-    running.push(own as (typeof running)[number])
+    running.push(own)
     own.value = await start()
   }, patienceMs)
   after(async () => {
-    const at = running.indexOf(own as (typeof running)[number])
+    const at = running.indexOf(own)
     const ending = at === -1 ? [] : running.splice(at).reverse()
     for (const { value } of ending) await (value?.close ?? value?.stop)?.call(value)
   })
