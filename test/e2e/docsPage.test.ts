@@ -6,7 +6,7 @@ import { useStarted } from '../support/late.ts'
 const settings = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }
 
 const api = useStarted('the API', () => startTestApi({ settings, awaitReady: false }))
-const browser = useBrowser()
+const { browser } = useBrowser()
 
 describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
   const visited = useStarted('the visit', () => openVisit(browser, { colorScheme }))

@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { BrowserContextOptions, Page, Route } from 'playwright-core'
 import { useApi } from '../support/api.ts'
-import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser, type Visit } from '../support/browser.ts'
-import { closing } from '../support/closing.ts'
+import { barriersOn, overhangOf, screenshotOf, useBrowser, type Visit } from '../support/browser.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -31,12 +30,11 @@ const api = useApi({
   forms: Object.entries(titles).map(([id, title]) => ({ team, id, entity: formEntity({ id, title, fields }) })),
   submissions: submissions.map((entity) => ({ team, id: entity.id, entity })),
 })
-const close = closing()
-const browser = useBrowser()
+const opened = useBrowser()
 
 const urlOf = (port: number): string => `http://127.0.0.1:${port}/explore`
 const visit = async (options: BrowserContextOptions = {}, url = urlOf(api.port)): Promise<Visit> => {
-  const visited = close(await openVisit(browser, { timezoneId: 'Asia/Kathmandu', ...options }))
+  const visited = await opened.visit({ timezoneId: 'Asia/Kathmandu', ...options })
   await visited.page.goto(url)
   return visited
 }
@@ -205,7 +203,7 @@ test('by keyboard alone: the key, a title, a form, what is counted', async () =>
 
 test('below the path of a proxy, everything is asked for below that path', async () => {
   const behind = `http://127.0.0.1:${api.port}/behind/`
-  const { page, requested, complaints } = close(await openVisit(browser, {}))
+  const { page, requested, complaints } = await opened.visit()
   await page.route(`${behind}**`, async (route) =>
     route.fulfill({ response: await route.fetch({ url: route.request().url().replace('/behind/', '/') }) }),
   )

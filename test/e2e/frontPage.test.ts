@@ -1,5 +1,5 @@
 import { startTestApi } from '../support/api.ts'
-import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser } from '../support/browser.ts'
+import { barriersOn, overhangOf, screenshotOf, useBrowser } from '../support/browser.ts'
 import { useStarted } from '../support/late.ts'
 
 /** The page needs no engine. */
@@ -9,7 +9,7 @@ const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const publicUrl = { ...settings, BASE_URL: 'https://quiz.example/api/v1' }
 const api = useStarted('the API', () => startTestApi({ settings, awaitReady: false }))
 const named = useStarted('the named API', () => startTestApi({ settings: publicUrl, awaitReady: false }))
-const browser = useBrowser()
+const { visit } = useBrowser()
 
 const looks = [360, 768, 1_440].flatMap((width) =>
   (['light', 'dark'] as const).flatMap((colorScheme) =>
@@ -20,7 +20,7 @@ const looks = [360, 768, 1_440].flatMap((width) =>
 test.each(looks)('can be used by everybody: $width pixels, $colorScheme, $locale', async (look) => {
   const { width, colorScheme, locale } = look
   const options = { viewport: { width, height: 800 }, colorScheme, locale }
-  const { page, complaints, requested, close } = await openVisit(browser, options)
+  const { page, complaints, requested } = await visit(options)
   await page.goto(`http://127.0.0.1:${api.port}/`)
   await screenshotOf(page, `front-${width}-${colorScheme}-${locale}`)
   expect(await page.locator('html').getAttribute('lang')).toBe(locale === 'zh-CN' ? 'zh-Hans' : 'en')
@@ -30,11 +30,10 @@ test.each(looks)('can be used by everybody: $width pixels, $colorScheme, $locale
   expect(await page.evaluate(lines)).toBe(0)
   expect(requested.filter((url) => new URL(url).host !== `127.0.0.1:${api.port}`)).toEqual([])
   expect(complaints).toEqual([])
-  await close()
 })
 
 test('by keyboard alone, the language is chosen, the request selected and the documentation opened', async () => {
-  const { page, close } = await openVisit(browser, {})
+  const { page } = await visit()
   const focused = async (): Promise<string> =>
     page.evaluate('document.activeElement === document.body ? "" : document.activeElement.textContent')
   const tabTo = async (text: string): Promise<void> => {
@@ -53,16 +52,14 @@ test('by keyboard alone, the language is chosen, the request selected and the do
   await tabTo('API documentation')
   await page.keyboard.press('Enter')
   await page.locator('.opblock').first().waitFor()
-  await close()
 })
 
 test('it names the URL that is configured, also without JavaScript', async () => {
-  const { page, close } = await openVisit(browser, { javaScriptEnabled: false })
+  const { page } = await visit({ javaScriptEnabled: false })
   await page.goto(`http://127.0.0.1:${named.port}/?language=en`)
   expect(await page.locator('textarea').inputValue()).toContain('"https://quiz.example/api/v1/forms?limit=1"')
   const description = page.getByRole('link', { name: 'OpenAPI description' })
   expect(await description.getAttribute('href')).toBe('/api/v1/openapi.json')
-  await close()
 })
 
 test('its answers may be kept for each kind of client, and load from their own origin alone', async () => {

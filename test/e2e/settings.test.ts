@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { BrowserContextOptions, Page } from 'playwright-core'
-import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser, type Visit } from '../support/browser.ts'
+import type { Page } from 'playwright-core'
+import { barriersOn, overhangOf, screenshotOf, useBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
@@ -12,7 +12,7 @@ import { useFolder } from '../support/temporaryFolder.ts'
 
 const pipeline = usePipeline()
 const folder = useFolder()
-const browser = useBrowser()
+const { visit } = useBrowser()
 beforeAll(() => pipeline.startIndexer())
 const api = useStarted('the API', () => pipeline.startApi())
 beforeAll(() => fillSlots(fullTeam))
@@ -42,9 +42,6 @@ async function fillSlots(team: string): Promise<void> {
   await pipeline.produce('account-keys', messages)
 }
 
-/** An owner with a browser, before the sign-in. */
-const visit = (options: BrowserContextOptions = {}): Promise<Visit> => openVisit(browser, options)
-
 async function signIn(page: Page, team = `team_${randomUUID().slice(0, 8)}`): Promise<void> {
   const token = await signToken(signInClaims(Date.now(), { team, sub: 'ada@harborlight.example' }))
   await page.goto(`${area.url}/sign-in?token=${token}`)
@@ -69,7 +66,7 @@ const statusWith = async (key: string): Promise<number> =>
   (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${key}` } })).status
 
 test('an owner creates a key, uses it, revokes it and deletes it', async () => {
-  const { page, complaints, requested, close } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
+  const { page, complaints, requested } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
   await signIn(page)
   const plaintext = await create(page, 'Nightly export')
   expect(await statusWith(plaintext)).toBe(200)
@@ -98,22 +95,20 @@ test('an owner creates a key, uses it, revokes it and deletes it', async () => {
   expect(complaints).toEqual([])
   expect(requested.filter((url) => !url.startsWith(`${area.url}/`))).toEqual([])
   expect(area.log()).not.toContain(plaintext)
-  await close()
 })
 
 test.each([true, false])('a double click makes one key (JavaScript: %s)', async (javaScriptEnabled) => {
-  const { page, close } = await visit({ javaScriptEnabled })
+  const { page } = await visit({ javaScriptEnabled })
   await signIn(page)
   await fill(page, 'Once')
   await page.locator('form.create button').dblclick()
   await page.locator('#key').waitFor()
   await page.goto(`${area.url}/keys`)
   expect(await page.locator('.slots strong').innerText()).toBe('1 of 10')
-  await close()
 })
 
 test('everything can be done without JavaScript, and by keyboard alone', async () => {
-  const { page, close } = await visit({ javaScriptEnabled: false })
+  const { page } = await visit({ javaScriptEnabled: false })
   await signIn(page)
   await page.locator('#name').focus()
   await page.keyboard.type('By hand')
@@ -127,11 +122,10 @@ test('everything can be done without JavaScript, and by keyboard alone', async (
   await page.keyboard.press('Enter')
   await page.getByRole('alert').waitFor()
   expect(await page.locator('.slots strong').innerText()).toBe('0 of 10')
-  await close()
 })
 
 test('a form that another site sends changes nothing; a link from it signs in', async () => {
-  const { page, close } = await visit()
+  const { page } = await visit()
   await signIn(page)
   const csrf = await page.locator('form.create [name=csrf]').inputValue()
   const once = await page.locator('[name=once]').inputValue()
@@ -151,7 +145,6 @@ test('a form that another site sends changes nothing; a link from it signs in', 
   await page.locator('a').click()
   await page.waitForURL(`${area.url}/keys`)
   expect(await heading(page)).toBe('Account keys')
-  await close()
 })
 
 const english = { list: 'Keys of the team', created: 'Key “Dashboard” created' }
@@ -160,27 +153,24 @@ describe.each([
   ['light-narrow', { viewport: narrow, colorScheme: 'light' }, english],
   ['dark-chinese', { locale: 'zh-CN', colorScheme: 'dark' }, { list: '团队的密钥', created: '密钥“Dashboard”已创建' }],
 ] as const)('every page, %s', (look, options, words) => {
-  const visited = useStarted('the visit', () => visit(options))
-
-  const expectGood = async (state: string): Promise<void> => {
-    const { page } = visited
+  const expectGood = async (page: Page, state: string): Promise<void> => {
     await screenshotOf(page, `settings-${look}-${state}`)
     expect(await barriersOn(page)).toEqual([])
     expect(await overhangOf(page)).toBe(0)
   }
 
   test('can be used by everybody', async () => {
-    const { page, complaints } = visited
+    const { page, complaints } = await visit(options)
     await page.goto(`${area.url}/keys`)
-    await expectGood('no-session')
+    await expectGood(page, 'no-session')
     await page.goto(`${area.url}/sign-in?token=x`)
-    await expectGood('refused')
+    await expectGood(page, 'refused')
 
     await signIn(page, `team_${look}`)
-    await expectGood('empty')
+    await expectGood(page, 'empty')
     await create(page, 'Dashboard')
     expect(await heading(page)).toBe(words.created)
-    await expectGood('created')
+    await expectGood(page, 'created')
     await backToKeys(page)
 
     await create(page, 'Nightly export to the warehouse of the analytics group', '2099-12-31')
@@ -189,29 +179,29 @@ describe.each([
     expect(await statusWith(used)).toBe(200)
     await backToKeys(page)
     await page.locator('.key').first().locator('a').first().click()
-    await expectGood('revoke')
+    await expectGood(page, 'revoke')
     await page.locator('main form button').click()
-    await expectGood('revoked')
+    await expectGood(page, 'revoked')
     await page.goto(`${area.url}/keys`)
     expect(await page.locator('#list-title').innerText()).toBe(words.list)
-    await expectGood('list')
+    await expectGood(page, 'list')
 
     await page.evaluate('document.querySelector("form.create").noValidate = true')
     await fill(page, 'Late', '2020-01-01')
     await submit(page)
     await page.locator('#expires-wrong').waitFor()
-    await expectGood('wrong')
+    await expectGood(page, 'wrong')
 
     await signIn(page, fullTeam)
-    await expectGood('full')
+    await expectGood(page, 'full')
     await page.locator('.key').first().locator('a[data-variant=danger]').click()
-    await expectGood('delete')
+    await expectGood(page, 'delete')
     await page.goto(`${area.url}/nowhere`)
-    await expectGood('not-found')
+    await expectGood(page, 'not-found')
     await page.goto(`${area.url}/keys`)
     await page.locator('.bar form button').click()
     await page.waitForURL(`${area.url}/signed-out`)
-    await expectGood('signed-out')
+    await expectGood(page, 'signed-out')
     expect(complaints).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
-import { barriersOn, openVisit, overhangOf, screenshotOf, useBrowser } from '../support/browser.ts'
+import { barriersOn, overhangOf, screenshotOf, useBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { ownNames } from '../support/names.ts'
@@ -20,7 +20,7 @@ afterAll(async () => {
   await flowing
 })
 const pipeline = usePipeline()
-const browser = useBrowser()
+const { visit } = useBrowser()
 let first: Program
 let second: Program
 /** Without Elasticsearch. */
@@ -52,7 +52,7 @@ const seenAt = async (page: Page): Promise<string> =>
   (await page.locator('.lead time').last().getAttribute('datetime')) ?? ''
 
 test('one of two indexers shows what both have done, and which partitions it reads itself', async () => {
-  const { page, complaints, requested, close } = await openVisit(browser, {})
+  const { page, complaints, requested } = await visit()
   await page.goto(statusOf(second))
   expect(await page.locator('h1').innerText()).toMatch(/^Ready/)
   await eventually(async () => /^\d+ s|^\d\.\d s/.test(await figure(page, 'Watermark age')))
@@ -75,11 +75,10 @@ test('one of two indexers shows what both have done, and which partitions it rea
 
   expect(complaints).toEqual([])
   expect(requested.filter((url) => !url.startsWith(second.adminUrl))).toEqual([])
-  await close()
 })
 
 test.each([true, false])('it shows news by itself (JavaScript: %s), unless paused', async (javaScriptEnabled) => {
-  const { page, complaints, close } = await openVisit(browser, { javaScriptEnabled })
+  const { page, complaints } = await visit({ javaScriptEnabled })
   await page.goto(`${second.adminUrl}/`)
   expect(page.url()).toBe(statusOf(second))
   const before = await seenAt(page)
@@ -88,11 +87,10 @@ test.each([true, false])('it shows news by itself (JavaScript: %s), unless pause
   await page.getByText('Paused').waitFor()
   expect(await page.locator('script, meta[http-equiv]').count()).toBe(0)
   expect(complaints).toEqual([])
-  await close()
 })
 
 test('an indexer that cannot be reached any more is told as such, and what it said stays', async () => {
-  const { page, close } = await openVisit(browser, {})
+  const { page } = await visit()
   await untilReady(second)
   await page.goto(statusOf(second))
   expect(await page.locator('.lost').isVisible()).toBe(false)
@@ -100,11 +98,10 @@ test('an indexer that cannot be reached any more is told as such, and what it sa
   await page.context().setOffline(true)
   await page.locator('.lost').waitFor()
   expect(await page.locator('h1').innerText()).toMatch(/^Ready/)
-  await close()
 })
 
 test('a rebuild that is left half way is shown, and gone once another has finished it', async () => {
-  const { page, close } = await openVisit(browser, {})
+  const { page } = await visit()
   await page.goto(statusOf(second))
   const killed = await startProgram('rebuild', { ...pipeline.names, MAX_RECORDS_PER_SECOND: '60' })
   await eventually(async () => (await second.metric('tidemark_rebuild_progress_ratio')) > 0.6)
@@ -120,7 +117,6 @@ test('a rebuild that is left half way is shown, and gone once another has finish
   await untilServes(await startProgram('rebuild', pipeline.names))
   await left.waitFor({ state: 'detached' })
   await page.getByText('Generation 2 is written').waitFor()
-  await close()
 })
 
 describe.each([
@@ -128,14 +124,13 @@ describe.each([
   ['dark', { colorScheme: 'dark' }],
 ] as const)('the page can be used by everybody, %s', (look, options) => {
   const expectGood = async (program: Program, state: string, heading: RegExp): Promise<void> => {
-    const { page, complaints, close } = await openVisit(browser, options)
+    const { page, complaints } = await visit(options)
     await page.goto(`${statusOf(program)}?refresh=off`)
     expect(await page.locator('h1').innerText()).toMatch(heading)
     await screenshotOf(page, `status-${look}-${state}`)
     expect(await barriersOn(page)).toEqual([])
     expect(await overhangOf(page)).toBe(0)
     expect(complaints).toEqual([])
-    await close()
   }
 
   test('while records flow', async () => {

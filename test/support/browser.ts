@@ -2,18 +2,23 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { browserProgram } from '../../tools/screenshots/browserProgram.ts'
+import { closing } from './closing.ts'
 import { patienceMs } from './eventually.ts'
 import { useStarted } from './late.ts'
 
 export const screenshots = 'var/screenshots'
 
-/** The browser, for all tests of a file; screenshots go into `screenshots`. */
-export const useBrowser = (): Browser =>
-  useStarted('the browser', async () => {
+/** The browser, for all tests of a file, and what opens a page for one test; screenshots go into `screenshots`. */
+export function useBrowser() {
+  const browser = useStarted('the browser', async () => {
     const { executablePath, env } = await browserProgram(process)
     await mkdir(screenshots, { recursive: true })
     return chromium.launch({ executablePath, env: { ...process.env, ...env }, args: ['--no-sandbox'] })
   })
+  const close = closing()
+  const visit = async (options: BrowserContextOptions = {}): Promise<Visit> => close(await openVisit(browser, options))
+  return { browser, visit }
+}
 
 export type Visit = Awaited<ReturnType<typeof openVisit>>
 
