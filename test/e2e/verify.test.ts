@@ -9,24 +9,18 @@ import { startSteadyWriter } from '../model/live.ts'
 import { createCompactedTopics, shortRetentionMs } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
+import { endingToo, useStarted } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand, startProgram } from '../support/programs.ts'
 import { randomHistory, stateRecord } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { documentTopics } from '../support/topics.ts'
 
-const running: { stop(): Promise<unknown> }[] = []
-// Before the pipeline is closed: what still writes would find its producer disconnected.
-afterEach(() => Promise.all(running.splice(0).map((each) => each.stop())))
 const pipeline = usePipeline({ forEachTest: true })
 const folder = useFolder()
 const team = 'planted' as TeamId
 const revision = 5
-let redis: Redis
-beforeEach(() => {
-  redis = new Redis(process.env['REDIS_URL'] ?? '')
-})
-afterEach(() => redis.disconnect())
+const redis = useStarted('Redis', () => new Redis(process.env['REDIS_URL'] ?? ''), { forEachTest: true })
 
 /** Runs the command as an operator does. */
 const verify = (...args: string[]): Promise<Run> => runCommand('verify', args, pipeline.names)
@@ -159,8 +153,7 @@ test('nothing under way is a difference: 100 writes a second, late revisions and
   await pipeline.createKeys(history.teams)
   await pipeline.produceHistory(history.records)
   await untilCommitted(pipeline)
-  const writer = startSteadyWriter(pipeline, { seed: 32, perSecond: 100, team: 'busy' })
-  running.push(writer)
+  const writer = endingToo(startSteadyWriter(pipeline, { seed: 32, perSecond: 100, team: 'busy' }))
   for (let run = 0; run < 3; run++) {
     const before = writer.written()
     await eventually(() => writer.written() > before + 100)
@@ -180,7 +173,7 @@ test('what compaction removes meanwhile is no difference, nor is a record that w
       await sleep(200)
     }
   })()
-  running.push({
+  endingToo({
     stop: async () => {
       stop.abort()
       await writing

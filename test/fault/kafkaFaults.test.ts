@@ -1,5 +1,5 @@
 import kafkajs, { type Producer, type ProducerConfig } from 'kafkajs'
-import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
+import { checkerTeam, startConsistencyChecker } from '../model/live.ts'
 import { createCompactedTopics, firstOffsets, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
@@ -10,6 +10,7 @@ import {
   untilCommitted,
   watermarkOf,
 } from '../support/indexingProgress.ts'
+import { endingToo } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, startProgram } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
@@ -18,19 +19,14 @@ import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 const history = smallHistory(23, 900)
-let producer: Producer | undefined
 let api: Program
 let indexer: Program
-let checker: ConsistencyChecker | undefined
-afterEach(async () => {
-  await producer?.disconnect()
-  await checker?.stop()
-  producer = checker = undefined
-})
 
 const connectProducer = async (config: ProducerConfig): Promise<Producer> => {
   const createPartitioner = kafkajs.Partitioners.DefaultPartitioner
-  producer = pipeline.kafka.producer({ ...config, idempotent: true, maxInFlightRequests: 1, createPartitioner })
+  const producer = endingToo(
+    pipeline.kafka.producer({ ...config, idempotent: true, maxInFlightRequests: 1, createPartitioner }),
+  )
   await producer.connect()
   return producer
 }
@@ -111,7 +107,7 @@ test('partitions that a topic is given while it is read hold the watermark back 
   const areVisible = async (records: readonly HistoryRecord[]): Promise<boolean> =>
     (await Promise.all(records.map(isVisible))).every(Boolean)
   await startBoth()
-  checker = await startConsistencyChecker(pipeline, api)
+  const checker = endingToo(await startConsistencyChecker(pipeline, api))
   const topic = nameOf('forms')
   await withAdmin(pipeline.kafka, (admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 6 }] }))
   const added = Array.from({ length: 20 }, (_, at) => stateRecord('forms', `acme/added-${at}`, 1))

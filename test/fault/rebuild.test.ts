@@ -6,6 +6,7 @@ import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { untilServes } from '../support/indexingProgress.ts'
+import { endingToo } from '../support/late.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
@@ -13,9 +14,6 @@ import { type History, randomHistory } from '../support/randomHistory.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
-/** Goes on until it is stopped, also when a test fails. */
-const running: { stop(): Promise<unknown> }[] = []
-afterEach(() => Promise.all(running.splice(0).map((each) => each.stop())))
 
 const startRebuild = (settings = {}, root?: string): Promise<Program> =>
   startProgram('rebuild', { ...pipeline.names, ...settings }, [], root)
@@ -63,9 +61,8 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   const second = await pipeline.startIndexer()
   await pipeline.createKeys(['steady'])
   await eventually(async () => (await pipeline.get(api, 'steady', '/api/v1/records')).status === 200)
-  const steady = startSteadyWriter(pipeline, { seed: 22, perSecond: 500, team: 'steady' })
-  const reader = startPollingReader(pipeline, api, steady)
-  running.push(steady, reader)
+  const steady = endingToo(startSteadyWriter(pipeline, { seed: 22, perSecond: 500, team: 'steady' }))
+  const reader = endingToo(startPollingReader(pipeline, api, steady))
   await eventually(() => steady.written() > 1_000)
   let rebuild: Program
   let code: number | null
@@ -162,7 +159,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     await eventually(async () => (await says(nextApi)).includes('is of an earlier release'))
     // Nothing is read by a field that its index may lack. The mapping of forms is the same.
     expect([await statusOf('records'), await statusOf('forms')]).toEqual([503, 200])
-    running.push(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
+    endingToo(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
     const rebuild = await startRebuild({}, folder)
     expect(await untilServes(rebuild)).toBe(2)
     await untilReady(next)

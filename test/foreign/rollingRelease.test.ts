@@ -3,11 +3,12 @@ import { Agent, fetch } from 'undici'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
+import { endingToo } from '../support/late.ts'
 import { type Pipeline, usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, type Run, runCommand } from '../support/programs.ts'
 import { checkOutReleaseBefore } from '../support/releaseBefore.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
+import { describeNginx, startNginx } from './support/nginx.ts'
 
 const team = 'steady'
 const drainMs = 1_500
@@ -105,9 +106,6 @@ async function expectKeyEnds(url: string, creating: string, revoking: string): P
 }
 
 describeNginx('a release', () => {
-  let nginx: Nginx | undefined
-  afterAll(() => nginx?.close())
-
   test(
     'of every process, one after the other, and back to the release before, loses no request and no record',
     async () => {
@@ -120,7 +118,7 @@ describeNginx('a release', () => {
       const shipped = await readFile('deploy/nginx.conf', 'utf8')
       const upstream = (port: number): string =>
         addresses.map((address) => `server ${address}:${port} max_fails=0;`).join(' ')
-      nginx = await startNginx((port) =>
+      const configuration = (port: number): string =>
         [
           shipped
             .replace('listen 80;', `listen 127.0.0.1:${port};`)
@@ -128,8 +126,8 @@ describeNginx('a release', () => {
             .replace('/var/log/nginx/tidemark.log', 'access.log'),
           `upstream settings { ${upstream(settings.port)} keepalive 8; }`,
           `server { listen 127.0.0.2:${port}; location / { proxy_pass http://settings; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
-        ].join('\n'),
-      )
+        ].join('\n')
+      const nginx = endingToo(await startNginx(configuration))
       const front = { url: nginx.url }
       await eventually(async () => (await pipeline.get(front, team, '/api/v1/records')).status === 200)
       const writer = startSteadyWriter(pipeline, { seed: 51, perSecond: 50, team })

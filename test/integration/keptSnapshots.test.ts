@@ -1,4 +1,3 @@
-import type { Client } from '@elastic/elasticsearch'
 import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchPage } from '../../src/api/search/searchPage.ts'
@@ -8,24 +7,16 @@ import type { ListVersion } from '../../src/core/stores/listVersions.ts'
 import { testConfig } from '../support/config.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useStarted } from '../support/late.ts'
+import { createTestReplica } from '../support/replica.ts'
 
 const team = 'team-1' as TeamId
 const { signal } = new AbortController()
 const [first, second] = ['version-1', 'version-2'] as [ListVersion, ListVersion]
 
-let stored: TestReplica
-let elasticsearch: Client
-
-beforeEach(async () => {
-  stored = await createTestReplica()
-  elasticsearch = connectElasticsearch(testConfig({}))
-  await store(0, 300)
-})
-afterEach(async () => {
-  await stored.close()
-  await elasticsearch.close()
-})
+const stored = useStarted('the replica', createTestReplica, { forEachTest: true })
+const elasticsearch = useStarted('the client', () => connectElasticsearch(testConfig({})), { forEachTest: true })
+beforeEach(() => store(0, 300))
 
 const submission = (at: number) => {
   const [id, submittedAt] = [`s-${at}`, new Date(Date.UTC(2026, 2, 1, 0, at)).toISOString()] as const

@@ -17,7 +17,7 @@ import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.ts'
 import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
-import { closeClients, connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
+import { connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
 
 const instant = '2026-11-20T12:00:00.000Z' as Instant
@@ -51,7 +51,7 @@ describe.each([
   })
   afterAll(async () => {
     for (const each of await generations.find()) await generations.delete(each)
-    await closeClients(clients)
+    await clients.elasticsearch.close()
   })
   // Each test has a team of its own.
   beforeEach(() => {

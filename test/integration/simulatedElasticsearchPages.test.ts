@@ -13,7 +13,7 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { reportStatuses } from '../../src/core/model/submission.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
-import { closeClients, connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
+import { connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
 
@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { clients, generation } of replicas) {
     await clients.elasticsearch.indices.delete({ index: Object.values(generation.indices) })
-    await closeClients(clients)
+    await clients.elasticsearch.close()
   }
 })
 

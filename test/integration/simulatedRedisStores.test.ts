@@ -13,6 +13,7 @@ import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import * as watermark from '../../src/core/stores/watermark.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
+import { beside, useStarted } from '../support/late.ts'
 import { connectReal, connectSimulated } from '../support/redisPair.ts'
 
 const nowMs = Date.now()
@@ -174,15 +175,11 @@ const otherSteps = [
 
 const byText = <T>(values: readonly T[]): string[] => values.map((value) => JSON.stringify(value)).sort()
 
-let [real, simulated]: RedisConnection[] = []
-beforeAll(async () => {
-  real = await connectReal()
-  simulated = await connectSimulated()
-})
-afterAll(() => Promise.all([real?.close(), simulated?.close()]))
+const real = useStarted('Redis', () => connectReal())
+const simulated = useStarted('the simulated Redis', () => connectSimulated())
 
 async function sideOf(connection: RedisConnection, prefix: string): Promise<Side> {
-  const link = { ...connection, keys: redisKeys(prefix) }
+  const link = beside(connection, { keys: redisKeys(prefix) })
   const store = new AccountKeyStore(link)
   let tokens = 0
   await watermark.setWatermarkGeneration(link, firstGeneration, undefined)
@@ -239,7 +236,7 @@ describe.each([
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(...steps), { minLength: 1, maxLength: 60, size: 'max' }), async (drawn) => {
         const prefix = `test-${randomUUID().slice(0, 8)}`
-        const sides = await Promise.all([real, simulated].map((link) => sideOf(link as RedisConnection, prefix)))
+        const sides = await Promise.all([real, simulated].map((link) => sideOf(link, prefix)))
         const [ofReal, ofSimulated] = sides as [Side, Side]
         try {
           for (const each of drawn) expect(await outcomeOf(each, ofSimulated)).toEqual(await outcomeOf(each, ofReal))

@@ -24,7 +24,7 @@ import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { endingToo, useStarted } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { killPrograms, type Run, refusalOf, runCommand, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
@@ -59,8 +59,6 @@ const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].
 const pipeline = usePipeline()
 const folder = useFolder()
 let prefix: string
-const clients: Client[] = []
-afterAll(() => Promise.all(clients.map((client) => client.close())))
 const elasticsearch = useStarted('Elasticsearch', async () => {
   prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const roles = new Map<string, Role>(lessened.map(({ name, role }) => [name, role]))
@@ -81,11 +79,7 @@ const settingsAs = (name: string): Record<string, string> => ({
   ELASTICSEARCH_USERNAME: name,
   ELASTICSEARCH_PASSWORD: name === elasticsearch.keeper.name ? elasticsearch.keeper.password : `password-of-${name}`,
 })
-const clientAs = (name: string): Client => {
-  const client = connectElasticsearch(testConfig(settingsAs(name)))
-  clients.push(client)
-  return client
-}
+const clientAs = (name: string): Client => endingToo(connectElasticsearch(testConfig(settingsAs(name))))
 const keeperClient = (): Client => clientAs(elasticsearch.keeper.name)
 const statusOf = async (answer: Promise<unknown>): Promise<number | undefined> => {
   const [result] = await Promise.allSettled([answer])

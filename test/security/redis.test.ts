@@ -17,7 +17,7 @@ import type { SettingsContext } from '../../src/settings/respond.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { endingToo, useStarted } from '../support/late.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { keyState } from '../support/redisPair.ts'
@@ -37,15 +37,12 @@ const [team, keyId] = ['acme' as TeamId, 'key-1' as EntityId]
 const generation = '1-0123456789abcdef' as GenerationTag
 
 const links = new Map<string, RedisConnection>()
-afterAll(async () => {
-  killPrograms()
-  for (const link of links.values()) await link.close()
-})
+afterAll(killPrograms)
 const redis = useStarted('Redis', () => startSecuredRedis(prefix))
 beforeAll(async () => {
   for (const [user = ''] of users) {
     const settings = { REDIS_URL: redis.urlOf(user), REDIS_CA_FILE: redis.ca, INDEX_PREFIX: prefix }
-    const link = connectRedis(settings, () => undefined)
+    const link = endingToo(connectRedis(settings, () => undefined))
     await eventually(() => link.runId() !== undefined)
     links.set(user, link)
   }

@@ -16,7 +16,3 @@ export const connectReal = (): Clients => ({
 /** Connects to a new simulated Elasticsearch, on the clock of this machine. */
 export const connectSimulated = (): Clients =>
   simulatedClients(new SimulatedElasticsearch(localHost(seeded(1).next)), localNetwork)
-
-export async function closeClients(clients: Clients): Promise<void> {
-  await Promise.all(Object.values(clients).map((each) => each.close()))
-}

@@ -10,7 +10,7 @@ export const late = <T extends object>(what: string, current: () => T | undefine
   })
 
 type Lasting = { readonly forEachTest?: boolean; readonly patienceMs?: number }
-type Running = { readonly value?: { close?(): unknown; stop?(): unknown } }
+type Running = { readonly value?: { close?(): unknown; stop?(): unknown; disconnect?(): unknown } }
 /** What runs now, in the order of the starts. */
 const running: Running[] = []
 
@@ -21,7 +21,7 @@ export function endingToo<T extends object>(value: T): T {
 }
 
 /**
- * What `start` returns, for all tests of a file or block, or for each one. Afterwards it is closed or stopped, after whatever was started later; also
+ * What `start` returns, for all tests of a file or block, or for each one. Afterwards it is closed, stopped or disconnected, after whatever was started later; also
  * when another start has failed.
  */
 export function useStarted<T extends object>(
@@ -38,7 +38,7 @@ export function useStarted<T extends object>(
   after(async () => {
     const at = running.indexOf(own)
     const ending = at === -1 ? [] : running.splice(at).reverse()
-    for (const { value } of ending) await (value?.close ?? value?.stop)?.call(value)
+    for (const { value } of ending) await (value?.close ?? value?.stop ?? value?.disconnect)?.call(value)
   })
   return late(what, () => own.value)
 }

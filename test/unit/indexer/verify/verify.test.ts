@@ -14,7 +14,7 @@ import type { Offset, TeamId } from '../../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 import type { Clients } from '../../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { testConfig } from '../../../support/config.ts'
-import { closeClients, connectSimulated } from '../../../support/elasticsearchPair.ts'
+import { connectSimulated } from '../../../support/elasticsearchPair.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
 
 const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
@@ -48,7 +48,7 @@ beforeEach(async () => {
   committedFor = undefined
   onStep = {}
 })
-afterEach(() => closeClients(clients))
+afterEach(() => clients.elasticsearch.close())
 
 async function serve(number: number, hasAnswers = true): Promise<Generation> {
   const built = { INDEX_PREFIX: config.INDEX_PREFIX, INDEX_SHARDS: 4, INDEX_ANSWERS: hasAnswers }
