@@ -1,12 +1,12 @@
 import { useApi } from '../support/api.ts'
+import { useStarted } from '../support/late.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
 const api = useApi({ settings: { RATE_LIMIT_PER_MINUTE: '3' } })
-let assets: readonly string[]
-beforeAll(async () => {
+const assets = useStarted('the page', async () => {
   const html = await (await read('/docs')).text()
-  assets = [...html.matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)].map(([, path]) => path ?? '')
+  return [...html.matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)].map(([, path]) => path ?? '')
 })
 
 const read = (path: string, request: RequestInit = {}): Promise<Response> =>

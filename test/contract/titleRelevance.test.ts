@@ -1,3 +1,4 @@
+import { useStarted } from '../support/late.ts'
 import { readGroups } from '../support/titleRelevance/cases.ts'
 import { areGood, failuresOf, figuresOf } from '../support/titleRelevance/figures.ts'
 import { type JudgedGroup, judgeGroups } from '../support/titleRelevance/judge.ts'
@@ -5,11 +6,8 @@ import { renderFailure } from '../support/titleRelevance/report.ts'
 
 const deadlineMs = 200_000
 
-let judged: readonly JudgedGroup[]
-
-beforeAll(async () => {
-  judged = await judgeGroups(readGroups(), AbortSignal.timeout(deadlineMs))
-}, deadlineMs + 20_000)
+const judging = (): Promise<readonly JudgedGroup[]> => judgeGroups(readGroups(), AbortSignal.timeout(deadlineMs))
+const judged = useStarted('the judging', judging, { patienceMs: deadlineMs + 20_000 })
 
 test.each(['given', 'own'])('who types what the %s rows type finds what they mean, and little else', (name) => {
   const verdicts = judged.find((group) => group.name === name)?.verdicts ?? []

@@ -1,11 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { isRunning, treeOf } from '../support/processTree.ts'
-import { temporaryFolder } from '../support/temporaryFolder.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 
 const run = promisify(execFile)
 const testTimeoutMs = 300_000
@@ -27,19 +27,10 @@ type DemoFile = {
 type List = { totalDocs: number; items: { id: string }[] }
 type Submission = { reportResult: { status: string } }
 
-let folder: string
-let demo: ChildProcess
+afterAll(() => void demo.kill('SIGKILL'))
+const folder = useFolder()
 let output = ''
-
-beforeAll(async () => {
-  folder = await temporaryFolder('tidemark-demo-')
-  demo = startDemo()
-})
-
-afterAll(async () => {
-  demo.kill('SIGKILL')
-  await rm(folder, { recursive: true, force: true })
-})
+const demo = startDemo()
 
 test(
   'the demo serves what it says, goes on, and leaves nothing behind',

@@ -1,5 +1,4 @@
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { definitionOf, documentKinds } from '../../src/core/stores/indices.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
@@ -11,9 +10,12 @@ import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { type History, randomHistory } from '../support/randomHistory.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
+/** Of another release. */
+const folder = useFolder()
 
 const startRebuild = (settings = {}, root?: string): Promise<Program> =>
   startProgram('rebuild', { ...pipeline.names, ...settings }, [], root)
@@ -137,46 +139,41 @@ test('answers are left out by a rebuild, and found again after another one; an A
 test('a release with other mappings waits, says so, and takes over once its rebuild has built indices for it', async () => {
   const history = randomHistory(25, 300)
   const { indexer, api } = await filled(history)
-  const folder = await mkdtemp(join(tmpdir(), 'tidemark-release-'))
-  try {
-    for (const part of ['bin', 'src', 'indexer', 'mappings', 'package.json'])
-      await cp(part, join(folder, part), { recursive: true })
-    await symlink(resolve('node_modules'), join(folder, 'node_modules'))
-    const mapping = join(folder, 'mappings/submissions.json')
-    const definition = JSON.parse(await readFile(mapping, 'utf8')) as { version: number }
-    await writeFile(mapping, JSON.stringify({ ...definition, version: definition.version + 1 }))
+  for (const part of ['bin', 'src', 'indexer', 'mappings', 'package.json'])
+    await cp(part, join(folder, part), { recursive: true })
+  await symlink(resolve('node_modules'), join(folder, 'node_modules'))
+  const mapping = join(folder, 'mappings/submissions.json')
+  const definition = JSON.parse(await readFile(mapping, 'utf8')) as { version: number }
+  await writeFile(mapping, JSON.stringify({ ...definition, version: definition.version + 1 }))
 
-    const next = await startProgram('indexer', pipeline.names, [], folder)
-    const says = (program: Program): Promise<string> =>
-      fetch(`${program.adminUrl}/readyz`).then(
-        (answer) => answer.text(),
-        () => '',
-      )
-    await eventually(async () => (await says(next)).includes('mappings of another release'))
-    const nextApi = await startProgram('api', pipeline.names, [], folder)
-    const statusOf = async (list: string): Promise<number> =>
-      (await pipeline.get(nextApi, 'acme', `/api/v1/${list}`)).status
-    await eventually(async () => (await says(nextApi)).includes('is of an earlier release'))
-    // Nothing is read by a field that its index may lack. The mapping of forms is the same.
-    expect([await statusOf('records'), await statusOf('forms')]).toEqual([503, 200])
-    endingToo(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
-    const rebuild = await startRebuild({}, folder)
-    expect(await untilServes(rebuild)).toBe(2)
-    await untilReady(next)
-    await untilReady(nextApi)
-    expect(await statusOf('records')).toBe(200)
-    await eventually(async () => (await says(indexer)).includes('mappings of another release'))
-    // Whatever it was writing is refused now, and is no writer that is blocked.
-    expect(await says(indexer)).toContain('"writer":{"ok":true}')
-    const { version } = definitionOf('submissions', true)
-    const [old, now] = [version, version + 1].map((each) => `submissions-v${each}-`) as [string, string]
-    const built = (await indicesOf(2)).map((name) => name.replace(old, now))
-    expect(await indices()).toEqual(expect.arrayContaining(built))
-    await untilAllApplied(api)
-    await expectFold(pipeline, api, history)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  const next = await startProgram('indexer', pipeline.names, [], folder)
+  const says = (program: Program): Promise<string> =>
+    fetch(`${program.adminUrl}/readyz`).then(
+      (answer) => answer.text(),
+      () => '',
+    )
+  await eventually(async () => (await says(next)).includes('mappings of another release'))
+  const nextApi = await startProgram('api', pipeline.names, [], folder)
+  const statusOf = async (list: string): Promise<number> =>
+    (await pipeline.get(nextApi, 'acme', `/api/v1/${list}`)).status
+  await eventually(async () => (await says(nextApi)).includes('is of an earlier release'))
+  // Nothing is read by a field that its index may lack. The mapping of forms is the same.
+  expect([await statusOf('records'), await statusOf('forms')]).toEqual([503, 200])
+  endingToo(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
+  const rebuild = await startRebuild({}, folder)
+  expect(await untilServes(rebuild)).toBe(2)
+  await untilReady(next)
+  await untilReady(nextApi)
+  expect(await statusOf('records')).toBe(200)
+  await eventually(async () => (await says(indexer)).includes('mappings of another release'))
+  // Whatever it was writing is refused now, and is no writer that is blocked.
+  expect(await says(indexer)).toContain('"writer":{"ok":true}')
+  const { version } = definitionOf('submissions', true)
+  const [old, now] = [version, version + 1].map((each) => `submissions-v${each}-`) as [string, string]
+  const built = (await indicesOf(2)).map((name) => name.replace(old, now))
+  expect(await indices()).toEqual(expect.arrayContaining(built))
+  await untilAllApplied(api)
+  await expectFold(pipeline, api, history)
 })
 
 test('a rebuild that cannot carry over says why, can be ended, and has changed nothing', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,7 @@ import { Kafka, logLevel } from 'kafkajs'
 import type { EngineUrls } from '../../tools/engines/engines.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
 import { isRunning, treeOf } from '../support/processTree.ts'
-import { temporaryFolder } from '../support/temporaryFolder.ts'
+import { useFolder } from '../support/temporaryFolder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const distributions = join(root, 'var', 'engines')
@@ -17,14 +17,12 @@ const { signal } = new AbortController()
 const startMs = 100_000
 const stopMs = 10_000
 
-let folder: string
 let stub: Server
 /** Stand-ins for Elasticsearch and Kafka, for tests of the others: they accept connections. */
 let externalStubs: Pick<EngineUrls, 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS'>
 let forgotten: number[] = []
 
 beforeEach(async () => {
-  folder = await temporaryFolder('tidemark-engines-')
   stub = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
   await once(stub, 'listening')
   const { port } = stub.address() as AddressInfo
@@ -35,8 +33,8 @@ afterEach(async () => {
   for (const pid of forgotten) if (await isRunning(pid)) process.kill(pid, 'SIGTERM')
   await untilGone(forgotten)
   forgotten = []
-  await rm(folder, { recursive: true })
 })
+const folder = useFolder({ forEachTest: true })
 
 const start = (command: string, args: string[], external: Partial<EngineUrls>) => {
   const notExternal = { ELASTICSEARCH_URL: '', KAFKA_BROKERS: '', REDIS_URL: '' }

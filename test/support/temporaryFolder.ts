@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { chmod, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,7 @@ export async function temporaryFolder(prefix: string): Promise<string> {
 /** A new folder for the tests of a file or block, which is deleted after them, or emptied after each one. */
 export function useFolder({ forEachTest = false } = {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-test-'))
+  chmodSync(folder, 0o755)
   const empty = (): void => {
     for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true })
   }

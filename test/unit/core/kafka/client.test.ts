@@ -1,26 +1,21 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createServer, type Server } from 'node:tls'
+import { createServer } from 'node:tls'
 import { makeCertificates } from '../../../support/certificates.ts'
 import { listenLocally } from '../../../support/localServer.ts'
 import { killPrograms, refusalOf, startProgram } from '../../../support/programs.ts'
 import { useFolder } from '../../../support/temporaryFolder.ts'
 
 const folder = useFolder()
-let server: Server
 /** Resolves once somebody has asked something by TLS. */
 const asked = Promise.withResolvers<void>()
-let settings: Record<string, string>
-let caFile: string
-beforeAll(async () => {
-  const { ca, certificate: cert, key } = await makeCertificates()
-  caFile = join(folder, 'ca.pem')
-  await writeFile(caFile, ca)
-  server = createServer({ cert, key }, (socket) => {
-    socket.on('error', () => undefined).once('data', () => asked.resolve())
-  })
-  settings = { KAFKA_BROKERS: `127.0.0.1:${await listenLocally(server)}`, KAFKA_SSL: 'true' }
+const { ca, certificate: cert, key } = await makeCertificates()
+const caFile = join(folder, 'ca.pem')
+await writeFile(caFile, ca)
+const server = createServer({ cert, key }, (socket) => {
+  socket.on('error', () => undefined).once('data', () => asked.resolve())
 })
+const settings = { KAFKA_BROKERS: `127.0.0.1:${await listenLocally(server)}`, KAFKA_SSL: 'true' }
 afterAll(() => {
   killPrograms()
   server.close()

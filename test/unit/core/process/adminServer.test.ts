@@ -1,13 +1,10 @@
 import { serveAdmin } from '../../../../src/core/process/adminServer.ts'
-import { portOf, type ResettingServer, stopServing } from '../../../../src/core/process/httpServer.ts'
+import { portOf, stopServing } from '../../../../src/core/process/httpServer.ts'
 import { sendRaw } from '../../../support/raw.ts'
 
 const body = 'here it is'
-let server: ResettingServer
-beforeAll(async () => {
-  const address = { host: '127.0.0.1', port: 0, allowedHosts: ['indexer', 'Status.Example'] }
-  server = await serveAdmin(address, new Map([['/status', async () => ({ status: 200, headers: {}, body })]]))
-})
+const address = { host: '127.0.0.1', port: 0, allowedHosts: ['indexer', 'Status.Example'] }
+const server = await serveAdmin(address, new Map([['/status', async () => ({ status: 200, headers: {}, body })]]))
 afterAll(() => stopServing(server))
 
 const ask = async (head: string): Promise<[string, string]> => {

@@ -11,11 +11,12 @@ import {
 } from '../../../../src/core/stores/elasticsearch.ts'
 import { probe } from '../../../../src/core/stores/preflight.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { answer, type FakeElasticsearch, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
+import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
 import { useFolder } from '../../../support/temporaryFolder.ts'
 
 /** Answers everything but what is asked under `/unanswered`; who asks is refused. */
-let server: FakeElasticsearch
+const server = await startFakeElasticsearch()
+afterAll(() => server.close())
 /** How each request names its user. */
 const authorizations: (string | undefined)[] = []
 const paths: (string | undefined)[] = []
@@ -23,18 +24,14 @@ const paths: (string | undefined)[] = []
 let held = Promise.resolve()
 const folder = useFolder()
 
-beforeAll(async () => {
-  server = await startFakeElasticsearch()
-  server.answerWith((request, response) => {
-    authorizations.push(request.headers.authorization)
-    paths.push(request.url)
-    const status = request.url === '/_security/_authenticate' ? 401 : 200
-    const send = (): void => answer(status, {})(request, response)
-    if (request.url === '/held') held.then(send, send)
-    else if (request.url !== '/unanswered') send()
-  })
+server.answerWith((request, response) => {
+  authorizations.push(request.headers.authorization)
+  paths.push(request.url)
+  const status = request.url === '/_security/_authenticate' ? 401 : 200
+  const send = (): void => answer(status, {})(request, response)
+  if (request.url === '/held') held.then(send, send)
+  else if (request.url !== '/unanswered') send()
 })
-afterAll(() => server.close())
 
 const configOf = (settings: Record<string, string> = {}): Config => {
   const read = readConfig({ ELASTICSEARCH_URL: server.url, ...settings }, [])

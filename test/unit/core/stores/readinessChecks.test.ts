@@ -1,18 +1,15 @@
 import { connectElasticsearch } from '../../../../src/core/stores/elasticsearch.ts'
 import { isolatedNodesAnswerNothing } from '../../../../src/core/stores/readinessChecks.ts'
 import { testConfig } from '../../../support/config.ts'
-import { answer, type FakeElasticsearch, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
+import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
+import { useStarted } from '../../../support/late.ts'
 
 const setting = 'cluster.no_master_block'
 const block = (no_master_block: string): object => ({ cluster: { no_master_block } })
 const refusal = { error: { type: 'master_not_discovered_exception' }, status: 503 }
 
 describe('the check of nodes without a master', () => {
-  let fake: FakeElasticsearch
-  beforeEach(async () => {
-    fake = await startFakeElasticsearch()
-  })
-  afterEach(() => fake.close())
+  const fake = useStarted('Elasticsearch', startFakeElasticsearch, { forEachTest: true })
 
   const problem = async (): Promise<string | undefined> => {
     const client = connectElasticsearch(testConfig({ ELASTICSEARCH_URL: fake.url, REDIS_URL: 'redis://127.0.0.1:1' }))
