@@ -10,11 +10,7 @@ const team = 'acme'
 const [ndjson, csv] = ['application/x-ndjson', 'text/csv']
 const encodings = ['identity', 'gzip', 'br', 'zstd', 'deflate']
 
-const api = useApi({
-  teams: [team],
-  fill: (replica) => queryData(61).storeIn(replica),
-  hasFaultyElasticsearch: true,
-})
+const api = useApi({ teams: [team], fill: (replica) => queryData(61).storeIn(replica), hasFaultyElasticsearch: true })
 
 /** An export over HTTP/1.0, whose answer is as long as its connection: what came, and how the connection ended. */
 function exportInOldHttp(port: number, encoding: string, accept = ndjson) {

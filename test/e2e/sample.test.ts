@@ -14,10 +14,7 @@ const api = useStarted('the API', () => pipeline.startApi(), { forEachTest: true
 
 const keysPath = (): string => join(folder, 'keys.json')
 const load = (): Promise<Run> =>
-  runCommand('sample', ['--api', `${api.url}/api/v1`, '--keys', keysPath()], {
-    ...pipeline.names,
-    BASE_URL: baseUrl,
-  })
+  runCommand('sample', ['--api', `${api.url}/api/v1`, '--keys', keysPath()], { ...pipeline.names, BASE_URL: baseUrl })
 const page = ({ stdout }: Run): string => stdout.slice(stdout.indexOf('Base URL'))
 const keysIn = (run: Run): string[] => [...page(run).matchAll(/^Key {7}(\S+)/gm)].map(([, key = '']) => key)
 const totalOf = async (list: string, key: string): Promise<number> => {
@@ -47,9 +44,7 @@ test('the sample is there once, under the same keys, however often it is loaded;
   const args = ['--team', 'team_harborlight']
   const listed = await runCommand('keys', ['list', ...args], pipeline.names)
   const id = /key_\S+/.exec(listed.stdout)?.[0] ?? ''
-  expect(await runCommand('keys', ['delete', ...args, '--id', id], pipeline.names)).toMatchObject({
-    code: 0,
-  })
+  expect(await runCommand('keys', ['delete', ...args, '--id', id], pipeline.names)).toMatchObject({ code: 0 })
   const [replaced = '', ...kept] = keysIn(await load())
   expect(kept).toEqual(others)
   expect(replaced).not.toBe(key)

@@ -18,11 +18,7 @@ import { describeNginx, startNginx } from './support/nginx.ts'
 
 const team = 'acme'
 
-const api = useApi({
-  teams: [team],
-  fill: (replica) => queryData(61).storeIn(replica),
-  hasFaultyElasticsearch: true,
-})
+const api = useApi({ teams: [team], fill: (replica) => queryData(61).storeIn(replica), hasFaultyElasticsearch: true })
 const shipped = await readFile('deploy/nginx.conf', 'utf8')
 
 const passing = (port: number, directives: string): string =>

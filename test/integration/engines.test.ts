@@ -75,10 +75,7 @@ const watchedTreeOf = async (pid: number): Promise<number[]> => {
 }
 
 const untilGone = (pids: number[]): Promise<boolean> =>
-  waitUntil(async () => !(await Promise.all(pids.map(isRunning))).includes(true), {
-    deadlineMs: stopMs,
-    signal,
-  })
+  waitUntil(async () => !(await Promise.all(pids.map(isRunning))).includes(true), { deadlineMs: stopMs, signal })
 
 const pingRedis = async (url: string): Promise<string> => {
   const redis = new Redis(url)

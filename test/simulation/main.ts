@@ -29,11 +29,7 @@ type Options = {
 }
 
 /** A child process's report on one seed. */
-type Told = {
-  readonly seed: number
-  readonly digest: string | undefined
-  readonly violation: string | undefined
-}
+type Told = { readonly seed: number; readonly digest: string | undefined; readonly violation: string | undefined }
 
 export const command = new Command()
   .option(

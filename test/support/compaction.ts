@@ -8,9 +8,7 @@ import { createTopicsWith, withAdmin } from './topics.ts'
 export const fillerKey = Buffer.from('acme/filler')
 
 /** Topic settings for compaction within seconds: short segments, because Kafka never compacts the active one. */
-const settings = {
-  ...{ 'segment.ms': '100', 'segment.bytes': '1048576', 'min.cleanable.dirty.ratio': '0' },
-}
+const settings = { 'segment.ms': '100', 'segment.bytes': '1048576', 'min.cleanable.dirty.ratio': '0' }
 
 /** Deletion retention for topics that no indexer reads: with one this short, indexers withhold the watermark. */
 export const shortRetentionMs = 10_000

@@ -6,11 +6,7 @@ import type { Json } from './randomHistory.ts'
 type Value = string | null
 type Item = { readonly key: Value | readonly [string, Value]; readonly count: number; readonly scores?: object }
 
-export type ExpectedCounts = {
-  readonly totalDocs: number
-  readonly by: string
-  readonly items: readonly Item[]
-}
+export type ExpectedCounts = { readonly totalDocs: number; readonly by: string; readonly items: readonly Item[] }
 
 /** The expected answer of `/record-counts`, filtered and counted by simple rules. Undefined for an invalid date. */
 export function expectedCounts(

@@ -9,9 +9,7 @@ import { testConfig } from './config.ts'
 import { seeded } from './random.ts'
 
 /** Connects to the Elasticsearch shared by all tests. */
-export const connectReal = (): Clients => ({
-  elasticsearch: connectElasticsearch(testConfig({})),
-})
+export const connectReal = (): Clients => ({ elasticsearch: connectElasticsearch(testConfig({})) })
 
 /** Connects to a new simulated Elasticsearch, on the clock of this machine. */
 export const connectSimulated = (): Clients =>

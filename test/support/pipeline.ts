@@ -80,10 +80,7 @@ export async function openPipeline() {
       const createdAt = new Date().toISOString()
       await produce(
         'account-keys',
-        teams.map((team) => ({
-          key: `${team}/k1`,
-          value: accountKeyRecord(sha256(keyOf(team)), createdAt),
-        })),
+        teams.map((team) => ({ key: `${team}/k1`, value: accountKeyRecord(sha256(keyOf(team)), createdAt) })),
       )
     },
     get,

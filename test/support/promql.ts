@@ -2,10 +2,7 @@ import { parser } from '@prometheus-io/lezer-promql'
 import { registeredMetrics } from './metrics.ts'
 
 /** Metrics of an expression, with the labels that select them, and the labels of its grouping. */
-export type Uses = {
-  readonly metrics: ReadonlyMap<string, readonly string[]>
-  readonly groupings: readonly string[]
-}
+export type Uses = { readonly metrics: ReadonlyMap<string, readonly string[]>; readonly groupings: readonly string[] }
 
 /** Labels that Prometheus adds to every series. */
 const targetLabels = ['job', 'instance']

@@ -25,12 +25,7 @@ import type { Figures, Results } from './report.ts'
 import type { Stage } from './stage.ts'
 import { newestMs, type SubmissionRecord, submissionMaker, timeOf } from './submissions.ts'
 
-type Size = {
-  readonly teams: TeamSizes
-  readonly lists: ListSize
-  readonly rounds: Rounds
-  readonly exports: Rounds
-}
+type Size = { readonly teams: TeamSizes; readonly lists: ListSize; readonly rounds: Rounds; readonly exports: Rounds }
 
 export const fullSize: Size = {
   teams: { largeTeam: 1_000_000, otherTeams: 400, ofEach: 300 },

@@ -7,9 +7,7 @@ import type { PendingMark } from '../../../src/core/stores/pendingMarks.ts'
 import { heapBytes } from '../../support/heapBytes.ts'
 
 const lists = ['acme', 'beta'].map((team) => teamList('forms', team as TeamId))
-const start = {
-  ...{ position: 0n as Offset, deadLetteredBelow: 0n as Offset, coveredAtMs: 0, promisedMs: 0 },
-}
+const start = { position: 0n as Offset, deadLetteredBelow: 0n as Offset, coveredAtMs: 0, promisedMs: 0 }
 /** Two partitions; the first one is claimed twice. */
 const assignments = [
   [0, 'former'],

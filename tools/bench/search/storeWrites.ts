@@ -4,12 +4,7 @@ import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import type { Stage } from '../stage.ts'
 
 /** A document on its way into an index. */
-export type Write = {
-  readonly index: string
-  readonly id: string
-  readonly teamId: string
-  readonly source: string
-}
+export type Write = { readonly index: string; readonly id: string; readonly teamId: string; readonly source: string }
 
 const maxBulkBytes = 5 * 1024 * 1024
 const bulksAtOnce = 2

@@ -102,7 +102,4 @@ const writeBlocked = ({ name }: Index): Refusal =>
   })
 
 const primaryMissing = ({ name }: Index, { number }: Shard): Refusal =>
-  new Refusal(503, {
-    type: 'unavailable_shards_exception',
-    reason: `[${name}][${number}] primary shard is not active`,
-  })
+  new Refusal(503, { type: 'unavailable_shards_exception', reason: `[${name}][${number}] primary shard is not active` })

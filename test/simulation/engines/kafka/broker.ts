@@ -8,10 +8,7 @@ import { type ByTopic, onlyLeader, Topics } from './topics.ts'
 
 type ProduceRequest = { readonly topicData: ByTopic<{ readonly messages: readonly SentRecord[] }> }
 type FetchRequest = { readonly maxWaitTime: number; readonly topics: ByTopic<{ readonly fetchOffset: string }> }
-type ListOffsetsRequest = {
-  readonly isolationLevel: number
-  readonly topics: ByTopic<{ readonly timestamp: number }>
-}
+type ListOffsetsRequest = { readonly isolationLevel: number; readonly topics: ByTopic<{ readonly timestamp: number }> }
 type CreateTopicsRequest = {
   readonly topics: readonly {
     readonly topic: string

@@ -12,10 +12,7 @@ type Exchange = {
 }
 type Ask = (parameters: unknown) => Omit<Exchange, 'parameters'>
 type Lookup = (apiKey: number, definition: unknown) => Ask
-type KafkaJsBroker = {
-  lookupRequest: Lookup
-  connect(): Promise<void>
-}
+type KafkaJsBroker = { lookupRequest: Lookup; connect(): Promise<void> }
 
 const load = createRequire(import.meta.url)
 const RealBroker = load('kafkajs/src/broker') as new (options: object) => KafkaJsBroker
@@ -92,10 +89,7 @@ class Connection {
     const open = this.#open
     if (open === undefined) throw connectionError('Not connected')
     const timeoutMs = Math.max(this.#timeouts.requestTimeoutMs, requestTimeout ?? 0)
-    const call = this.#network.call('kafka', apiName, this.#inTurn(exchange), {
-      timeoutMs,
-      signal: open.signal,
-    })
+    const call = this.#network.call('kafka', apiName, this.#inTurn(exchange), { timeoutMs, signal: open.signal })
     this.#waiting.add(call)
     try {
       return await response.parse(await call)

@@ -12,14 +12,7 @@ import { servedForm, servedFormSummary, servedSubmission, servedSubmissionSummar
 
 type Bounds = { minimum?: number; maximum?: number }
 type Schema = Bounds & { type?: string; enum?: unknown[]; examples?: unknown[]; default?: unknown }
-type Parameter = {
-  name: string
-  in: string
-  required: boolean
-  schema: Schema
-  example?: unknown
-  description: string
-}
+type Parameter = { name: string; in: string; required: boolean; schema: Schema; example?: unknown; description: string }
 type Media = { schema: object; examples: Record<string, { value: unknown }> }
 type Response = { $ref?: string; headers?: Record<string, unknown>; content?: Record<string, Media> }
 type Description = {
