@@ -78,24 +78,8 @@ export type Team = (typeof teams)[number]
 const statuses = ['pending', 'processing', 'completed', 'failed']
 /** The themes of which most histories have a few. */
 const themes = [
-  'network',
-  'crashes',
-  'freezes',
-  'groups',
-  'clocks',
-  'redis',
-  'copies',
-  'rebuild',
-  'switch',
-  'late',
-  'contract',
-  'generations',
-  'keys',
-  'delays',
-  'refusals',
-  'transactions',
-  'failing-document',
-  'forgotten-deletions',
+  ...['network', 'crashes', 'freezes', 'groups', 'clocks', 'redis', 'copies', 'rebuild', 'switch', 'late', 'contract'],
+  ...['generations', 'keys', 'delays', 'refusals', 'transactions', 'failing-document', 'forgotten-deletions'],
 ] as const
 export type Theme = (typeof themes)[number]
 /** Drawn rarely, because they simulate slowly. They affect lists of forms. */

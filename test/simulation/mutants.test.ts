@@ -4,16 +4,8 @@ import { simulate, simulationTimeoutMs } from './simulate.ts'
 test.concurrent.each(Object.entries(mutants))(
   'the fault %s is found within 500 histories',
   async (name, { seed }) => {
-    const { code, stdout } = await simulate(
-      '--mutant',
-      name,
-      '--first',
-      `${seed}`,
-      '--seeds',
-      '500',
-      '--processes',
-      '1',
-    )
+    const histories = ['--first', `${seed}`, '--seeds', '500']
+    const { code, stdout } = await simulate('--mutant', name, ...histories, '--processes', '1')
     expect(stdout).toMatch(/^seed \d+ breaks: (?!the simulation itself)/m)
     expect(code).toBe(1)
   },

@@ -27,10 +27,7 @@ type Special = Partial<Pick<Parameters<typeof startEngines>[0], 'quick' | 'adapt
 export async function startBeside(names: readonly EngineName[], special: Special): Promise<OwnEngines> {
   const folder = await temporaryFolder('tidemark-engines-')
   const engines = await startEngines({
-    folder,
-    distributions: 'var/engines',
-    clean: true,
-    quick: true,
+    ...{ folder, distributions: 'var/engines', clean: true, quick: true },
     external: othersThan(names),
     signal: AbortSignal.timeout(startDeadlineMs),
     ...special,
@@ -84,10 +81,7 @@ export async function startOwnCluster(only: readonly EngineName[] = engineNames)
   const folder = await temporaryFolder('tidemark-cluster-')
   const others = othersThan(only)
   const cluster = await startCluster({
-    folder,
-    distributions: 'var/engines',
-    clean: true,
-    quick: true,
+    ...{ folder, distributions: 'var/engines', clean: true, quick: true },
     only,
     signal: AbortSignal.timeout(clusterDeadlineMs),
   })

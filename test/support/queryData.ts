@@ -34,38 +34,12 @@ const outermostCharacters = 'AZaz09._:-'
 const names = ['Ada', 'Zoë', '李小龍', 'Ольга', 'محمد', '𠮷田', 'Nguyễn', 'e\u0301', '👩🏽‍🔬', 'x\u0000y', '']
 /** Texts that many submissions share, among them the longest that is found by, and one that is longer. */
 export const texts = [
-  'good',
-  'Good',
-  'a b',
-  'e\u0301',
-  'é',
-  '*',
-  'x\u0000y',
-  '',
-  '\\"',
-  '😀'.repeat(128),
-  'x'.repeat(257),
+  ...['good', 'Good', 'a b', 'e\u0301', 'é', '*', 'x\u0000y', '', '\\"', '😀'.repeat(128), 'x'.repeat(257)],
 ]
 /** Codes of answers, with what may be taken for a part of them or of their values, and one that is too long. */
 export const codes = [
-  ...[
-    'q1',
-    '7',
-    '1',
-    '',
-    '.',
-    'a.b',
-    '=',
-    'q=1',
-    '%41',
-    '__proto__',
-    'constructor',
-    '<code>',
-    'é',
-    '👩🏽‍🔬',
-    '2.q',
-    '*',
-  ],
+  ...['q1', '7', '1', '', '.', 'a.b', '=', 'q=1', '%41', '__proto__', 'constructor'],
+  ...['<code>', 'é', '👩🏽‍🔬', '2.q', '*'],
   ...['x'.repeat(256), 'x'.repeat(257)],
 ]
 const scalars = [...texts, '8', 8, 0, -1.5, 1e21, 5e-324, 2 ** 53, true, 'true', false, null]

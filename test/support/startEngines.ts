@@ -28,10 +28,7 @@ export default async function start(): Promise<void> {
   )
   try {
     const engines = await startEngines({
-      folder,
-      distributions: 'var/engines',
-      clean: true,
-      quick: true,
+      ...{ folder, distributions: 'var/engines', clean: true, quick: true },
       external: { ...external, ...containers?.urls },
       progress: process.stderr,
       signal,
