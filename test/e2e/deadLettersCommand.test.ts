@@ -7,7 +7,7 @@ import { recordsOf, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 const deadLetters = (...args: string[]): Promise<Run> => runCommand('dead-letters', args, pipeline.names)
-const nameOf = (topic: 'FORMS' | 'SUBMISSIONS' | 'DEAD_LETTERS'): string => pipeline.names[`TOPIC_${topic}`] ?? ''
+const nameOf = (topic: 'FORMS' | 'SUBMISSIONS' | 'DEAD_LETTERS'): string => pipeline.names[`TOPIC_${topic}`]
 const keysIn = async (topic: string): Promise<string[]> =>
   (await recordsOf(pipeline.kafka, topic)).map(({ key }) => String(key))
 

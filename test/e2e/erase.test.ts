@@ -72,8 +72,7 @@ const namesOf = ({ places }: Receipt, state: string): string[] =>
     .filter((place) => place.state === state)
     .map(({ name }) => name)
     .sort()
-const nameOf = (topic: string): string => pipeline.names[`TOPIC_${topic}`] ?? ''
-const indices = (): string => `${pipeline.names['INDEX_PREFIX']}-submission*`
+const indices = (): string => `${pipeline.names.INDEX_PREFIX}-submission*`
 const flush = () => pipeline.elasticsearch.indices.flush({ index: indices(), force: true, wait_if_ongoing: true })
 
 async function createSourceTopics(): Promise<void> {
@@ -105,7 +104,7 @@ test('of a deleted submission no file of any engine holds a word, once the recei
   const deletions = ['among', 'alone'].map((id) => ({ key: `${team}/${id}`, value: null }))
   await pipeline.produce('submissions', deletions)
   const first = await receiptOf('among', 1)
-  expect(namesOf(first, 'left')).toEqual([expect.stringMatching(`^${nameOf('SUBMISSIONS')}/`)])
+  expect(namesOf(first, 'left')).toEqual([expect.stringMatching(`^${pipeline.names.TOPIC_SUBMISSIONS}/`)])
   expect(namesOf(first, 'removed')).toEqual([
     expect.stringMatching('-details-'),
     expect.stringMatching('-submissions-'),
@@ -154,11 +153,11 @@ test('what the command cannot remove is named, and there', async () => {
   await elasticsearch.index({ index: retired, id: `${team}/kept`, routing: team, document: { words }, refresh: true })
 
   const receipt = await receiptOf('kept', 1)
-  const letters = nameOf('DEAD_LETTERS')
+  const letters = pipeline.names.TOPIC_DEAD_LETTERS
   const expected = [retired, filled, 'snapshot backups/before', `${letters}/0/0`].sort()
   expect(
     namesOf(receipt, 'left')
-      .filter((name) => !name.startsWith(nameOf('SUBMISSIONS')))
+      .filter((name) => !name.startsWith(pipeline.names.TOPIC_SUBMISSIONS))
       .sort(),
   ).toEqual(expected)
   const letter = receipt.places.find(({ name }) => name === `${letters}/0/0`)

@@ -68,8 +68,8 @@ test('one of two indexers shows what both have done, and which partitions it rea
   expect(read).not.toContain('none')
 
   await eventually(async () => (await page.locator('.wide tbody tr').count()) === 4)
-  const submissions = page.locator('.wide tbody tr', { hasText: `${pipeline.names['INDEX_PREFIX']}-submissions-v` })
-  const { count } = await pipeline.elasticsearch.count({ index: `${pipeline.names['INDEX_PREFIX']}-submissions` })
+  const submissions = page.locator('.wide tbody tr', { hasText: `${pipeline.names.INDEX_PREFIX}-submissions-v` })
+  const { count } = await pipeline.elasticsearch.count({ index: `${pipeline.names.INDEX_PREFIX}-submissions` })
   expect(await submissions.locator('td').first().innerText()).toBe(String(count))
   expect(await page.locator('h1 .badge').innerText()).toBe('every check is ok')
 

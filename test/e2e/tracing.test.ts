@@ -62,14 +62,14 @@ test('a record is followed from its producer to the bulk request', async () => {
   const headers = { traceparent: traceparent(ofProducer) }
   await pipeline.produce('forms', [{ ...stateRecord('forms', `${team}/form-1`, 1), headers }])
   await pipeline.produce('submissions', [stateRecord('submissions', `${team}/${submissionId}`, 1)])
-  const record = await childOf(ofProducer, `process ${pipeline.names['TOPIC_FORMS']}`)
-  expect(attributeOf(record, 'messaging.destination.name')).toBe(pipeline.names['TOPIC_FORMS'])
+  const record = await childOf(ofProducer, `process ${pipeline.names.TOPIC_FORMS}`)
+  expect(attributeOf(record, 'messaging.destination.name')).toBe(pipeline.names.TOPIC_FORMS)
   expect(attributeOf(record, 'tidemark.outcome')).toBe('indexed')
   const bulk = await bulkOf(record)
   expect(Number(attributeOf(bulk, 'tidemark.documents'))).toBeGreaterThanOrEqual(2)
   const request = await childOf(bulk, 'elasticsearch bulk')
   expect(attributeOf(request, 'http.response.status_code')).toBe(200)
-  await eventually(() => receiver.spans().some(({ name }) => name === `process ${pipeline.names['TOPIC_SUBMISSIONS']}`))
+  await eventually(() => receiver.spans().some(({ name }) => name === `process ${pipeline.names.TOPIC_SUBMISSIONS}`))
 })
 
 /** The bulk request of a record: below it, or linked where another record was the first. */

@@ -45,7 +45,7 @@ const key = (id: string, changes: Record<string, unknown> = {}) => ({
 
 type Stored = { readonly version: number; readonly source: Record<string, unknown> }
 
-const indexOf = (kind: DocumentKind): string => aliasOf(pipeline.names['INDEX_PREFIX'] ?? '', kind)
+const indexOf = (kind: DocumentKind): string => aliasOf(pipeline.names.INDEX_PREFIX, kind)
 const idOf = (id: string) => ({ id: `${team}/${id}`, routing: team })
 
 async function read(kind: DocumentKind, id: string): Promise<Stored> {
@@ -99,7 +99,7 @@ test('what was planted is found, by name, and nothing else', async () => {
   await plant('submission-details', 's-6', { version: revision, source: { ...detail, serialNumber: 18 } })
   await remove('submissions', 'gone')
   await remove('forms', 'f-1')
-  const names = redisKeys(pipeline.names['INDEX_PREFIX'] ?? '')
+  const names = redisKeys(pipeline.names.INDEX_PREFIX)
   const holder = (keyId: string) => JSON.stringify({ teamId: team, keyId, state: 'active', expiresAtMs: null })
   await redis.hset(names.accountKey(digestOf('k-ghost')), `${team}/k-ghost`, holder('k-ghost'))
   await redis.hset(names.accountKey(digestOf('k-revoked')), `${team}/k-revoked`, holder('k-revoked'))
@@ -197,7 +197,7 @@ test('what cannot be judged ends with 2 and says why', async () => {
   expect(await verify('--team', 'nosuch')).toMatchObject(notJudged(unknown))
   expect(await indexer.end('SIGTERM')).toBe(0)
 
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const prefix = pipeline.names.INDEX_PREFIX
   const complete = redisKeys(prefix).accountKeysComplete
   const runId = (await redis.get(complete)) ?? ''
   await redis.set(complete, 'another-run')

@@ -118,7 +118,7 @@ describe('Elasticsearch refuses for a while, and nothing is lost or promised too
 
   test('writes to an index as it does when the disk is full', async () => {
     const client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
-    const index = `${pipeline.names['INDEX_PREFIX']}-submissions`
+    const index = `${pipeline.names.INDEX_PREFIX}-submissions`
     const block = (isBlocked: boolean) =>
       client.indices.putSettings({ index, settings: { 'index.blocks.read_only_allow_delete': isBlocked } })
     const begin = async (): Promise<Outage> => {

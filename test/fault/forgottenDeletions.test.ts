@@ -12,7 +12,6 @@ const team = 'acme'
 let api: Program
 
 const submission = (id: string, revision: number) => stateRecord('submissions', `${team}/${id}`, revision)
-const submissions = (): string => documentTopics(pipeline)[1] ?? ''
 /** Starts an indexer and waits until it says `problem` of deletions. */
 async function startUntilTold(problem: string): Promise<Program> {
   const indexer = await startProgram('indexer', pipeline.names)
@@ -56,8 +55,8 @@ test('an indexer that was off for longer than Kafka keeps deletions promises not
     submission('late', 3),
   ])
   await sleep(shortRetentionMs)
-  await untilCompacted(pipeline, 'submissions', submissions(), async () => {
-    const left = (await recordsOf(pipeline.kafka, submissions())).map(({ key }) => String(key))
+  await untilCompacted(pipeline, 'submissions', pipeline.names.TOPIC_SUBMISSIONS, async () => {
+    const left = (await recordsOf(pipeline.kafka, pipeline.names.TOPIC_SUBMISSIONS)).map(({ key }) => String(key))
     return !left.includes(`${team}/gone`) && left.filter((key) => key === `${team}/broken`).length === 1
   })
 
@@ -90,7 +89,7 @@ test('an indexer that was off for longer than Kafka keeps deletions promises not
 
 test('a topic that also deletes by time is said, and no watermark is promised, until it no longer does and a rebuild has read it', async () => {
   const usePolicy = (policy: string): Promise<void> =>
-    withAdmin(pipeline.kafka, (admin) => setPolicy(admin, submissions(), policy))
+    withAdmin(pipeline.kafka, (admin) => setPolicy(admin, pipeline.names.TOPIC_SUBMISSIONS, policy))
   await usePolicy('compact,delete')
   const indexer = await startUntilTold('=compact,delete')
   await expectNoPromise(api)
@@ -111,7 +110,9 @@ test('a topic that also deletes by time is said, and no watermark is promised, u
 test('a topic that loses its append times while an indexer runs ends it within a minute, and the next one promises nothing', async () => {
   const lasting = await pipeline.startIndexer()
   await eventually(async () => (await list(api)).watermark !== null)
-  await withAdmin(pipeline.kafka, (admin) => setPolicy(admin, submissions(), 'compact', 'CreateTime'))
+  await withAdmin(pipeline.kafka, (admin) =>
+    setPolicy(admin, pipeline.names.TOPIC_SUBMISSIONS, 'compact', 'CreateTime'),
+  )
   expect([await lasting.ended(), lasting.log()]).toEqual([
     1,
     expect.stringContaining('LogAppendTime since it was started'),

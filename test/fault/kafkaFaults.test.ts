@@ -36,12 +36,12 @@ const startBoth = async (): Promise<void> => {
   api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
 }
-const nameOf = (topic: 'forms' | 'submissions'): string => documentTopics(pipeline)[topic === 'forms' ? 0 : 1] ?? ''
+const nameOf = (topic: 'forms' | 'submissions'): string => documentTopics(pipeline)[topic === 'forms' ? 0 : 1]
 
 test('committed transactions are indexed and aborted ones never, also when a topic ends with an aborted one', async () => {
   const random = seeded(21)
   await startBoth()
-  const sending = await connectProducer({ transactionalId: `${pipeline.names['INDEX_PREFIX']}-producer` })
+  const sending = await connectProducer({ transactionalId: `${pipeline.names.INDEX_PREFIX}-producer` })
   const committed: HistoryRecord[] = []
   const [size, count] = [25, 400]
   for (let at = 0; at < count; at += size) {

@@ -20,19 +20,19 @@ const folder = useFolder()
 const startRebuild = (settings = {}, root?: string): Promise<Program> =>
   startProgram('rebuild', { ...pipeline.names, ...settings }, [], root)
 const indices = async (): Promise<string[]> => {
-  const prefix = `${pipeline.names['INDEX_PREFIX']}-`
+  const prefix = `${pipeline.names.INDEX_PREFIX}-`
   const found = await pipeline.elasticsearch.indices.get({ index: `${prefix}*` })
   const names = Object.keys(found).map((name) => name.slice(prefix.length))
   return names.sort()
 }
 const indicesOf = async (generation: number): Promise<string[]> => {
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const prefix = pipeline.names.INDEX_PREFIX
   const names = await Promise.all(documentKinds.map((kind) => indexName(prefix, kind, generation)))
   return names.map((name) => name.slice(prefix.length + 1)).sort()
 }
 
 const shardsOf = async (generation: number): Promise<Set<unknown>> => {
-  const index = `${pipeline.names['INDEX_PREFIX']}-*-${generation}`
+  const index = `${pipeline.names.INDEX_PREFIX}-*-${generation}`
   const found = await pipeline.elasticsearch.indices.getSettings({ index, flat_settings: true })
   return new Set(Object.values(found).map(({ settings }) => settings?.['index.number_of_shards']))
 }
@@ -180,7 +180,7 @@ test('a rebuild that cannot carry over says why, can be ended, and has changed n
   const history = randomHistory(26, 300)
   const { api } = await filled(history)
   await forgetTopics()
-  const index = await indexName(pipeline.names['INDEX_PREFIX'] ?? '', 'submissions', 2)
+  const index = await indexName(pipeline.names.INDEX_PREFIX, 'submissions', 2)
   // As the mappings of an older release, to which somebody wants to go back.
   const mappings = { dynamic: 'strict', properties: { teamId: { type: 'keyword' } } } as const
   const aliases = { [`${index}-write`]: { is_write_index: true } }

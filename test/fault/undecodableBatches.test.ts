@@ -81,7 +81,7 @@ test.each<[string, Damage, RegExp]>([
   await produceForms('second')
   const secondAtMs = pipeline.appendedAtMs()
   await produceForms('third')
-  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
+  const topic = pipeline.names.TOPIC_FORMS
   const mend = await damage(logFile(topic, damaged), change)
 
   const indexer = await startProgram('indexer', pipeline.names)
@@ -108,11 +108,11 @@ test.each<[string, Damage, RegExp]>([
 
 test('a replay of account keys that meets a batch that cannot be decoded is not complete, and names it', async () => {
   const redis = new Redis(process.env['REDIS_URL'] ?? '')
-  const topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
+  const topic = pipeline.names.TOPIC_ACCOUNT_KEYS
   const found = await Promise.all(partitions.map((each) => readFile(logFile(topic, each))))
   const holding = partitions[found.findIndex((log) => log.includes('acme/k1'))] ?? 0
   const mend = await damage(logFile(topic, holding), flipByteOf('acme/k1'))
-  await clearRedis(redis, pipeline.names['INDEX_PREFIX'])
+  await clearRedis(redis, pipeline.names.INDEX_PREFIX)
   redis.disconnect()
   const indexer = await startProgram('indexer', pipeline.names)
   const told = await untilTold(indexer, 'account keys', /cannot be decoded/)

@@ -14,12 +14,12 @@ const tries = 4
 describePostgresql('From the outbox of a PostgreSQL database to the API', () => {
   const pipeline = usePipeline()
   const postgresql = useStarted('PostgreSQL', startPostgresql)
-  const api = useStarted('the API', () => pipeline.startApi())
   beforeAll(async () => {
     await postgresql.run(await readFile('docs/producers/outbox.sql', 'utf8'))
     await pipeline.startIndexer()
     await pipeline.createKeys(['acme'])
   })
+  const api = useStarted('the API', () => pipeline.startApi())
   const open = async () => openConnect(process.env['KAFKA_BROKERS'] ?? '', await connector())
   const connect = useStarted('Kafka Connect', open, { patienceMs: startMs })
   beforeAll(() => connect.start(), startMs)
@@ -28,7 +28,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
   async function connector(): Promise<object> {
     const text = await readFile('docs/producers/outbox-connector.json', 'utf8')
     const { name, config } = JSON.parse(text) as { name: string; config: Record<string, string> }
-    const prefix = pipeline.names['INDEX_PREFIX']
+    const prefix = pipeline.names.INDEX_PREFIX
     return {
       name,
       config: {
@@ -102,14 +102,14 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
   })
 
   test('no record of the outbox is a dead letter, and the connector may read nothing else', async () => {
-    expect(await recordsOf(pipeline.kafka, pipeline.names['TOPIC_DEAD_LETTERS'] ?? '')).toEqual([])
+    expect(await recordsOf(pipeline.kafka, pipeline.names.TOPIC_DEAD_LETTERS)).toEqual([])
     const rights = `SELECT has_table_privilege('debezium', 'form', 'SELECT'), has_table_privilege('debezium', 'tidemark_outbox', 'SELECT')`
     expect(await postgresql.run(rights)).toBe('f|t')
   })
 
   /** Key, revision and title of each record of these forms; of a deletion, the key alone. */
   const recordsAbout = async (...keys: string[]): Promise<unknown[][]> =>
-    (await recordsOf(pipeline.kafka, pipeline.names['TOPIC_FORMS'] ?? '', keys)).map(({ key, value }) => {
+    (await recordsOf(pipeline.kafka, pipeline.names.TOPIC_FORMS, keys)).map(({ key, value }) => {
       if (value === null) return [String(key)]
       const { revision, form } = JSON.parse(String(value)) as { revision: number; form: { title: string } }
       return [String(key), revision, form.title]

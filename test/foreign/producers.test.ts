@@ -52,7 +52,7 @@ async function runJava(): Promise<void> {
 
 const programArguments = (): string[] => [
   process.env['KAFKA_BROKERS'] ?? '',
-  pipeline.names['TOPIC_FORMS'] ?? '',
+  pipeline.names.TOPIC_FORMS,
   join(tools.folder, 'template.json'),
   String(perMode),
 ]
@@ -73,7 +73,7 @@ async function expectServed(client: string): Promise<void> {
   expect(ids.filter((id) => id.startsWith('aborted-'))).toEqual([])
 }
 
-const nameOf = (topic: 'FORMS' | 'SUBMISSIONS'): string => pipeline.names[`TOPIC_${topic}`] ?? ''
+const nameOf = (topic: 'FORMS' | 'SUBMISSIONS'): string => pipeline.names[`TOPIC_${topic}`]
 const formChange = (id: string, revision: number, title: string): ProducedChange => {
   return { topic: nameOf('FORMS'), key: `acme/${id}`, value: { revision, form: formEntity({ id, title }) } }
 }
@@ -108,7 +108,7 @@ describePython('The producer examples', () => {
     ['TypeScript', runTypeScript],
     ['Python', runPython],
   ])('records of the example in %s are served: the highest revision, and nothing deleted', async (name, run) => {
-    await run(exampleInput(transactions(name)), `${pipeline.names['INDEX_PREFIX']}-${name}`)
+    await run(exampleInput(transactions(name)), `${pipeline.names.INDEX_PREFIX}-${name}`)
     const statusOf = async (path: string): Promise<number> =>
       (await pipeline.get(api, 'acme', `/api/v1/${path}`)).status
     await eventually(async () => (await statusOf(`forms/${name}-last`)) === 200)
@@ -124,8 +124,8 @@ describePython('The producer examples', () => {
     // Several entities, because one could share a partition by chance.
     const ids = Array.from({ length: 20 }, (_, at) => `same-${at}`)
     const changes = (revision: number): ProducedChange[] => ids.map((id) => formChange(id, revision, 'a'))
-    await runTypeScript(exampleInput([changes(1)]), `${pipeline.names['INDEX_PREFIX']}-same-1`)
-    await runPython(exampleInput([changes(2)]), `${pipeline.names['INDEX_PREFIX']}-same-2`)
+    await runTypeScript(exampleInput([changes(1)]), `${pipeline.names.INDEX_PREFIX}-same-1`)
+    await runPython(exampleInput([changes(2)]), `${pipeline.names.INDEX_PREFIX}-same-2`)
     const third = changes(3).map(({ key, value }) => ({ key, value: JSON.stringify(value) }))
     await pipeline.produce('forms', third)
     const keys = ids.map((id) => `acme/${id}`)

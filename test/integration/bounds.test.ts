@@ -25,7 +25,7 @@ test('a release that refuses nearly everything does not move a topic into the de
   await eventually(async () => (await says()).includes('nearly all records of'))
   expect(await indexer.metric('tidemark_check_ok', 'breaker')).toBe(0)
   const formsPartitions = 4
-  expect(await indexer.metric('tidemark_partition_paused', pipeline.names['TOPIC_FORMS'])).toBe(formsPartitions)
+  expect(await indexer.metric('tidemark_partition_paused', pipeline.names.TOPIC_FORMS)).toBe(formsPartitions)
   expect(await indexer.metric('tidemark_partition_paused')).toBe(formsPartitions)
   const letters = await writeDeadLetter(indexer)
   expect(letters).toBeLessThan(1_100)
@@ -41,7 +41,7 @@ test.each([
   { size: '5 MB', bytes: 5 * mebibyte, count: 24, perRequest: 1 },
 ])('records of $size are held within the configured bytes', async ({ bytes, count, perRequest }) => {
   const maxInFlightBytes = 32 * mebibyte
-  await createTopicsWith(pipeline.kafka, [pipeline.names['TOPIC_FORMS']], 4, {
+  await createTopicsWith(pipeline.kafka, [pipeline.names.TOPIC_FORMS], 4, {
     'max.message.bytes': String(8 * mebibyte),
   })
   for (let at = 0; at < count; at += perRequest) await pipeline.produce('forms', formRecords(perRequest, at, bytes))

@@ -6,11 +6,9 @@ const team = 'acme'
 const [bursts, burstSize] = [12, 12]
 
 const pipeline = usePipeline()
+beforeAll(() => pipeline.startIndexer())
 const api = useStarted('the API', () => pipeline.startApi({ DEEP_PAGE_FROM: '1' }))
-beforeAll(async () => {
-  await pipeline.startIndexer()
-  await pipeline.createKeys([team])
-})
+beforeAll(() => pipeline.createKeys([team]))
 
 type Page = { readonly totalDocs: number; readonly items: readonly { readonly id: string }[] }
 /** How many submissions were appended for certain by a moment of the broker's clock. */

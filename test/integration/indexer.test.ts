@@ -29,7 +29,7 @@ type Titled = { readonly id: string; readonly title: string }
 const readySays = async (): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
 
 test('a closed index pauses too: good records are never set aside for what is wrong with the index', async () => {
-  const index = await indexName(pipeline.names['INDEX_PREFIX'] ?? '', 'forms')
+  const index = await indexName(pipeline.names.INDEX_PREFIX, 'forms')
   const before = await records()
   await pipeline.elasticsearch.indices.close({ index })
   await pipeline.produce('forms', [formRecord('c')])
@@ -51,7 +51,7 @@ test('a dead letter is the record byte for byte, with its own headers and why an
     empty: '',
     'tidemark.path': 'value',
     'tidemark.reason': 'must be UTF-8',
-    'tidemark.topic': pipeline.names['TOPIC_FORMS'],
+    'tidemark.topic': pipeline.names.TOPIC_FORMS,
     'tidemark.partition': expect.stringMatching(/^[0-3]$/),
     'tidemark.offset': expect.stringMatching(/^\d$/),
     'tidemark.appended-at': expect.stringMatching(/Z$/),
@@ -78,7 +78,7 @@ test('the first content of a revision stays, another one is a dead letter, and t
   await pipeline.produce('forms', [record(3, 'first'), record(3, 'first', { unserved: true })])
   await pipeline.produce('forms', [other, record(2, 'late')])
   await expectTitle('first')
-  const letters = await recordsOf(pipeline.kafka, pipeline.names['TOPIC_DEAD_LETTERS'] ?? '', [other.key])
+  const letters = await recordsOf(pipeline.kafka, pipeline.names.TOPIC_DEAD_LETTERS, [other.key])
   expect(letters.map(({ value, headers }) => [String(value), String(headers['tidemark.path'])])).toEqual([
     [other.value, 'revision'],
     [other.value, 'revision'],
@@ -114,7 +114,7 @@ test('what Elasticsearch would refuse never leaves half of an entity, and stops 
     ])
   })
   expect(await records('dead-letter')).toBe(letters + 3)
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const prefix = pipeline.names.INDEX_PREFIX
   const exists = async (kind: string, id: string): Promise<boolean> =>
     await pipeline.elasticsearch.exists({ index: `${prefix}-${kind}`, id: `acme/${id}`, routing: 'acme' })
   for (const id of ['deepest', 'digits-fit', 'twice', 'unfolded', 'surrogate'])
@@ -129,7 +129,7 @@ test('indices that someone deleted are built anew from Kafka; until they are who
   await pipeline.produce('forms', [...forms, { key: 'acme/broken', value: 'none' }])
   await pipeline.untilApplied(api, 'acme')
   const letters = await records('dead-letter')
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const prefix = pipeline.names.INDEX_PREFIX
   // Another question than below: what is kept would be served for a while.
   const served = (await pipeline.get(api, 'acme', '/api/v1/forms?limit=2')).body as { totalDocs: number }
   await pipeline.elasticsearch.indices.delete({
@@ -152,7 +152,7 @@ describe('without append times of the broker', () => {
 
   test('no watermark is published, it is said, and records are indexed all the same', async () => {
     const ofProducers = { 'message.timestamp.type': 'CreateTime' }
-    await createTopicsWith(other.kafka, [other.names['TOPIC_FORMS']], 1, ofProducers)
+    await createTopicsWith(other.kafka, [other.names.TOPIC_FORMS], 1, ofProducers)
     const without = await other.startIndexer()
     expect(without.log()).toContain('lacks message.timestamp.type=LogAppendTime')
     await other.createKeys(['acme'])

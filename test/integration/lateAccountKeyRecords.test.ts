@@ -14,11 +14,11 @@ import { recordsOf } from '../support/topics.ts'
 const [team, by] = ['acme', 'owner']
 
 const pipeline = usePipeline()
-const redis = useRedis(() => pipeline.names['INDEX_PREFIX'])
+const redis = useRedis(() => pipeline.names.INDEX_PREFIX)
 const store = new AccountKeyStore(redis)
 
 test('a record that reaches Kafka after the deletion, from a process that has died since, brings nothing back', async () => {
-  const topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
+  const topic = pipeline.names.TOPIC_ACCOUNT_KEYS
   await createCompactedTopics(pipeline, [topic], 4)
   await pipeline.startIndexer()
   const sink = kafkaSink(pipeline.kafka)

@@ -14,11 +14,11 @@ beforeAll(async () => {
 })
 
 test('missing topics are created compacted, with append times of the broker and seven days for deletions and for what they delete', async () => {
-  const names = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS']
+  const names = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS'] as const
   const { resources } = await withAdmin(pipeline.kafka, (admin) =>
     admin.describeConfigs({
       includeSynonyms: false,
-      resources: names.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: pipeline.names[name] ?? '' })),
+      resources: names.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: pipeline.names[name] })),
     }),
   )
   const settings = resources.map(({ configEntries }) =>
@@ -37,7 +37,7 @@ test('missing topics are created compacted, with append times of the broker and 
 })
 
 test('indices are created strict, reached by alias, refreshed by nobody else', async () => {
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const prefix = pipeline.names.INDEX_PREFIX
   const indices = await pipeline.elasticsearch.indices.get({ index: `${prefix}-*` })
   const names = await Promise.all(documentKinds.map((kind) => indexName(prefix, kind)))
   expect(Object.keys(indices).sort()).toEqual(names.sort())
@@ -53,7 +53,7 @@ test('indices are created strict, reached by alias, refreshed by nobody else', a
 describe('with templates of the cluster that match our indices', () => {
   const templated = usePipeline({ forEachTest: true })
   const addTemplate = async (template: object): Promise<string> => {
-    const prefix = templated.names['INDEX_PREFIX'] ?? ''
+    const prefix = templated.names.INDEX_PREFIX
     await pipeline.elasticsearch.indices.putIndexTemplate({ name: prefix, index_patterns: [`${prefix}-*`], template })
     return prefix
   }
@@ -67,7 +67,7 @@ describe('with templates of the cluster that match our indices', () => {
     await templated.produce('forms', [stateRecord('forms', 'acme/a', 1, { title: 'A form' })])
   }
   afterEach(async () => {
-    const name = templated.names['INDEX_PREFIX'] ?? ''
+    const name = templated.names.INDEX_PREFIX
     await pipeline.elasticsearch.indices.deleteIndexTemplate({ name }, { ignore: [404] })
   })
 

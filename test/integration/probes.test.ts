@@ -11,8 +11,8 @@ let processes: Record<'api' | 'indexer' | 'settings', Program>
 
 beforeAll(async () => {
   // With one partition each, so that few indexers are enough for one of them to be a spare.
-  const topics = ['FORMS', 'SUBMISSIONS', 'ACCOUNT_KEYS'].map((name) => pipeline.names[`TOPIC_${name}`])
-  await createTopicsWith(pipeline.kafka, topics, 1)
+  const { TOPIC_FORMS, TOPIC_SUBMISSIONS, TOPIC_ACCOUNT_KEYS } = pipeline.names
+  await createTopicsWith(pipeline.kafka, [TOPIC_FORMS, TOPIC_SUBMISSIONS, TOPIC_ACCOUNT_KEYS], 1)
   const indexer = await pipeline.startIndexer()
   const [api, settings] = [await pipeline.startApi(), await pipeline.startSettings(signInSettings)]
   processes = { api, indexer, settings }
@@ -43,7 +43,7 @@ test('a dead letter that Kafka does not take is named as such, until Kafka takes
         resources: [
           {
             type: kafkajs.ConfigResourceTypes.TOPIC,
-            name: pipeline.names['TOPIC_DEAD_LETTERS'] ?? '',
+            name: pipeline.names.TOPIC_DEAD_LETTERS,
             configEntries: [{ name: 'max.message.bytes', value: String(bytes) }],
           },
         ],

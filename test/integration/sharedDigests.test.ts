@@ -10,7 +10,7 @@ import { useRedis } from '../support/redisPair.ts'
 const digest = digestOf(randomUUID())
 
 const pipeline = usePipeline()
-const redis = useRedis(() => pipeline.names['INDEX_PREFIX'])
+const redis = useRedis(() => pipeline.names.INDEX_PREFIX)
 const store = new AccountKeyStore(redis)
 const indexer = useStarted('the indexer', () => pipeline.startIndexer())
 

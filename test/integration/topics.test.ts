@@ -7,7 +7,7 @@ const pipeline = usePipeline()
 test('topics that were just created have leaders, however soon they are asked for', async () => {
   const batches = Array.from({ length: 10 }, (_, batch) =>
     Array.from({ length: 5 }, (_, each) => ({
-      topic: `${pipeline.names['TOPIC_FORMS']}-${batch}-${each}`,
+      topic: `${pipeline.names.TOPIC_FORMS}-${batch}-${each}`,
       numPartitions: 4,
     })),
   )

@@ -60,7 +60,7 @@ const pipeline = usePipeline()
 const folder = useFolder()
 let prefix: string
 const elasticsearch = useStarted('Elasticsearch', async () => {
-  prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  prefix = pipeline.names.INDEX_PREFIX
   const roles = new Map<string, Role>(lessened.map(({ name, role }) => [name, role]))
   for (const name of roleNames) roles.set(name, await roleOf(name))
   const yml = [...roles].map(([name, role]) => `${name}: ${JSON.stringify(role)}\n`).join('')

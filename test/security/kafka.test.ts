@@ -19,13 +19,17 @@ import { readAcls, startSecuredKafka } from '../support/securedKafka.ts'
 import { signInSettings } from '../support/signIns.ts'
 
 const own = ownNames()
-const defaults = { forms: 'TOPIC_FORMS', submissions: 'TOPIC_SUBMISSIONS', 'account-keys': 'TOPIC_ACCOUNT_KEYS' }
-const kept = { 'account-key-audit': 'TOPIC_KEY_AUDIT' }
-const named = { ...defaults, ...kept, 'dead-letters': 'TOPIC_DEAD_LETTERS' }
+const defaults = {
+  forms: 'TOPIC_FORMS',
+  submissions: 'TOPIC_SUBMISSIONS',
+  'account-keys': 'TOPIC_ACCOUNT_KEYS',
+} as const
+const kept = { 'account-key-audit': 'TOPIC_KEY_AUDIT' } as const
+const named = { ...defaults, ...kept, 'dead-letters': 'TOPIC_DEAD_LETTERS' } as const
 const acls = await readAcls({
-  ...Object.fromEntries(Object.entries(named).map(([name, variable]) => [name, own[variable] ?? ''])),
-  'tidemark-indexer': own['CONSUMER_GROUP'] ?? '',
-  'tidemark-indexer-rebuild': rebuildGroup(own['CONSUMER_GROUP'] ?? ''),
+  ...Object.fromEntries(Object.entries(named).map(([name, variable]) => [name, own[variable]])),
+  'tidemark-indexer': own.CONSUMER_GROUP,
+  'tidemark-indexer-rebuild': rebuildGroup(own.CONSUMER_GROUP),
 })
 const [indexer, settings, deadLetters] = ['tidemark-indexer', 'tidemark-settings', 'tidemark-dead-letters'] as const
 const [verify, erase] = ['tidemark-verify', 'tidemark-erase'] as const
@@ -233,12 +237,12 @@ describe('the rights of Kafka', () => {
         await sink.disconnect()
       }
     }
-    for (const variable of ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_KEY_AUDIT'])
-      await expect(writes(indexer, own[variable] ?? '')).rejects.toThrow(refusal)
-    await expect(writes(settings, own['TOPIC_FORMS'] ?? '')).rejects.toThrow(refusal)
+    for (const variable of ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_KEY_AUDIT'] as const)
+      await expect(writes(indexer, own[variable])).rejects.toThrow(refusal)
+    await expect(writes(settings, own.TOPIC_FORMS)).rejects.toThrow(refusal)
     const source = kafkaSource(connectKafka(testConfig(settingsAs(settings)), silent))
     const signal = AbortSignal.timeout(30_000)
-    const topic = own['TOPIC_ACCOUNT_KEYS'] ?? ''
+    const topic = own.TOPIC_ACCOUNT_KEYS
     await expect(source.readTopic({ topic, signal, onRecord: async () => undefined })).rejects.toThrow(refusal)
   })
 })

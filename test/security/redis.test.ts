@@ -28,7 +28,7 @@ import { useFolder } from '../support/temporaryFolder.ts'
 
 const names = ownNames()
 const folder = useFolder()
-const prefix = names['INDEX_PREFIX'] ?? ''
+const prefix = names.INDEX_PREFIX
 const users = await readUsers(prefix)
 const rulesOf = (user: string): string[] => users.find(([name]) => name === user)?.slice(1) ?? []
 const keys = redisKeys(prefix)

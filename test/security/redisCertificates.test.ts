@@ -8,7 +8,7 @@ import { type SecuredRedis, startSecuredRedis } from '../support/securedRedis.ts
 import { useFolder } from '../support/temporaryFolder.ts'
 
 const names = ownNames()
-const prefix = names['INDEX_PREFIX'] ?? ''
+const prefix = names.INDEX_PREFIX
 const folder = useFolder()
 let redis: SecuredRedis | undefined
 afterEach(async () => {

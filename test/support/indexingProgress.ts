@@ -48,13 +48,15 @@ export async function watermarkOf(pipeline: Pipeline, api: Program, team: string
 }
 
 /** Waits until the group has committed every partition of the topics (by default those of documents) up to its present end. */
-export const untilCommitted = (pipeline: Pipeline, topics = documentTopics(pipeline)): Promise<void> =>
+export const untilCommitted = (
+  pipeline: Pipeline,
+  topics: readonly string[] = documentTopics(pipeline),
+): Promise<void> =>
   withAdmin(pipeline.kafka, async (admin) => {
-    const groupId = pipeline.names['CONSUMER_GROUP'] ?? ''
     for (const topic of topics) {
       const ends = (await admin.fetchTopicOffsets(topic)).filter(({ low, high }) => low !== high)
       await eventually(async () => {
-        const [of] = await admin.fetchOffsets({ groupId, topics: [topic] })
+        const [of] = await admin.fetchOffsets({ groupId: pipeline.names.CONSUMER_GROUP, topics: [topic] })
         const committed = new Map(of?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]))
         return ends.every(({ partition, high }) => (committed.get(partition) ?? -1n) >= BigInt(high))
       })
@@ -70,11 +72,11 @@ export async function expectWhole(pipeline: Pipeline, api: Program, history: His
 
 /** Compares dead letters as sets, because a record that is read again becomes a dead letter again. */
 export async function expectDeadLetters(pipeline: Pipeline, records: readonly HistoryRecord[]): Promise<void> {
-  const nameOf = { forms: pipeline.names['TOPIC_FORMS'], submissions: pipeline.names['TOPIC_SUBMISSIONS'] }
+  const nameOf = { forms: pipeline.names.TOPIC_FORMS, submissions: pipeline.names.TOPIC_SUBMISSIONS }
   const expected = records
     .filter(({ isDeadLetter }) => isDeadLetter)
     .map((record) => inWords(nameOf[record.topic], record))
-  const letters = await recordsOf(pipeline.kafka, pipeline.names['TOPIC_DEAD_LETTERS'] ?? '')
+  const letters = await recordsOf(pipeline.kafka, pipeline.names.TOPIC_DEAD_LETTERS)
   const found = letters.map((letter) => inWords(String(letter.headers['tidemark.topic']), letter))
   expect([...new Set(found)].sort()).toEqual([...new Set(expected)].sort())
 }

@@ -1,13 +1,27 @@
-/** A proxy for a value that a hook sets later: each use reads the current value. */
-export const late = <T extends object>(what: string, current: () => T | undefined): T =>
+/** An object whose members are read from another one with each use; it can be spread. */
+const standIn = <T extends object>(objectOf: (name?: string | symbol) => object, names: () => (string | symbol)[]): T =>
   new Proxy({} as T, {
     get: (_target, name) => {
-      const value = current()
-      if (value === undefined) throw new Error(`${what} has not started`)
-      const member: unknown = Reflect.get(value, name)
-      return typeof member === 'function' ? (member.bind(value) as unknown) : member
+      const object = objectOf(name)
+      const member: unknown = Reflect.get(object, name)
+      return typeof member === 'function' ? (member.bind(object) as unknown) : member
+    },
+    ownKeys: names,
+    getOwnPropertyDescriptor: (_target, name) => {
+      const found = Reflect.getOwnPropertyDescriptor(objectOf(name), name)
+      return found && { ...found, configurable: true }
     },
   })
+
+/** A proxy for a value that a hook sets later: each use reads the current value. */
+export function late<T extends object>(what: string, current: () => T | undefined): T {
+  const now = (): T => {
+    const value = current()
+    if (value === undefined) throw new Error(`${what} has not started`)
+    return value
+  }
+  return standIn(now, () => Reflect.ownKeys(now()))
+}
 
 type Lasting = { readonly forEachTest?: boolean; readonly patienceMs?: number }
 type Running = { readonly value?: { close?(): unknown; stop?(): unknown; disconnect?(): unknown } }
@@ -48,6 +62,7 @@ export const beside = <Other extends object, Own extends object>(
   other: Other,
   own: Own,
 ): Omit<Other, keyof Own> & Own =>
-  new Proxy(own, {
-    get: (target, name) => Reflect.get(name in target ? target : other, name) as unknown,
-  }) as Omit<Other, keyof Own> & Own
+  standIn(
+    (name = '') => (name in own ? own : other),
+    () => [...new Set([...Reflect.ownKeys(other), ...Reflect.ownKeys(own)])],
+  )

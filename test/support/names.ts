@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type DocumentKind, definitionOf, type PhysicalIndex, physicalName } from '../../src/core/stores/indices.ts'
 
 /** Unique names of topics, group and index prefix for one test, as environment settings. */
-export function ownNames(): Record<string, string> {
+export function ownNames() {
   const id = `test-${randomUUID().slice(0, 8)}`
   return {
     INDEX_PREFIX: id,

@@ -32,8 +32,11 @@ export async function openPipeline() {
   const [node = ''] = (process.env['ELASTICSEARCH_URL'] ?? '').split(',')
   const elasticsearch = new Client({ node })
   let appendedAtMs = 0
-  const nameOf = (topic: string): string => names[`TOPIC_${topic.toUpperCase().replace('-', '_')}`] ?? topic
-  const keyOf = (team: string): string => `rqp_acct_${sha256(names['INDEX_PREFIX'] + team)}`
+  const nameOf = (topic: string): string => {
+    const named: Readonly<Record<string, string>> = names
+    return named[`TOPIC_${topic.toUpperCase().replace('-', '_')}`] ?? topic
+  }
+  const keyOf = (team: string): string => `rqp_acct_${sha256(names.INDEX_PREFIX + team)}`
   const starting =
     (command: CommandName, defaults: Settings = {}) =>
     async (settings: Settings = {}, root?: string): Promise<Program> => {
@@ -108,7 +111,7 @@ export async function openPipeline() {
     close: async (): Promise<void> => {
       killPrograms()
       await producer.disconnect()
-      const indices = Object.keys(await elasticsearch.indices.get({ index: `${names['INDEX_PREFIX']}-*` }, bounded))
+      const indices = Object.keys(await elasticsearch.indices.get({ index: `${names.INDEX_PREFIX}-*` }, bounded))
       if (indices.length > 0) await elasticsearch.indices.delete({ index: indices }, bounded)
       await elasticsearch.close()
     },

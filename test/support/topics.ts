@@ -33,9 +33,9 @@ export async function createTopicsWith(
   await withAdmin(kafka, (admin) => createTopics(admin, topics))
 }
 
-export const documentTopics = ({ names }: Pipeline): string[] => [
-  names['TOPIC_FORMS'] ?? '',
-  names['TOPIC_SUBMISSIONS'] ?? '',
+export const documentTopics = ({ names }: Pipeline): readonly [forms: string, submissions: string] => [
+  names.TOPIC_FORMS,
+  names.TOPIC_SUBMISSIONS,
 ]
 
 /** Deletes every record of a topic and waits until it is empty; its `cleanup.policy` is then `policy`. */
