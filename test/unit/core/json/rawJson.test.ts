@@ -1,12 +1,5 @@
 import fc from 'fast-check'
-import {
-  hasRepeatedNames,
-  rawElements,
-  rawMembers,
-  renderObject,
-  withoutRepeatedNames,
-  withoutTabs,
-} from '../../../../src/core/json/rawJson.ts'
+import * as rawJson from '../../../../src/core/json/rawJson.ts'
 
 /** JSON text as any product may write it, beside what JSON.parse makes of it. */
 const space = fc.stringMatching(/^[ \t\n\r]{0,3}$/)
@@ -50,7 +43,7 @@ test('members are the raw texts of what JSON.parse reads, each name once, in the
   fc.assert(
     fc.property(padded, (text) => {
       const parsed: unknown = JSON.parse(text)
-      const members = rawMembers(text)
+      const members = rawJson.rawMembers(text)
       const expected = isObject(parsed) ? Object.keys(parsed) : []
       expect([...members.keys()].sort()).toEqual(expected.sort())
       for (const [each, raw] of members) {
@@ -66,14 +59,14 @@ test('elements are the raw texts of what JSON.parse reads', () => {
   fc.assert(
     fc.property(padded, (text) => {
       const parsed: unknown = JSON.parse(text)
-      expect(rawElements(text).map((raw) => JSON.parse(raw))).toEqual(Array.isArray(parsed) ? parsed : [])
+      expect(rawJson.rawElements(text).map((raw) => JSON.parse(raw))).toEqual(Array.isArray(parsed) ? parsed : [])
     }),
   )
 })
 
 test('digits, escapes and the order of integer-like names stay as they came', () => {
   const text = '{ "10" : 1.50, "2":12345678901234567890,"x":"\\u0061\\ud800" , "o": { "1" :1e400 } }'
-  expect([...rawMembers(text)]).toEqual([
+  expect([...rawJson.rawMembers(text)]).toEqual([
     ['10', '1.50'],
     ['2', '12345678901234567890'],
     ['x', '"\\u0061\\ud800"'],
@@ -85,21 +78,21 @@ test('rendering the members of an object gives the object', () => {
   fc.assert(
     fc.property(padded, (text) => {
       const parsed: unknown = JSON.parse(text)
-      if (isObject(parsed)) expect(JSON.parse(renderObject(rawMembers(text)))).toEqual(parsed)
+      if (isObject(parsed)) expect(JSON.parse(rawJson.renderObject(rawJson.rawMembers(text)))).toEqual(parsed)
     }),
   )
 })
 
 test('a member without a value is rendered as null', () => {
   const members = [['a', undefined] as const, ['b', '[]'] as const]
-  expect(renderObject(members)).toBe('{"a":null,"b":[]}')
+  expect(rawJson.renderObject(members)).toBe('{"a":null,"b":[]}')
 })
 
 test('what has no tabs and line breaks holds the same tokens', () => {
   fc.assert(
     fc.property(padded, (text) => {
-      expect(withoutTabs(text)).not.toMatch(/[\n\r\t]/)
-      expect(tokens(withoutTabs(text))).toEqual(tokens(text))
+      expect(rawJson.withoutTabs(text)).not.toMatch(/[\n\r\t]/)
+      expect(tokens(rawJson.withoutTabs(text))).toEqual(tokens(text))
     }),
   )
 })
@@ -107,11 +100,11 @@ test('what has no tabs and line breaks holds the same tokens', () => {
 test('without repeated names it is the same JSON, with each name once at every depth and every scalar as it was', () => {
   fc.assert(
     fc.property(padded, (text) => {
-      const cleaned = withoutRepeatedNames(text)
+      const cleaned = rawJson.withoutRepeatedNames(text)
       expect(JSON.parse(cleaned)).toEqual(JSON.parse(text))
-      expect(hasRepeatedNames(cleaned)).toBe(false)
-      expect(hasRepeatedNames(text)).toBe(tokens(cleaned).length < tokens(text).length)
-      if (!hasRepeatedNames(text)) expect(cleaned).toBe(text)
+      expect(rawJson.hasRepeatedNames(cleaned)).toBe(false)
+      expect(rawJson.hasRepeatedNames(text)).toBe(tokens(cleaned).length < tokens(text).length)
+      if (!rawJson.hasRepeatedNames(text)) expect(cleaned).toBe(text)
       const written = new Set(tokens(text))
       const scalars = tokens(cleaned).filter((token) => /^[-\d]/.test(token))
       for (const token of scalars) expect(written).toContain(token)
@@ -123,5 +116,5 @@ test('repeated names are taken out of a megabyte nested a thousand levels deep, 
   const inside = `[${'[1],'.repeat(250_000)}1]`
   const nested = (member: string): string => member.repeat(998) + inside + '}'.repeat(998)
   // Were each level read anew, this would hold up an indexer's heartbeats for ten seconds.
-  expect(withoutRepeatedNames(nested('{"a":1,"a":')) === nested('{"a":')).toBe(true)
+  expect(rawJson.withoutRepeatedNames(nested('{"a":1,"a":')) === nested('{"a":')).toBe(true)
 })
