@@ -41,10 +41,7 @@ async function startFleet(start: Pipeline['startApi'], firstRoot: string) {
   }
 }
 
-/**
- * An HTTP client with keep-alive whose DNS look-ups return the addresses of ready processes only, as in a Kubernetes
- * cluster.
- */
+/** An HTTP client with keep-alive whose DNS look-ups return the addresses of ready processes only, as in a Kubernetes cluster. */
 function resolveReady(programs: readonly Program[], intervalMs: number) {
   let ready = [...addresses]
   const look = async (): Promise<void> => {

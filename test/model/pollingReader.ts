@@ -33,9 +33,8 @@ export type SeenDuringFaults = {
 const nothingSeen = (): SeenDuringFaults => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0, fallbacks: 0 })
 
 /**
- * Polls the submissions of a steady writer at each API in turn. Checks that a 200 contains everything appended before its watermark and
- * nothing that was never sent, that neither watermark nor revisions go back, whichever API answers, and that 503 occurs only
- * during faults.
+ * Polls the submissions of a steady writer at each API in turn. Checks that a 200 contains everything appended before its watermark and nothing
+ * that was never sent, that neither watermark nor revisions go back, whichever API answers, and that 503 occurs only during faults.
  */
 export class PollingReader {
   /** Whether no fault lasts, so that every answer must be a 200 with a watermark. */

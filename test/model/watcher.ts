@@ -13,9 +13,8 @@ const topics = ['forms', 'submissions'] as const
 const away = Symbol('away')
 
 /**
- * Checks promises during faults: records below a committed offset are searchable in the generation of the commit, and records
- * appended before a watermark are searchable behind the read aliases. Searches the indices directly, without refreshing
- * them.
+ * Checks promises during faults: records below a committed offset are searchable in the generation of the commit, and records appended before a
+ * watermark are searchable behind the read aliases. Searches the indices directly, without refreshing them.
  */
 export class Watcher {
   /** The number of completed checks. */

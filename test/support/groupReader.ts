@@ -6,10 +6,7 @@ export type GroupReader = ReturnType<typeof startGroupReader>
 
 export type ReaderOptions = Partial<Pick<GroupOptions, 'onBatch' | 'onBatchEnd' | 'onAssigned'>>
 
-/**
- * Starts a group member that collects every record of every partition from the first committed offset, or 0; `options` replace
- * callbacks.
- */
+/** Starts a group member that collects every record of every partition from the first committed offset, or 0; `options` replace callbacks. */
 export function startGroupReader(
   source: KafkaSource,
   groupId: string,

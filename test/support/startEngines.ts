@@ -15,9 +15,8 @@ declare global {
 const folder = 'var/test'
 
 /**
- * Starts the engines once for the whole run and sets their URLs in the environment. Engines with a URL there are reused.
- * The others run in containers if a Docker daemon has their images, else as processes; TEST_ENGINES=`containers` or
- * `processes` overrides that.
+ * Starts the engines once for the whole run and sets their URLs in the environment. Engines with a URL there are reused. The others run in
+ * containers if a Docker daemon has their images, else as processes; TEST_ENGINES=`containers` or `processes` overrides that.
  */
 export default async function start(): Promise<void> {
   const signal = AbortSignal.timeout(300_000)

@@ -44,9 +44,7 @@ export const smallSize: Size = {
 const writesPerSecond = 20
 const mergesDeadlineMs = 120_000
 
-/**
- * Measures lists of a large team beside Elasticsearch asked directly and a bare process, and repeated questions beside 304.
- */
+/** Measures lists of a large team beside Elasticsearch asked directly and a bare process, and repeated questions beside 304. */
 export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const { config, urls, signal } = stage
   const replica = await serve(stage, size.teams)

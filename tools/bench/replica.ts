@@ -119,8 +119,7 @@ export const untilServed = (stage: Stage, origin: string, accountKey: string): P
 const tickMs = 10
 
 /**
- * Calls `append` with how many are due, so many a second, as long as `work` goes on. Rejects when one of both does; `work` is told by its
- * signal.
+ * Calls `append` with how many are due, so many a second, as long as `work` goes on. Rejects when one of both does; `work` is told by its signal.
  */
 export async function whileAppending<T>(
   append: (due: number) => Promise<void>,

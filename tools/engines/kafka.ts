@@ -85,9 +85,8 @@ export const kafkaDefinition = (
 type Broker = Omit<KafkaNode, 'name'>
 
 /**
- * The settings of `broker`, which forms a cluster with `all`, itself included. As many copies as there are brokers; a write
- * that all in-sync replicas acknowledge survives the loss of one broker. `log.dirs` is relative to the data folder: no
- * path needs escaping.
+ * The settings of `broker`, which forms a cluster with `all`, itself included. As many copies as there are brokers; a write that all in-sync
+ * replicas acknowledge survives the loss of one broker. `log.dirs` is relative to the data folder: no path needs escaping.
  */
 export const renderServerProperties = (broker: Broker, all: readonly Broker[] = [broker]): string => {
   const { id, port, controllerPort } = broker

@@ -86,10 +86,7 @@ const stopSupervised = async (supervisor: ChildProcess, pid: number, ended: Prom
   await ended
 }
 
-/**
- * Runs `command` to its end. Rejects when it fails or takes longer than `deadlineMs`, and with the signal's reason
- * when aborted.
- */
+/** Runs `command` to its end. Rejects when it fails or takes longer than `deadlineMs`, and with the signal's reason when aborted. */
 export const runSupervised = async (
   command: Command,
   options: { what: string; logPath: string; deadlineMs: number; signal: AbortSignal },

@@ -1,7 +1,6 @@
 /**
- * What any reader of a whole list costs: asked over HTTP, it reads all rows of a team, newest first, by `search_after` in a point in time,
- * parses them, and sends one line break a row.
- * `node bareLoopProcess.ts <port> <Elasticsearch> <index> <team>`
+ * What any reader of a whole list costs: asked over HTTP, it reads all rows of a team, newest first, by `search_after` in a point in time, parses
+ * them, and sends one line break a row. `node bareLoopProcess.ts <port> <Elasticsearch> <index> <team>`
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { Client } from '@elastic/elasticsearch'

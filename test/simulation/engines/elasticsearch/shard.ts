@@ -125,10 +125,7 @@ export class Shard {
     copy.recoveries++
   }
 
-  /**
-   * The copy for a search: that of a node, reachable or not; or, for a number, that one of the active copies, or the next
-   * reachable one.
-   */
+  /** The copy for a search: that of a node, reachable or not; or, for a number, that one of the active copies, or the next reachable one. */
   copyAt(place: number | string): Copy | undefined {
     const active = this.copies.filter(({ isActive }) => isActive)
     if (typeof place === 'string') {

@@ -37,10 +37,7 @@ export class Session {
     this.#closed.resolve()
   }
 
-  /**
-   * Executes the batches sent so far, in order and each once; other clients may be served between two commands. Rejects with
-   * `SessionClosed`.
-   */
+  /** Executes the batches sent so far, in order and each once; other clients may be served between two commands. Rejects with `SessionClosed`. */
   async deliver(batches: readonly Batch[]): Promise<void> {
     const done = this.#done.then(async () => {
       for (const batch of batches) batch.replies ??= await this.#carryOut(batch)
