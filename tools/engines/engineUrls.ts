@@ -1,5 +1,5 @@
+import { rename, writeFile } from 'node:fs/promises'
 import type { EngineName } from './engine.ts'
-import { writePrivate } from './permissions.ts'
 import { type Address, acceptsConnections } from './ports.ts'
 import { type WaitOptions, waitUntil } from './waiting.ts'
 
@@ -46,11 +46,10 @@ export const untilReachable = async (name: EngineName, value: string, options: W
   throw new Error(`${name}: nothing answers at ${tried} (${variableOf[name]})`)
 }
 
-/** Writes one variable a line. Private: the URL of an external engine may hold a password. */
-export const writeEnginesFile = (path: string, urls: EngineUrls): Promise<void> =>
-  writePrivate(
-    path,
-    Object.entries(urls)
-      .map(([name, value]) => `${name}=${value}\n`)
-      .join(''),
-  )
+/** Replaces the file atomically, one variable a line. Only its owner may read it: the URL of an external engine may hold a password. */
+export const writeEnginesFile = async (path: string, urls: EngineUrls): Promise<void> => {
+  const draft = `${path}.${process.pid}`
+  const lines = Object.entries(urls).map(([name, value]) => `${name}=${value}\n`)
+  await writeFile(draft, lines.join(''), { mode: 0o600 })
+  await rename(draft, path)
+}

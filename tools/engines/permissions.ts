@@ -1,17 +1,10 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, chmod, constants, lchown, lstat, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
+import { access, chmod, constants, lchown, lstat, mkdir, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
 export type User = { uid: number; gid: number }
-
-/** Replaces the file atomically. Only its owner may read it. */
-export const writePrivate = async (path: string, text: string): Promise<void> => {
-  const draft = `${path}.${process.pid}`
-  await writeFile(draft, text, { mode: 0o600 })
-  await rename(draft, path)
-}
 
 /** Whether this process may execute the file. */
 export const executable = (path: string): Promise<boolean> =>

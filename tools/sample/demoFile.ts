@@ -1,5 +1,5 @@
+import { rename, writeFile } from 'node:fs/promises'
 import type { EngineUrls } from '../engines/engines.ts'
-import { writePrivate } from '../engines/permissions.ts'
 import type { Counts } from './world.ts'
 
 /** What `npm run sign-in` needs to make links to the settings area. */
@@ -13,5 +13,9 @@ export type DemoFile = SignInFile &
     readonly engines: EngineUrls
   }
 
-export const writePrivateJson = (path: string, content: DemoFile | SignInFile | Record<string, string>) =>
-  writePrivate(path, `${JSON.stringify(content, null, 2)}\n`)
+/** Replaces the file atomically. Only its owner may read it. */
+export async function writePrivateJson(path: string, content: DemoFile | SignInFile | Record<string, string>) {
+  const draft = `${path}.${process.pid}`
+  await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+  await rename(draft, path)
+}
