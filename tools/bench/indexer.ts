@@ -1,6 +1,6 @@
 import { type Rounds, runRounds } from './comparison.ts'
-import { contendersOf, names, runCeiling } from './indexer/contenders.ts'
-import { type Body, feed } from './indexer/feed.ts'
+import { bulksAtOnce, contendersOf, names } from './indexer/contenders.ts'
+import { feed } from './indexer/feed.ts'
 import { freshnessSection, measureFreshness } from './indexer/freshness.ts'
 import type { Indexing } from './indexer/indexing.ts'
 import { measureUpkeep } from './indexer/upkeep.ts'
@@ -11,7 +11,7 @@ import type { Stage } from './stage.ts'
 type Size = {
   /** What is brought in a round. */
   readonly records: number
-  /** What contenders warm up with, and what the ceiling is tried with. */
+  /** What contenders warm up with. */
   readonly fewRecords: number
   readonly rounds: Rounds
   /** At each rate of events. */
@@ -33,8 +33,6 @@ export const smallSize: Size = {
 }
 
 const mebibyte = 1_024 ** 2
-/** Bulk requests at once that the ceiling is tried with. */
-const tried = [2, 3, 4]
 
 const sections: readonly Section[] = [
   {
@@ -64,30 +62,17 @@ const sections: readonly Section[] = [
 export async function benchIndexer(stage: Stage, size: Size): Promise<Results> {
   const { records, fewRecords, rounds } = size
   const bodies = await feed(stage, [records, fewRecords])
-  const requestsAtOnce = await chooseRequests(stage, bodies, fewRecords)
-  const contenders = contendersOf(stage, bodies, { records, fewRecords, ...rounds }, requestsAtOnce)
+  const contenders = contendersOf(stage, bodies, { records, fewRecords, ...rounds })
   const loads = await runRounds('Running contenders', contenders, rounds)
   const freshness = await measureFreshness(stage, size.freshnessMs)
   const upkeep = await measureUpkeep(stage, records)
   return {
     title: 'Indexer: from Kafka to searchable',
-    about: `${records.toLocaleString('en')} submissions of 4 KB in Kafka, until Elasticsearch counts every one; the ceiling is a process that only sends the indexer's own documents, rendered beforehand, ${requestsAtOnce} bulk requests at once.`,
+    about: `${records.toLocaleString('en')} submissions of 4 KB in Kafka, until Elasticsearch counts every one; the ceiling is a process that only sends the indexer's own documents, rendered beforehand, ${bulksAtOnce} bulk requests at once.`,
     sections,
     samples: new Map<string, readonly Figures[]>([...loads, ...freshness]),
     counts: [costsOf(loads), upkeep],
   }
-}
-
-/** How many requests at once are best for the ceiling, after one run to warm up. */
-async function chooseRequests(stage: Stage, bodies: readonly Body[], records: number): Promise<number> {
-  process.stdout.write('Trying the ceiling\n')
-  let best = { atOnce: 1, perSecond: 0 }
-  await runCeiling(stage, bodies, records, 1)
-  for (const atOnce of tried) {
-    const { perSecond } = await runCeiling(stage, bodies, records, atOnce)
-    if (perSecond > best.perSecond) best = { atOnce, perSecond }
-  }
-  return best.atOnce
 }
 
 const costsOf = (loads: ReadonlyMap<string, readonly Indexing[]>): Counts => ({

@@ -15,17 +15,18 @@ export const names = {
 } as const
 
 const requestTimeout = 30_000
+/** Bulk requests that the ceiling sends at once; of 2, 3 and 4 the fastest, or as fast as that. */
+export const bulksAtOnce = 4
 
-/** The indexer with and without answers, and the ceiling with so many requests at once. Warm-ups bring only `fewRecords`. */
+/** The indexer with and without answers, and the ceiling. Warm-ups bring only `fewRecords`. */
 export function contendersOf(
   stage: Stage,
   bodies: readonly Body[],
   { records, fewRecords, warmUps }: { readonly records: number; readonly fewRecords: number; readonly warmUps: number },
-  requestsAtOnce: number,
 ): Contender<Indexing>[] {
   const sizeIn = (round: number): number => (round < warmUps ? fewRecords : records)
   return [
-    { name: names.ceiling, run: (round) => runCeiling(stage, bodies, sizeIn(round), requestsAtOnce) },
+    { name: names.ceiling, run: (round) => runCeiling(stage, bodies, sizeIn(round)) },
     { name: names.indexer, run: (round) => runIndexer(stage, `indexer-${round}`, sizeIn(round), {}) },
     {
       name: names.withoutAnswers,
@@ -35,12 +36,7 @@ export function contendersOf(
 }
 
 /** Sends the ready-made documents of at least `records` records. */
-export async function runCeiling(
-  stage: Stage,
-  bodies: readonly Body[],
-  records: number,
-  requestsAtOnce: number,
-): Promise<Indexing> {
+async function runCeiling(stage: Stage, bodies: readonly Body[], records: number): Promise<Indexing> {
   const { config, client, folder, signal, urls } = stage
   const chosen = bodiesOf(bodies, records)
   const list = join(folder, 'data', 'bodies', 'list.txt')
@@ -49,7 +45,7 @@ export async function runCeiling(
   return await withoutIndicesAfter(stage, ceilingPrefix, async () => {
     const { indices } = await new Generations(client, ofCeiling, { signal, requestTimeout }).create(ceilingGeneration)
     const targets = [indices.submissions, indices['submission-details']]
-    const args = [urls.ELASTICSEARCH_URL, targets.join(','), String(requestsAtOnce), list]
+    const args = [urls.ELASTICSEARCH_URL, targets.join(','), String(bulksAtOnce), list]
     const start = (): Promise<Program> => startProgram(stage, 'ceiling', 'indexer/push.ts', args)
     return await measureIndexing(stage, { records: recordsIn(chosen), targets, start })
   })
