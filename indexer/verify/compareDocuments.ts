@@ -209,16 +209,19 @@ function differenceOf(kind: DocumentKind, row: Row): Difference[] {
 
 function detailOf({ version, newest, required, changedAtMs, changedAtLeastMs }: Row, problem: Mismatch): string {
   const stored = revision(version ?? 0)
-  const other = `${stored} in the index, ${revision(newest)} in the topic`
-  const details: Readonly<Record<Mismatch, string>> = {
-    missing: `${revision(required)} in the topic`,
-    unexpected: `${stored} in the index, no record in the topic`,
-    older: other,
-    newer: other,
-    content: `${stored} has other bytes than its record`,
-    time: `${toInstant(changedAtMs ?? 0)}, before ${toInstant(changedAtLeastMs ?? 0)}, when its record was appended`,
+  switch (problem) {
+    case 'missing':
+      return `${revision(required)} in the topic`
+    case 'unexpected':
+      return `${stored} in the index, no record in the topic`
+    case 'older':
+    case 'newer':
+      return `${stored} in the index, ${revision(newest)} in the topic`
+    case 'content':
+      return `${stored} has other bytes than its record`
+    case 'time':
+      return `${toInstant(changedAtMs ?? 0)}, before ${toInstant(changedAtLeastMs ?? 0)}, when its record was appended`
   }
-  return details[problem]
 }
 
 const revision = (version: number): string => (version === deletedRevision ? 'a deletion' : `revision ${version}`)

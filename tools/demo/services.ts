@@ -8,12 +8,14 @@ import { type Command, type SupervisedProgram, startSupervised } from '../engine
 export type Service = { readonly name: string; readonly logPath: string; readonly program: SupervisedProgram }
 
 export type ServiceName = 'indexer' | 'api' | 'settings'
+/** A command that ends by itself. */
+type CommandName = 'rebuild' | 'verify'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Starts one of the project's processes with this process's environment and `environment`. */
+/** Starts one of the project's processes, or a command, with this process's environment and `environment`. */
 export const startService = (
-  name: ServiceName,
+  name: ServiceName | CommandName,
   options: { environment: Record<string, string>; logsFolder: string; signal: AbortSignal },
 ): Promise<Service> => {
   const env = { ...process.env, ...options.environment }

@@ -67,10 +67,14 @@ const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.p
   Record<DocumentKind, IndexDefinition>
 >
 
-/** What an index of a kind is created with. Without answers it is half a version lower, so that it is older than the same with them. */
-export function definitionOf(kind: DocumentKind, hasAnswers: boolean): IndexDefinition {
-  const { version, settings, mappings } = definitions[kind]
-  if (hasAnswers || kind !== 'submissions') return definitions[kind]
+/** Half a version lower, so that it is older than the same with answers. */
+const submissionsWithoutAnswers = withoutAnswers(definitions.submissions)
+
+function withoutAnswers({ version, settings, mappings }: IndexDefinition): IndexDefinition {
   const properties = { ...mappings.properties, answers: { type: 'object', enabled: false } as const }
   return { version: version - 0.5, settings, mappings: { ...mappings, properties } }
 }
+
+/** What an index of a kind is created with. */
+export const definitionOf = (kind: DocumentKind, hasAnswers: boolean): IndexDefinition =>
+  hasAnswers || kind !== 'submissions' ? definitions[kind] : submissionsWithoutAnswers

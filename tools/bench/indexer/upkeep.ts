@@ -1,7 +1,6 @@
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { aliasOf } from '../../../src/core/stores/indices.ts'
-import { failWhenEnded, startLogged } from '../../demo/services.ts'
+import { failWhenEnded, startService } from '../../demo/services.ts'
 import { pause } from '../../engines/waiting.ts'
 import { number } from '../page.ts'
 import type { Counts } from '../report.ts'
@@ -10,7 +9,6 @@ import { type Usage, usageOf } from '../usage.ts'
 import { topicOf } from './feed.ts'
 import { untilCounted } from './indexing.ts'
 
-const root = fileURLToPath(new URL('../../..', import.meta.url))
 const commands = ['rebuild', 'verify'] as const
 const mebibyte = 1_024 ** 2
 const pollMs = 100
@@ -50,9 +48,7 @@ async function run(
   more: Readonly<Record<string, string>>,
 ): Promise<{ readonly elapsedMs: number; readonly usage: Usage | undefined }> {
   const beganMs = performance.now()
-  const env = { ...process.env, ...environment, ...more }
-  const command = { command: join(root, 'bin/tidemark'), args: [name], cwd: root, env }
-  const started = await startLogged(name, command, { logsFolder, signal })
+  const started = await startService(name, { environment: { ...environment, ...more }, logsFolder, signal })
   let usage: Usage | undefined
   while (!started.program.hasEnded()) {
     usage = usageOf(started.program.pid) ?? usage
