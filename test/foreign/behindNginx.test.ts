@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
+import { errorAnswers } from '../../src/api/errors.ts'
 import { maxWaitSeconds } from '../../src/api/waiting.ts'
 import { useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
@@ -119,6 +120,22 @@ describeNginx.each([
 test('the shipped configuration lets a request wait for the longest time that the API allows', () => {
   const seconds = Number(/proxy_read_timeout (?<seconds>\d+)s;/.exec(shipped)?.groups?.['seconds'])
   expect(seconds).toBeGreaterThan(maxWaitSeconds)
+})
+
+describeNginx('the shipped configuration, while no API can be asked,', () => {
+  const nginx = useStarted('nginx', () => startNginx(asShipped))
+  const ask = (): Promise<Response> => fetch(`${nginx.url}/api/v1/records`)
+
+  test('answers as an API does that cannot ask its engines', async () => {
+    await nginx.reload((port) => asShipped(port).replace(`server 127.0.0.1:${api.port};`, 'server 127.0.0.1:1;'))
+    await eventually(async () => (await ask()).status === 503)
+    const answer = await ask()
+    expect(answer.status).toBe(503)
+    expect(answer.headers.get('retry-after')).toBe('5')
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    const [, message] = errorAnswers.service_unavailable
+    expect(await answer.json()).toEqual({ error: { code: 'service_unavailable', message } })
+  })
 })
 
 describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API key', () => {
