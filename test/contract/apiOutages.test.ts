@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestAnswer, type TestApi, useReplica } from '../support/api.ts'
@@ -130,16 +129,25 @@ describe('answers of Elasticsearch that are not whole', () => {
   })
 
   test('the query of a client that disconnects is cancelled', async () => {
-    let queryEnded: Promise<unknown> | undefined
+    const ended: number[] = []
+    let asked = 0
     fake.answerWith((_request, response) => {
-      queryEnded = once(response, 'close')
+      const query = ++asked
+      response.once('close', () => ended.push(query))
     })
-    const client = new AbortController()
-    const sent = api.send('/api/v1/forms', { key: keyOf(team), signal: client.signal })
-    await eventually(() => queryEnded !== undefined)
-    client.abort()
-    await expect(sent).rejects.toMatchObject({ name: 'AbortError' })
-    await queryEnded
+    // Without a cancellation the query that was asked first would run out of time first.
+    const clients = [new AbortController(), new AbortController()]
+    const sent = []
+    for (const [at, { signal }] of clients.entries()) {
+      sent.push(api.send(`/api/v1/forms?limit=${1 + at}`, { key: keyOf(team), signal }))
+      await eventually(() => asked === 1 + at)
+    }
+    for (const [ending, query] of [2, 1].entries()) {
+      clients[query - 1]?.abort()
+      await expect(sent[query - 1]).rejects.toMatchObject({ name: 'AbortError' })
+      await eventually(() => ended.length > ending)
+    }
+    expect(ended).toEqual([2, 1])
     await eventually(() => api.logLines.some(({ aborted }) => aborted === true))
   })
 })
