@@ -124,11 +124,11 @@ export class Generations {
     await this.#client.indices.delete({ index, ignore_unavailable: true }, this.#options)
   }
 
-  /** The number of searches, points in time and scrolls that are open on a generation. */
+  /** The number of searches, points in time and scrolls that are open on a generation; none once it is removed. */
   async countReaders({ indices }: Pick<Generation, 'indices'>): Promise<number> {
     const asked = { index: Object.values(indices), metric: 'search' } as const
-    const { _all: all } = await this.#client.indices.stats(asked, this.#options)
-    return all.total?.search?.open_contexts ?? 0
+    const stats = await this.#client.indices.stats(asked, this.#options).catch(unlessRemoved)
+    return stats?._all.total?.search?.open_contexts ?? 0
   }
 
   /**
@@ -240,6 +240,11 @@ const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliase
 
 const isError = (error: unknown, type: string): boolean =>
   error instanceof errors.ResponseError && error.message.includes(type)
+
+/** Throws an error again, unless it says that an index is missing: another rebuild has removed it meanwhile. */
+export function unlessRemoved(error: unknown): undefined {
+  if (!isError(error, 'index_not_found_exception')) throw error
+}
 
 /** What templates have added to an index that loses documents, or parts of them: a lifecycle, a `_source` that leaves something out. */
 export function foreignSettings(name: string, { settings = {}, mappings = {} }: estypes.IndicesIndexState): string[] {

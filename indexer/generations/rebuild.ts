@@ -14,7 +14,7 @@ import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
-import type { FoundGeneration, Generation } from './generations.ts'
+import { type FoundGeneration, type Generation, unlessRemoved } from './generations.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
 import { ForgottenEntities, raiseUnseen } from './rereadTopics.ts'
@@ -88,7 +88,7 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation):
     }
     options.report.step(`generation ${each.number} is left over and is removed`)
     if (decision === 'reconcile and remove' && each.complete !== undefined)
-      await reconcileAll(options, each.complete, serving)
+      await reconcileAll(options, each.complete, serving).catch(unlessRemoved)
     await generations.delete(each)
   }
   return left

@@ -109,8 +109,6 @@ test('answers are left out by a rebuild, and found again after another one; an A
   const without = { INDEX_ANSWERS: 'false' }
   const first = await startRebuild(without)
   expect(await untilServes(first)).toBe(2)
-  // Else it may be removing the old generation when the next one looks.
-  await first.end('SIGTERM')
   const [lean, leanApi] = [await pipeline.startIndexer(without), await pipeline.startApi(without)]
   await untilAllApplied(leanApi)
   await expectFold(pipeline, leanApi, history)
@@ -123,7 +121,9 @@ test('answers are left out by a rebuild, and found again after another one; an A
   expect((await asked(api)).status).toBe(503)
   await lean.end('SIGTERM')
 
+  // The first one still waits to remove what served before it, and this one removes it, too.
   expect(await untilServes(await startRebuild())).toBe(4)
+  expect(await first.ended()).toBe(0)
   await pipeline.startIndexer()
   await untilAllApplied(api)
   await expectFold(pipeline, api, history)
