@@ -65,24 +65,22 @@ test('without Elasticsearch every endpoint gives 503 until it is back, and what 
   expect(await api.readiness()).toEqual([])
 })
 
-describe('an index that is not there', () => {
-  test.each([
-    ['forms', '/api/v1/forms'],
-    ['submissions', '/api/v1/records'],
-    ['form-details', '/api/v1/forms/one'],
-    ['submission-details', '/api/v1/records/one'],
-    ['submissions', '/api/v1/record-counts?by=day'],
-  ] as const)('%s: %s gives 503, not 404', async (kind, endpoint) => {
-    const api = close(await startTestApi({ settings: settings() }))
-    await replica.dropAlias(kind)
-    try {
-      expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
-      expect(await api.readiness()).toEqual([expect.stringContaining('missing-index')])
-    } finally {
-      await replica.restoreAlias(kind)
-    }
-    expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(200)
-  })
+test.each([
+  ['forms', '/api/v1/forms'],
+  ['submissions', '/api/v1/records'],
+  ['form-details', '/api/v1/forms/one'],
+  ['submission-details', '/api/v1/records/one'],
+  ['submissions', '/api/v1/record-counts?by=day'],
+] as const)('without the index of %s, %s gives 503, not 404', async (kind, endpoint) => {
+  const api = close(await startTestApi({ settings: settings() }))
+  await replica.dropAlias(kind)
+  try {
+    expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
+    expect(await api.readiness()).toEqual([expect.stringContaining('missing-index')])
+  } finally {
+    await replica.restoreAlias(kind)
+  }
+  expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(200)
 })
 
 const breaksOff: RequestListener = (_request, response) => {

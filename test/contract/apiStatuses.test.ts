@@ -17,13 +17,11 @@ const expectError = ({ status, headers, json }: TestAnswer, expected: number, co
   expect(json).toEqual({ error: { code, message: expect.any(String) } })
 }
 
-describe('an unknown route', () => {
-  test.each([
-    ...['/', '/api', '/api/v1', '/api/v2/forms', '/forms', '/api/v1/Forms', '/API/v1/forms', '/api/v1/forms/a/b'],
-    ...['//api/v1/forms', '/api//v1/forms', '/api/v1/../v1/forms', '/%', '/%ZZ', '/api/v1/%66orms', '*'],
-  ])('%s is read as it stands, and gives 404 with a key', async (target) => {
-    expectError(await api.get(target), 404, 'not_found')
-  })
+test.each([
+  ...['/', '/api', '/api/v1', '/api/v2/forms', '/forms', '/api/v1/Forms', '/API/v1/forms', '/api/v1/forms/a/b'],
+  ...['//api/v1/forms', '/api//v1/forms', '/api/v1/../v1/forms', '/%', '/%ZZ', '/api/v1/%66orms', '*'],
+])('the unknown route %s is read as it stands, and gives 404 with a key', async (target) => {
+  expectError(await api.get(target), 404, 'not_found')
 })
 
 describe.each(endpoints)('%s', (endpoint) => {
@@ -65,21 +63,19 @@ describe.each(endpoints)('%s', (endpoint) => {
   })
 })
 
-describe('the order of checks', () => {
-  test.each([
-    ['OPTIONS before key', '/api/v1/forms', 'OPTIONS', 'rqp_acct_unknown', 204],
-    ['OPTIONS before route', '/unknown', 'OPTIONS', undefined, 204],
-    ['key before route', '/unknown', 'GET', undefined, 401],
-    ['key before method', '/api/v1/forms', 'POST', undefined, 401],
-    ['key before parameters', '/api/v1/forms?limit=0', 'GET', 'rqp_acct_unknown', 401],
-    ['route before method', '/unknown', 'POST', 'good', 404],
-    ['method before parameters', '/api/v1/forms?limit=0', 'POST', 'good', 405],
-    ['parameters before the look-up', '/api/v1/forms/unknown?includeFields=x', 'GET', 'good', 400],
-  ])('%s', async (_order, target, method, sent, expected) => {
-    const sentKey = sent === 'good' ? api.key : sent
-    const { status } = await api.send(target, { method, ...(sentKey !== undefined && { key: sentKey }) })
-    expect(status).toBe(expected)
-  })
+test.each([
+  ['OPTIONS before key', '/api/v1/forms', 'OPTIONS', 'rqp_acct_unknown', 204],
+  ['OPTIONS before route', '/unknown', 'OPTIONS', undefined, 204],
+  ['key before route', '/unknown', 'GET', undefined, 401],
+  ['key before method', '/api/v1/forms', 'POST', undefined, 401],
+  ['key before parameters', '/api/v1/forms?limit=0', 'GET', 'rqp_acct_unknown', 401],
+  ['route before method', '/unknown', 'POST', 'good', 404],
+  ['method before parameters', '/api/v1/forms?limit=0', 'POST', 'good', 405],
+  ['parameters before the look-up', '/api/v1/forms/unknown?includeFields=x', 'GET', 'good', 400],
+])('the order of checks: %s', async (_order, target, method, sent, expected) => {
+  const sentKey = sent === 'good' ? api.key : sent
+  const { status } = await api.send(target, { method, ...(sentKey !== undefined && { key: sentKey }) })
+  expect(status).toBe(expected)
 })
 
 describe('what a request may carry in vain', () => {

@@ -32,17 +32,18 @@ afterAll(async () => {
   keeper.disconnect()
 })
 
-describe('a database that Redis does not have', () => {
-  test.each([
-    ['api', []],
-    ['settings', []],
-    ['indexer', []],
-    ['keys', ['list', '--team', 'acme']],
-  ] as const)('refuses the start of %s: the first one may be another installation’s', async (command, args) => {
+test.each([
+  ['api', []],
+  ['settings', []],
+  ['indexer', []],
+  ['keys', ['list', '--team', 'acme']],
+] as const)(
+  'a database that Redis does not have refuses the start of %s: the first one may be another installation’s',
+  async (command, args) => {
     const settings = { ...ownNames(), ...signInSettings, REDIS_URL: `${serverUrl}/99999` }
     expect(await refusalOf(command, settings, args)).toMatch(/^REDIS_URL names a database that Redis refuses: .+\n$/)
-  })
-})
+  },
+)
 
 test('who may no longer choose the database waits, and neither reads nor writes another one', async () => {
   let refusals = 0

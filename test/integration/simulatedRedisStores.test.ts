@@ -226,13 +226,14 @@ async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
   return dump
 }
 
-describe.each([
+test.each([
   { of: 'the watermark', steps: watermarkSteps },
   { of: 'list versions', steps: [...listSteps, ...watermarkSteps] },
   { of: 'account keys', steps: keySteps },
   { of: 'everything', steps: [...watermarkSteps, ...listSteps, ...keySteps, ...otherSteps] },
-])('Calls of $of', ({ steps }) => {
-  test('have the same results, and leave the same keys, in the real Redis and in the simulated one', async () => {
+])(
+  'calls of $of have the same results, and leave the same keys, in the real Redis and in the simulated one',
+  async ({ steps }) => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(...steps), { minLength: 1, maxLength: 60, size: 'max' }), async (drawn) => {
         const prefix = `test-${randomUUID().slice(0, 8)}`
@@ -247,5 +248,5 @@ describe.each([
       }),
       { numRuns: 100, endOnFailure: true },
     )
-  })
-})
+  },
+)

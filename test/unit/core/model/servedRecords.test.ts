@@ -122,27 +122,25 @@ function isParsed(value: Buffer): boolean {
   return parsed.length > 0
 }
 
-describe('A submission is rendered without being parsed', () => {
-  test.each([
-    ['with everything that is documented', objectOf(members)],
-    ['in another order', objectOf(members.toReversed())],
-    ['with spaces between tokens', JSON.stringify(entity, null, 1).replaceAll('\n', '')],
-    ['with the least that is needed', objectOf(members.filter(([name]) => /^(id|formId|.*At|result)$/.test(name)))],
-    ['with nulls', withMember('examinee', 'null')],
-    ['with what is not documented', withMember('more', opaque)],
-    ['with escapes and digits that parsing would change', withMember('data', opaque)],
-    ['in any script', withMember('shareToken', '"漢字 عمر 🎉 é"')],
-    ['with an offset', withMember('submittedAt', '"2026-04-01T14:00:00+02:00"')],
-    ['on the last day of a month', withMember('updatedAt', '"2024-02-29T23:59:59.999Z"')],
-    ['with a number beyond a double', withMember('result', '{"status":"failed","score":1e999}')],
-    ['with an integer beyond a double', withMember('serialNumber', '-12345678901234567890')],
-    ['that is nested deep', withMember('data', `{"a":${'['.repeat(997)}${']'.repeat(997)}}`)],
-    ['with a report that has no status yet', withMember('reportResult', '{"status":null}')],
-  ])('%s', (_, submission) => {
-    expect(rendered('submission', recordOf(submission))).toBeDefined()
-    expectAsParsed(recordOf(submission))
-    expect(isParsed(recordOf(submission))).toBe(false)
-  })
+test.each([
+  ['with everything that is documented', objectOf(members)],
+  ['in another order', objectOf(members.toReversed())],
+  ['with spaces between tokens', JSON.stringify(entity, null, 1).replaceAll('\n', '')],
+  ['with the least that is needed', objectOf(members.filter(([name]) => /^(id|formId|.*At|result)$/.test(name)))],
+  ['with nulls', withMember('examinee', 'null')],
+  ['with what is not documented', withMember('more', opaque)],
+  ['with escapes and digits that parsing would change', withMember('data', opaque)],
+  ['in any script', withMember('shareToken', '"漢字 عمر 🎉 é"')],
+  ['with an offset', withMember('submittedAt', '"2026-04-01T14:00:00+02:00"')],
+  ['on the last day of a month', withMember('updatedAt', '"2024-02-29T23:59:59.999Z"')],
+  ['with a number beyond a double', withMember('result', '{"status":"failed","score":1e999}')],
+  ['with an integer beyond a double', withMember('serialNumber', '-12345678901234567890')],
+  ['that is nested deep', withMember('data', `{"a":${'['.repeat(997)}${']'.repeat(997)}}`)],
+  ['with a report that has no status yet', withMember('reportResult', '{"status":null}')],
+])('a submission %s is rendered without being parsed', (_, submission) => {
+  expect(rendered('submission', recordOf(submission))).toBeDefined()
+  expectAsParsed(recordOf(submission))
+  expect(isParsed(recordOf(submission))).toBe(false)
 })
 
 /** The properties below tell that each of these is served as JSON.parse reads it, or refused. */

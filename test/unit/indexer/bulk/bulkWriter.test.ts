@@ -331,13 +331,14 @@ test('a record waits longer after each of its failures, whatever succeeds meanwh
   expect(await Promise.race([record, turn()])).toBeUndefined()
 })
 
-describe('an engine that has too much to do', () => {
-  const busy: ItemOutcome = { kind: 'busy', reason: '429 es_rejected_execution_exception' }
-  test.each<[string, Send]>([
-    ['one document is refused', async (documents) => documents.map((_, at) => (at === 0 ? busy : written))],
-    ['a request is refused', () => Promise.reject(responseError(429))],
-    ['a request is not answered in time', () => Promise.reject(new errors.TimeoutError('slow'))],
-  ])('gets smaller requests, one at a time, when %s, and larger ones again as they succeed', async (_what, refuse) => {
+const busy: ItemOutcome = { kind: 'busy', reason: '429 es_rejected_execution_exception' }
+test.each<[string, Send]>([
+  ['one document is refused', async (documents) => documents.map((_, at) => (at === 0 ? busy : written))],
+  ['a request is refused', () => Promise.reject(responseError(429))],
+  ['a request is not answered in time', () => Promise.reject(new errors.TimeoutError('slow'))],
+])(
+  'a busy engine gets smaller requests, one at a time, when %s, and larger ones again as they succeed',
+  async (_what, refuse) => {
     let refusals = 3
     let underWay = 0
     const seen: { size: number; underWay: number }[] = []
@@ -362,8 +363,8 @@ describe('an engine that has too much to do', () => {
     const last = seen.slice(-10, -2)
     expect(Math.max(...last.map(({ size }) => size))).toBe(64)
     expect(Math.max(...last.map((each) => each.underWay))).toBe(2)
-  })
-})
+  },
+)
 
 test('no more records are sent in a second than allowed', async () => {
   const startedMs = Date.now()
