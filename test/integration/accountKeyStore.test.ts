@@ -19,16 +19,6 @@ afterEach(() => jest.restoreAllMocks())
 
 const apply = async (id: string, state: AccountKeyState, team = acme): Promise<string> =>
   (await store.apply(team, id as EntityId, state)).kind
-const found = async (plaintext: string) => {
-  const lookup = await store.lookup(digestOf(plaintext))
-  return lookup === 'incomplete' ? lookup : lookup.found
-}
-
-test('changes of a key are compared exactly, up to the highest revisions', async () => {
-  await apply(k1, keyState({ revision: 2 ** 53 - 3 }))
-  expect(await apply(k1, keyState({ revision: 2 ** 53 - 2, state: 'revoked' }))).toBe('applied')
-  expect(await apply(k1, keyState({ revision: 2 ** 53 - 3 }))).toBe('stale')
-})
 
 test('the holders of several keys are found at once: not of an unknown key, nor of one that several claim', async () => {
   const held = (...plaintexts: string[]) => readHolders(redis, plaintexts.map(digestOf))
@@ -75,26 +65,21 @@ describe('Requests that arrive while keys are looked up', () => {
   })
 })
 
-describe('The ten slots of a team', () => {
+test('the ten slots of a team are given up when their time is over, and only then', async () => {
   const reserve = (id: string, fromMs = nowMs): Promise<string> =>
     store.reserve(acme, id as EntityId, fromMs, fromMs + 1_000)
-
-  test('are given up when their time is over, and only then', async () => {
-    for (let at = 0; at < 10; at++) await reserve(`r${at}`)
-    expect(await reserve('late', nowMs + 1_000)).toBe('full')
-    expect(await reserve('late', nowMs + 1_001)).toBe('reserved')
-  })
+  for (let at = 0; at < 10; at++) await reserve(`r${at}`)
+  expect(await reserve('late', nowMs + 1_000)).toBe('full')
+  expect(await reserve('late', nowMs + 1_001)).toBe('reserved')
 })
 
-describe('A store that Redis has lost', () => {
-  test('is whole again after a fold, which a loss in its middle undoes', async () => {
-    await redis.lose()
-    const undone = await store.beginReplay('a')
-    await redis.lose()
-    expect(await undone.complete()).toBe(false)
-    const fold = await store.beginReplay('b')
-    await apply(k1, keyState())
-    expect(await fold.complete()).toBe(true)
-    expect(await found('rqp_acct_one')).toMatchObject({ keyId: 'k1' })
-  })
+test('a store that Redis has lost is whole again after a fold, which a loss in its middle undoes', async () => {
+  await redis.lose()
+  const undone = await store.beginReplay('a')
+  await redis.lose()
+  expect(await undone.complete()).toBe(false)
+  const fold = await store.beginReplay('b')
+  await apply(k1, keyState())
+  expect(await fold.complete()).toBe(true)
+  expect(await store.lookup(digestOf('rqp_acct_one'))).toMatchObject({ found: { keyId: 'k1' } })
 })

@@ -32,7 +32,7 @@ const histories = fc
       teamId: fc.constantFrom(...teams),
       keyId: fc.constantFrom(...ids),
       state: fc.constantFrom('active' as const, 'revoked' as const),
-      revision: fc.integer({ min: 1, max: 4 }),
+      revision: fc.constantFrom(1, 2, 10, 2 ** 53 - 3, 2 ** 53 - 2),
       isDeletion: fc.integer({ min: 0, max: 7 }).map((n) => n === 0),
     }),
     { minLength: 1, maxLength: 24 },
@@ -56,8 +56,8 @@ function liveIn(records: readonly Appended[]): { name: string; digest: Digest; s
   return [...new Set(records.map(nameOf))].flatMap((name) => {
     const states = records.filter((record) => nameOf(record) === name).map(({ state }) => state)
     if (states.some(({ key }) => key === null)) return []
-    const rank = ({ revision, key }: AccountKeyState): number => 2 * revision + (key?.state === 'revoked' ? 1 : 0)
-    const [newest] = states.toSorted((a, b) => rank(b) - rank(a))
+    const isRevoked = ({ key }: AccountKeyState): number => (key?.state === 'revoked' ? 1 : 0)
+    const [newest] = states.toSorted((a, b) => b.revision - a.revision || isRevoked(b) - isRevoked(a))
     return newest?.key ? [{ name, digest: newest.key.digest, state: newest.key.state }] : []
   })
 }

@@ -27,25 +27,23 @@ async function lookedUp(): Promise<Freshness> {
 const settledOf = async (team: TeamId): Promise<Freshness['settled']> =>
   (await readListVersions(redis, team, randomToken)).settled
 
-describe('A list', () => {
-  test('is not settled while a write may become visible before its change token is replaced', async () => {
-    const pending = redis.keys.pendingWrites(teamList('submissions', acme))
-    await redis.client.hset(pending, 'submissions/0', 'claim-1', 'submissions/1', 'claim-2')
-    expect((await lookedUp()).settled).toEqual({ forms: true, submissions: false })
-    expect(await settledOf(other)).toEqual({ forms: true, submissions: true })
-    await redis.client.hdel(pending, 'submissions/0')
-    expect((await lookedUp()).settled).toEqual({ forms: true, submissions: false })
-    await redis.client.hdel(pending, 'submissions/1')
-    expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
-  })
+test('a list is not settled while a write may become visible before its change token is replaced', async () => {
+  const pending = redis.keys.pendingWrites(teamList('submissions', acme))
+  await redis.client.hset(pending, 'submissions/0', 'claim-1', 'submissions/1', 'claim-2')
+  expect((await lookedUp()).settled).toEqual({ forms: true, submissions: false })
+  expect(await settledOf(other)).toEqual({ forms: true, submissions: true })
+  await redis.client.hdel(pending, 'submissions/0')
+  expect((await lookedUp()).settled).toEqual({ forms: true, submissions: false })
+  await redis.client.hdel(pending, 'submissions/1')
+  expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
+})
 
-  test('is not settled while a rebuild is about to switch', async () => {
-    await acquireWatermarkHold(redis, 'rebuild', 10_000)
-    expect((await lookedUp()).settled).toEqual({ forms: false, submissions: false })
-    expect(await settledOf(other)).toEqual({ forms: false, submissions: false })
-    await releaseWatermarkHold(redis, 'rebuild')
-    expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
-  })
+test('a list is not settled while a rebuild is about to switch', async () => {
+  await acquireWatermarkHold(redis, 'rebuild', 10_000)
+  expect((await lookedUp()).settled).toEqual({ forms: false, submissions: false })
+  expect(await settledOf(other)).toEqual({ forms: false, submissions: false })
+  await releaseWatermarkHold(redis, 'rebuild')
+  expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
 })
 
 test.each([{ published: '1000', run: 'earlier' }, {}])('no list is settled without a watermark: %j', async (known) => {
@@ -54,26 +52,19 @@ test.each([{ published: '1000', run: 'earlier' }, {}])('no list is settled witho
   expect((await lookedUp()).settled).toEqual({ forms: false, submissions: false })
 })
 
-describe('The look-up of a key', () => {
-  test('finds the freshness of the lists of its team', async () => {
-    const read = await readListVersions(redis, acme, randomToken)
-    expect(read.versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
-    expect(await lookedUp()).toEqual(read)
-  })
+test('the look-up of a key finds the freshness of the lists of its team, also after Redis has forgotten its scripts', async () => {
+  const read = await readListVersions(redis, acme, randomToken)
+  expect(await lookedUp()).toEqual(read)
+  await redis.client.script('FLUSH')
+  expect(await lookedUp()).toEqual(read)
+})
 
-  test('gives each list a version that has none', async () => {
-    const { versions } = await lookedUp()
-    expect(versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
-    await redis.client.del(redis.keys.changeToken(teamList('forms', acme)))
-    const again = await lookedUp()
-    expect(again.versions.submissions).toBe(versions.submissions)
-    expect(again.versions.forms).not.toBe(versions.forms)
-    expect((await lookedUp()).versions).toEqual(again.versions)
-  })
-
-  test('finds the same after Redis has forgotten its scripts', async () => {
-    const before = await lookedUp()
-    await redis.client.script('FLUSH')
-    expect(await lookedUp()).toEqual(before)
-  })
+test('the look-up of a key gives each list a version that has none', async () => {
+  const { versions } = await lookedUp()
+  expect(versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
+  await redis.client.del(redis.keys.changeToken(teamList('forms', acme)))
+  const again = await lookedUp()
+  expect(again.versions.submissions).toBe(versions.submissions)
+  expect(again.versions.forms).not.toBe(versions.forms)
+  expect((await lookedUp()).versions).toEqual(again.versions)
 })
