@@ -3,7 +3,7 @@ import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 
 const [team, otherTeam] = ['team-1', 'team-2']
 const summaryOfForms = 'id title scene language publicToken shareUrl localization isActive createdAt updatedAt'
-const commonOfRecords = 'id serialNumber formId shareToken reportUrl submittedAt updatedAt examinee metadata data'
+
 const at = '"2026-01-01T00:00:00Z"'
 
 const api = useApi({
@@ -22,7 +22,7 @@ const api = useApi({
   submissions: [
     { team: otherTeam, id: 'foreign', entity: submissionEntity({ id: 'foreign' }) },
     { team, id: 'deleted', entity: null },
-    { team, id: 'full', entity: submissionEntity({ id: 'full' }) },
+
     {
       team,
       id: 'opaque',
@@ -36,12 +36,8 @@ const api = useApi({
 const get = (target: string): Promise<TestAnswer> => api.get(`/api/v1${target}`)
 const read = async (target: string): Promise<Record<string, unknown>> => api.read(`/api/v1${target}`)
 
-test('a list holds totalDocs, page, limit and items, whose fields come in the documented order', async () => {
-  const [forms, records] = [await read('/forms'), await read('/records')]
-  for (const list of [forms, records]) expect(Object.keys(list)).toEqual(['totalDocs', 'page', 'limit', 'items'])
-  const [form, record] = [forms, records].map(({ items }) => (items as object[])[0] ?? {})
-  expect(Object.keys(form ?? {}).join(' ')).toBe(summaryOfForms)
-  expect(Object.keys(record ?? {}).join(' ')).toBe(`${commonOfRecords} result`)
+test.each(['/forms', '/records'])('%s is totalDocs, page, limit and items', async (list) => {
+  expect(Object.keys(await read(list))).toEqual(['totalDocs', 'page', 'limit', 'items'])
 })
 
 test.each([
@@ -53,13 +49,6 @@ test.each([
 ])('a form with %p is the summary, description, layout, systemText and %p', async (query, parts) => {
   const keys = Object.keys(await read(`/forms/opaque${query}`)).join(' ')
   expect(keys).toBe(`${summaryOfForms} description layout systemText ${parts}`.trim())
-})
-
-test('a single submission has ip and userAgent, a smaller examinee, and reportResult instead of result', async () => {
-  const json = await read('/records/full')
-  const { result: _result, ...sent } = submissionEntity({ id: 'full' })
-  expect(json).toEqual({ ...sent, examinee: { id: 'm1', email: 'ada@example.com', name: 'Ada' } })
-  expect(Object.keys(json).join(' ')).toBe(`${commonOfRecords} reportResult`)
 })
 
 test.each([

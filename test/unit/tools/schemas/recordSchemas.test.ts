@@ -85,7 +85,9 @@ test('only the indexer refuses a record whose key names another entity', () => {
   expect(readFormRecord(Buffer.from('acme/e2'), Buffer.from(text)).ok).toBe(false)
 })
 
-test('both accept a member that is not documented', () => {
-  const text = JSON.stringify({ ...validValues.form, more: 1, form: { ...validValues.form.form, more: { a: [1] } } })
-  expect(judge('form', text)).toEqual({ schema: true, indexer: true })
+test.each(kinds)('both accept members of a %s that are not documented', (kind) => {
+  const value: Readonly<Record<string, unknown>> = validValues[kind]
+  const entity = { ...Object(value[members[kind]]), more: { a: [1] }, toString: 'x' }
+  const text = JSON.stringify({ ...value, more: 1, [members[kind]]: entity })
+  expect(judge(kind, text)).toEqual({ schema: true, indexer: true })
 })
