@@ -18,6 +18,7 @@ import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.t
 import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
+import { beside } from '../support/late.ts'
 import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
 
 const instant = '2026-11-20T12:00:00.000Z' as Instant
@@ -183,27 +184,15 @@ describe.each([
 
   test('what is written while a pass refreshes is compared by the next one', async () => {
     const { elasticsearch } = clients
-    const during = async (answer: Promise<unknown>): Promise<unknown> => {
-      const refreshed = await answer
-      await write(submission('late'))
-      return refreshed
-    }
     let isFirst = true
-    const indices = new Proxy(elasticsearch.indices, {
-      get: (target, name) => {
-        const method = Reflect.get(target, name)
-        if (typeof method !== 'function') return method
-        return (...args: unknown[]) => {
-          const answer = Reflect.apply(method, target, args) as Promise<unknown>
-          if (name !== 'refresh' || !isFirst) return answer
-          isFirst = false
-          return during(answer)
-        }
-      },
-    })
-    const writing = new Proxy(elasticsearch, {
-      get: (target, name) => (name === 'indices' ? indices : Reflect.get(target, name)),
-    })
+    const refreshThenWrite = async (...asked: Parameters<typeof elasticsearch.indices.refresh>): Promise<unknown> => {
+      const answer = await elasticsearch.indices.refresh(...asked)
+      if (isFirst) await write(submission('late'))
+      isFirst = false
+      return answer
+    }
+    const indices = beside(elasticsearch.indices, { refresh: refreshThenWrite })
+    const writing = beside(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
     const reconciliation = new Reconciliation({ config, elasticsearch: writing, report, signal }, first, second)
     await reconciliation.pass()
     await reconciliation.pass()
