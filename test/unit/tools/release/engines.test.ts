@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { minVersion, satisfies } from 'semver'
@@ -26,25 +26,16 @@ test.each(oldest)('every dependency accepts Node %s, so npm warns of none', (ver
 })
 
 const check = './src/core/process/requiredNode.cjs'
+const folder = useFolder()
 
-describe('a Node', () => {
-  const folder = useFolder()
-
-  test.each(['18.20.0', '20.20.2', '22.18.0', '22.19.0', '22.21.1', '23.11.0', '24.0.0', '25.2.0'])(
-    '%s may run Tidemark if the project says so, else the command ends with 78 and says why',
-    (version) => {
-      const disguise = join(folder, `${version}.cjs`)
-      writeFileSync(disguise, `Object.defineProperty(process, 'version', { value: 'v${version}' })`)
-      const { status, stderr } = spawnSync(process.execPath, ['--require', disguise, check], { encoding: 'utf8' })
-      const suffices = satisfies(version, project.engines.node)
-      expect(status).toBe(suffices ? 0 : 78)
-      expect(stderr).toMatch(suffices ? /^$/ : new RegExp(`^Node 22\\.19 .* is needed; this is v${version} `))
-    },
-  )
-
-  test('that is really installed passes', () => {
-    expect(execFileSync(process.execPath, ['--require', check, '--eval', 'console.log(1)'], { encoding: 'utf8' })).toBe(
-      '1\n',
-    )
-  })
-})
+test.each(['18.20.0', '20.20.2', '22.18.0', '22.19.0', '22.21.1', '23.11.0', '24.0.0', '25.2.0'])(
+  'Node %s may run Tidemark if the project says so, else the command ends with 78 and says why',
+  (version) => {
+    const disguise = join(folder, `${version}.cjs`)
+    writeFileSync(disguise, `Object.defineProperty(process, 'version', { value: 'v${version}' })`)
+    const { status, stderr } = spawnSync(process.execPath, ['--require', disguise, check], { encoding: 'utf8' })
+    const suffices = satisfies(version, project.engines.node)
+    expect(status).toBe(suffices ? 0 : 78)
+    expect(stderr).toMatch(suffices ? /^$/ : new RegExp(`^Node 22\\.19 .* is needed; this is v${version} `))
+  },
+)
