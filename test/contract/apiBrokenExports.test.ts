@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
-import { openAnswer, useApi } from '../support/api.ts'
+import { useApi } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
 import { queryData } from '../support/queryData.ts'
+import { readToEnd } from '../support/raw.ts'
 
 const team = 'acme'
 const [ndjson, csv] = ['application/x-ndjson', 'text/csv']
@@ -15,20 +15,9 @@ const api = useApi({ teams: [team], fill: (replica) => queryData(61).storeIn(rep
 /** An export over HTTP/1.0, whose answer is as long as its connection: what came, and how the connection ended. */
 function exportInOldHttp(port: number, encoding: string, accept = ndjson) {
   const socket = connect(port, '127.0.0.1')
-  let received = ''
-  socket.setEncoding('latin1').on('data', (text: string) => {
-    received += text
-  })
-  const ended = new Promise<string>((resolve) => {
-    socket.once('end', () => resolve('end'))
-    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''))
-  })
   const headers = [`Authorization: Bearer ${api.key}`, `Accept: ${accept}`, `Accept-Encoding: ${encoding}`]
   socket.write(['GET /api/v1/records HTTP/1.0', ...headers, '', ''].join('\r\n'))
-  const done = ended.then((end) => {
-    socket.destroy()
-    return { received, end }
-  })
+  const done = readToEnd(socket)
   return { begun: Promise.race([once(socket, 'data'), done]), done }
 }
 
@@ -47,8 +36,7 @@ describe.each(kinds)('an export as %s in %s that fails on its way', (accept, enc
 
   test('is broken off over HTTP/1.1', async () => {
     const held = api.hold()
-    const headers = { authorization: `Bearer ${api.key}`, accept, 'accept-encoding': encoding }
-    const { received } = await openAnswer(api.port, '/api/v1/records', headers)
+    const { received } = await api.open('/api/v1/records', { accept, 'accept-encoding': encoding })
     expect([received.statusCode, received.headers['transfer-encoding']]).toEqual([200, 'chunked'])
     const reading = readText(received)
     await held.untilReached()
@@ -65,11 +53,8 @@ test.each([
   const id = `ends-${how}`
   const key = await api.replica.storeKey(team, { id })
   const held = api.hold()
-  const exportOf = async (plaintext: string): Promise<IncomingMessage> => {
-    const headers = { authorization: `Bearer ${plaintext}`, accept: ndjson }
-    return (await openAnswer(api.port, '/api/v1/records', headers)).received
-  }
-  const [broken, other] = await Promise.all([exportOf(key), exportOf(api.key)])
+  const exportAs = (each: string) => api.open('/api/v1/records', { accept: ndjson }, each)
+  const [{ received: broken }, { received: other }] = await Promise.all([exportAs(key), exportAs(api.key)])
   const [end, whole] = [readText(broken).catch((error: Error) => error.message), readText(other)]
   await held.untilReached()
   if (change === null) await api.replica.deleteKey(team, id)

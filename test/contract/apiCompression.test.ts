@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
-import { openAnswer, useApi } from '../support/api.ts'
+import { useApi } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
 
 const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
@@ -12,7 +12,7 @@ const get = async (
   target: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }> => {
-  const { received } = await openAnswer(api.port, target, { authorization: `Bearer ${api.key}`, ...headers })
+  const { received } = await api.open(target, headers)
   return { status: received.statusCode ?? 0, headers: received.headers, body: await buffer(received) }
 }
 

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { linesOf, openAnswer, type TestAnswer, useApi } from '../support/api.ts'
+import { linesOf, type TestAnswer, useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Exchange } from '../support/faultyElasticsearch.ts'
@@ -38,10 +38,8 @@ async function walked(path: string): Promise<unknown[]> {
 }
 
 /** An export that is read by hand. */
-const open = (acceptEncoding = 'identity', accept = ndjson): ReturnType<typeof openAnswer> => {
-  const headers = { authorization: `Bearer ${api.key}`, accept, 'accept-encoding': acceptEncoding }
-  return openAnswer(api.port, '/api/v1/records', headers)
-}
+const open = (acceptEncoding = 'identity', accept = ndjson) =>
+  api.open('/api/v1/records', { accept, 'accept-encoding': acceptEncoding })
 
 test.each([
   ...['/api/v1/records', '/api/v1/records?formId=none', '/api/v1/forms', '/api/v1/forms?titleContains=quzi'],

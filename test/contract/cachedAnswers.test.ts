@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import type { EntityType } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { openAnswer, type TestAnswer, useApi } from '../support/api.ts'
+import { type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { type Injected, passes } from '../support/faultyElasticsearch.ts'
 
@@ -49,8 +49,7 @@ async function withoutElasticsearch(run: () => Promise<void>): Promise<void> {
 }
 
 async function getRaw(target: string, encoding: string): Promise<{ encoding: string | undefined; body: Buffer }> {
-  const headers = { authorization: `Bearer ${api.key}`, 'accept-encoding': encoding }
-  const { received } = await openAnswer(api.port, target, headers)
+  const { received } = await api.open(target, { 'accept-encoding': encoding })
   return { encoding: received.headers['content-encoding'], body: await buffer(received) }
 }
 

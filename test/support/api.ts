@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { startApi } from '../../src/api/startApi.ts'
 import { startFaultyElasticsearch } from './faultyElasticsearch.ts'
 import { HeldExports } from './heldExports.ts'
@@ -39,17 +39,6 @@ export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = tr
     send: (target: string, options?: TestRequest): Promise<TestAnswer> => send(port, target, options),
     close: (): Promise<void> => started.close(),
   }
-}
-
-/** Sends a request; the caller reads the body of the answer. */
-export async function openAnswer(
-  port: number,
-  path: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<{ sent: ClientRequest; received: IncomingMessage }> {
-  const sent = request({ port, path, agent: false, headers }).end()
-  const [received] = (await once(sent, 'response')) as [IncomingMessage]
-  return { sent, received }
 }
 
 /** The lines of an export. */
@@ -131,6 +120,17 @@ export function useApi(options: UseOptions = {}) {
   /** Sends a request, by default with the key of the first team. */
   const get = (target: string, request?: TestRequest): Promise<TestAnswer> =>
     api.send(target, { key: underTest.key, ...request })
+  /** Sends a request, with the key of the first team unless another is given; the caller reads the body of the answer. */
+  const open = async (path: string, headers: Readonly<Record<string, string>> = {}, key = underTest.key) => {
+    const sent = request({
+      port: api.port,
+      path,
+      agent: false,
+      headers: { authorization: `Bearer ${key}`, ...headers },
+    })
+    const [received] = (await once(sent.end(), 'response')) as [IncomingMessage]
+    return { sent, received }
+  }
   /** The parsed body of an answer; throws unless it is a 200. */
   const read = async <T>(target: string, request?: TestRequest): Promise<T> => {
     const { status, json } = await get(target, request)
@@ -154,6 +154,7 @@ export function useApi(options: UseOptions = {}) {
     /** Starts another API on the same replica, which ends with this one. */
     startAnother: async (more?: Readonly<Record<string, string>>): Promise<TestApi> => endingToo(await start(more)),
     get,
+    open,
     read,
   })
 }

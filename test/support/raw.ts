@@ -1,14 +1,26 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+
+/** What a server sends until its end of a connection, and how that comes: `end`, or the code of an error. */
+export function readToEnd(socket: Socket): Promise<{ readonly received: string; readonly end: string }> {
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  return new Promise((resolve) => {
+    const endWith = (end: string): void => {
+      socket.destroy()
+      resolve({ received: Buffer.concat(chunks).toString('utf8'), end })
+    }
+    socket.once('end', () => endWith('end'))
+    socket.once('error', ({ code = '' }: NodeJS.ErrnoException) => endWith(code))
+  })
+}
 
 /** Sends raw bytes to a server, and reads until it closes the connection. Rejects when it resets the connection. */
 export async function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
   const socket = connect(port, '127.0.0.1')
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   socket.write(bytes)
-  await once(socket, 'close')
-  return Buffer.concat(chunks).toString('utf8')
+  const { received, end } = await readToEnd(socket)
+  if (end !== 'end') throw new Error(`the connection has ended with ${end}`)
+  return received
 }
 
 /** The statuses of the HTTP responses that `sendRaw` read, in order. */

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { refusal, statusOf } from '../../../../src/core/process/clientErrors.ts'
 import { portOf, ResettingServer, serve, stopServing } from '../../../../src/core/process/httpServer.ts'
-import { statusesIn } from '../../../support/raw.ts'
+import { readToEnd, statusesIn } from '../../../support/raw.ts'
 
 const start = (listener: RequestListener): Promise<ResettingServer> =>
   serve(listener, { port: 0 }, (reason) => refusal(statusOf[reason], {}, reason))
@@ -12,19 +12,12 @@ test('what breaks off a request is not answered in the middle of the answer to i
   const server = await start((_, response) => {
     response.writeHead(200, { 'Content-Length': 1_000 }).write('a part of ')
   })
-  const client = connect(portOf(server), '127.0.0.1')
-  let read = ''
-  client.setEncoding('utf8').on('error', () => undefined)
-  client.on('data', (text: string) => {
-    read += text
-  })
+  const client = connect(portOf(server), '127.0.0.1').once('data', () => client.write('no length\r\n'))
   client.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
-  await once(client, 'data')
-  client.write('no length\r\n')
-  await once(client, 'close')
+  const { received } = await readToEnd(client)
   await stopServing(server)
-  expect(statusesIn(read)).toEqual([200])
-  expect(read).toMatch(/a part of $/)
+  expect(statusesIn(received)).toEqual([200])
+  expect(received).toMatch(/a part of $/)
 })
 
 test('a connection that asked for a tunnel does not keep a server from stopping', async () => {
@@ -71,21 +64,10 @@ async function endOf(head: string, listener: RequestListener, act: (server: Rese
   servers.push(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const client = connect(portOf(server), '127.0.0.1')
-  let received = ''
-  client.setEncoding('latin1').on('data', (text: string) => {
-    if (received === '') act(server)
-    received += text
-  })
+  const client = connect(portOf(server), '127.0.0.1').once('data', () => act(server))
   client.write(`${head}\r\n\r\n`)
-  return { end: await ended(client), received }
+  return await readToEnd(client)
 }
-
-const ended = (client: Socket): Promise<string> =>
-  new Promise((resolve) => {
-    client.once('end', () => resolve('end'))
-    client.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''))
-  })
 
 const oldHttp = 'GET / HTTP/1.0'
 const newHttp = 'GET / HTTP/1.1\r\nHost: test'
