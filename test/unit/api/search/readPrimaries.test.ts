@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals'
 import { readPrimaries } from '../../../../src/api/search/readPrimaries.ts'
 import {
   ElasticsearchUnavailable,
@@ -171,44 +170,25 @@ test('an only copy that has moved is looked for at once', async () => {
 })
 
 /** A shard that was read from a primary which another one has replaced, while a write to it is under way. */
-async function moved(primary = { node: 'b', id: 'second' }): Promise<Cluster> {
+async function moved(): Promise<Cluster> {
   const cluster = new Cluster()
   await cluster.read()
-  cluster.primary = primary
-  cluster.isSettled = false
-  return cluster
+  return Object.assign(cluster, { primary: { node: 'b', id: 'second' }, isSettled: false })
 }
 
-/** Where a list is read from that nobody may read before no write to it is pending. */
-async function readOnceSettled(cluster: Cluster): Promise<string> {
+test.each<[string, (cluster: Cluster) => unknown]>([
+  ['by who has read the lost one', () => undefined],
+  ['by who has read the lost one, though Redis has lost that', (cluster) => cluster.loseRecorded()],
+  ['by who has just started', (cluster) => Object.assign(cluster, { client: cluster.startProcess() })],
+  ['on the same node', (cluster) => Object.assign(cluster, { primary: { node: 'a', id: 'second' } })],
+])('a new primary is not read before all that the lost one has shown can be seen on it: %s', async (_where, happen) => {
+  const cluster = await moved()
+  happen(cluster)
   const reading = cluster.read()
   await untilLookedUp(cluster, 3)
   expect(cluster.asked).toHaveLength(1)
   cluster.isSettled = true
-  return await reading
-}
-
-test('a new primary is not read before all that the lost one has shown can be seen on it', async () => {
-  const cluster = await moved()
-  const answered = jest.fn()
-  const reading = cluster.read().then(answered)
-  await untilLookedUp(cluster, 3)
-  expect(answered).not.toHaveBeenCalled()
-  cluster.isSettled = true
-  await reading
-  expect(answered).toHaveBeenCalledWith('_only_nodes:b')
-})
-
-test('a process that has just started waits for a new primary if another process has read the lost one', async () => {
-  const cluster = await moved()
-  cluster.client = cluster.startProcess()
-  expect(await readOnceSettled(cluster)).toBe('_only_nodes:b')
-})
-
-test('a process that has read the lost primary waits although Redis has lost what was recorded', async () => {
-  const cluster = await moved()
-  cluster.loseRecorded()
-  await readOnceSettled(cluster)
+  expect(await reading).toBe(`_only_nodes:${cluster.primary?.node}`)
 })
 
 test('the first primary of a shard is read at once, however much is written', async () => {
@@ -233,11 +213,6 @@ test('a list that another generation serves from now on is read from there at on
   const cluster = await moved()
   cluster.index = physicalName('x', 'forms', definitionOf('forms', true).version, 2)
   expect(await cluster.read()).toBe('_only_nodes:b')
-})
-
-test('a copy that was made anew on the same node is another one', async () => {
-  const cluster = await moved({ node: 'a', id: 'second' })
-  await readOnceSettled(cluster)
 })
 
 test('a list whose pending marks nobody removes is read again after half a minute', async () => {
