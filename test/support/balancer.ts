@@ -2,8 +2,6 @@ import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:
 import { pipeline } from 'node:stream'
 import { startLocalServer } from './localServer.ts'
 
-export type Balancer = Awaited<ReturnType<typeof startBalancer>>
-
 /**
  * Starts a round-robin load balancer for GETs. Like common ones, it keeps connections open; when one is refused or closed before an
  * answer, it tries the next process, and answers 502 when none is left. An answer that is cut off is cut off for the client, too.

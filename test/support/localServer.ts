@@ -2,16 +2,18 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Server } from 'node:net'
 
-/** Lets a server listen on a free port of loopback, and returns the port. */
-export async function listenLocally(server: Server): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+/** Lets a server listen on a free port, by default of loopback, and returns the port. */
+export async function listenLocally(server: Server, host = '127.0.0.1'): Promise<number> {
+  await once(server.listen(0, host), 'listening')
   return (server.address() as AddressInfo).port
 }
 
-/** An HTTP server on loopback; closing it ends its connections. */
-export async function startLocalServer(listener: (request: IncomingMessage, response: ServerResponse) => unknown) {
+type Listener = (request: IncomingMessage, response: ServerResponse) => unknown
+
+/** An HTTP server, by default on loopback; closing it ends its connections. */
+export async function startLocalServer(listener: Listener, host?: string) {
   const server = createServer(listener)
-  const port = await listenLocally(server)
+  const port = await listenLocally(server, host)
   return {
     port,
     url: `http://127.0.0.1:${port}`,

@@ -7,8 +7,6 @@ import { startSecured } from './secured.ts'
 /** A user of the file realm. */
 export type Account = { readonly name: string; readonly password: string; readonly roles: readonly string[] }
 
-export type SecuredElasticsearch = Awaited<ReturnType<typeof startSecuredElasticsearch>>
-
 const settings = `xpack.security.enabled: true
 xpack.security.http.ssl.enabled: true
 xpack.security.http.ssl.certificate: engine.pem

@@ -5,8 +5,6 @@ import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { type Command, runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { startSecured } from './secured.ts'
 
-export type SecuredKafka = Awaited<ReturnType<typeof startSecuredKafka>>
-
 const formatDeadlineMs = 60_000
 const clusterId = 'MkU3OEVBNTcwNTJENDM2Qg'
 

@@ -2,8 +2,6 @@ import { createServer } from 'node:https'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { listenLocally } from './localServer.ts'
 
-export type TokenEndpoint = Awaited<ReturnType<typeof startTokenEndpoint>>
-
 export const initialRules = {
   ...{ client: 'tidemark', secret: 'first secret+', lifetimeSeconds: 12 },
   ...{ audience: 'kafka', status: 200, error: 'invalid_client' },

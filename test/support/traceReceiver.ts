@@ -39,8 +39,6 @@ type Body = {
   readonly resourceMetrics?: readonly { readonly scopeMetrics: readonly { readonly metrics: readonly Metric[] }[] }[]
 }
 
-export type TraceReceiver = Awaited<ReturnType<typeof startTraceReceiver>>
-
 /** Starts a collector that keeps all spans and samples it receives. */
 export async function startTraceReceiver() {
   const bodies: string[] = []

@@ -1,24 +1,16 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
+import { startLocalServer } from '../../../support/localServer.ts'
 import { runCommand } from '../../../support/programs.ts'
 
-const servers: Server[] = []
+const servers: { close(): Promise<void> }[] = []
 /** Where `listener` listens, and how often it was asked. */
-async function listen(listener: (asked: number) => RequestListener, host = '127.0.0.1') {
+async function listen(listener: (asked: number) => RequestListener, host?: string) {
   let asked = 0
-  const server = createServer((request, response) => listener(++asked)(request, response))
+  const server = await startLocalServer((request, response) => listener(++asked)(request, response), host)
   servers.push(server)
-  server.listen(0, host)
-  await once(server, 'listening')
-  return { server, port: String((server.address() as AddressInfo).port), asked: () => asked }
+  return { port: String(server.port), asked: () => asked }
 }
-afterAll(() => {
-  for (const server of servers) {
-    server.close()
-    server.closeAllConnections()
-  }
-})
+afterAll(() => Promise.all(servers.map((server) => server.close())))
 
 const check = async (port: string, host = ''): Promise<number> =>
   (await runCommand('health', ['/readyz'], { ADMIN_PORT: port, ADMIN_HOST: host })).code
@@ -64,10 +56,9 @@ test.concurrent('what has no admin port is not asked, and is healthy as long as 
 })
 
 test.concurrent('what refuses connections is unhealthy', async () => {
-  const { server, port } = await listen(() => () => undefined)
-  server.close()
-  await once(server, 'close')
-  const { code, stdout } = await runCommand('health', ['/readyz'], { ADMIN_PORT: port })
+  const { port, close } = await startLocalServer(() => undefined)
+  await close()
+  const { code, stdout } = await runCommand('health', ['/readyz'], { ADMIN_PORT: String(port) })
   expect([code, stdout]).toEqual([1, `http://127.0.0.1:${port}/readyz does not answer\n`])
 })
 

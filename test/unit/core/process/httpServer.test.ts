@@ -3,6 +3,7 @@ import { Agent, get, type IncomingMessage, type RequestListener } from 'node:htt
 import { connect } from 'node:net'
 import { refusal, statusOf } from '../../../../src/core/process/clientErrors.ts'
 import { portOf, ResettingServer, serve, stopServing } from '../../../../src/core/process/httpServer.ts'
+import { listenLocally } from '../../../support/localServer.ts'
 import { readToEnd, statusesIn } from '../../../support/raw.ts'
 
 const start = (listener: RequestListener): Promise<ResettingServer> =>
@@ -62,9 +63,7 @@ afterEach(async () => {
 async function endOf(head: string, listener: RequestListener, act: (server: ResettingServer) => void) {
   const server = new ResettingServer({}, listener)
   servers.push(server)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const client = connect(portOf(server), '127.0.0.1').once('data', () => act(server))
+  const client = connect(await listenLocally(server), '127.0.0.1').once('data', () => act(server))
   client.write(`${head}\r\n\r\n`)
   return await readToEnd(client)
 }
