@@ -1,10 +1,9 @@
-import kafkajs from 'kafkajs'
 import { eventually } from '../support/eventually.ts'
 import { documentedMetrics, isOwn } from '../support/metrics.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'
 import { signInSettings } from '../support/signIns.ts'
-import { createTopicsWith, withAdmin } from '../support/topics.ts'
+import { alterTopic, createTopicsWith, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline()
 let processes: Record<'api' | 'indexer' | 'settings', Program>
@@ -36,18 +35,9 @@ test('every check is named with its result', async () => {
 })
 
 test('a dead letter that Kafka does not take is named as such, until Kafka takes it', async () => {
-  const limitLetters = (bytes: number): Promise<unknown> =>
+  const limitLetters = (bytes: number): Promise<void> =>
     withAdmin(pipeline.kafka, (admin) =>
-      admin.alterConfigs({
-        validateOnly: false,
-        resources: [
-          {
-            type: kafkajs.ConfigResourceTypes.TOPIC,
-            name: pipeline.names.TOPIC_DEAD_LETTERS,
-            configEntries: [{ name: 'max.message.bytes', value: String(bytes) }],
-          },
-        ],
-      }),
+      alterTopic(admin, pipeline.names.TOPIC_DEAD_LETTERS, { 'max.message.bytes': String(bytes) }),
     )
   await limitLetters(100)
   await pipeline.produce('forms', [{ key: 'no-slash', value: 'x'.repeat(1_000) }])

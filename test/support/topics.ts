@@ -57,11 +57,12 @@ export async function deleteRecords(admin: Admin, topic: string, policy = 'compa
 }
 
 /** Sets the cleanup.policy of a topic, and whose time its records carry. */
-export async function setPolicy(admin: Admin, topic: string, policy: string, times = 'LogAppendTime'): Promise<void> {
-  const configEntries = [
-    { name: 'cleanup.policy', value: policy },
-    { name: 'message.timestamp.type', value: times },
-  ]
+export const setPolicy = (admin: Admin, topic: string, policy: string, times = 'LogAppendTime'): Promise<void> =>
+  alterTopic(admin, topic, { 'cleanup.policy': policy, 'message.timestamp.type': times })
+
+/** Replaces the settings of a topic. */
+export async function alterTopic(admin: Admin, topic: string, settings: Readonly<Record<string, string>>) {
+  const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
   const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }]
   await admin.alterConfigs({ validateOnly: false, resources })
 }
