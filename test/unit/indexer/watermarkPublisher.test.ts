@@ -122,23 +122,6 @@ describe('A round', () => {
   )
 })
 
-test('a record that is processed while the refresh is under way waits for the next round', async () => {
-  const { offsets, publisher, steps, during } = setting({ high: 2 })
-  const [first, second] = [offsets.track(at(0), 50), offsets.track(at(1), 60)]
-  first()
-  publisher.noteWrite(list)
-  during.set('refresh', () => {
-    second()
-    publisher.noteWrite(list)
-  })
-  await publisher.publish()
-  await publisher.publish()
-  expect(steps).toEqual([
-    ...[...visible, 'commit 1', `publish ${forms}=60`],
-    ...[...visible, 'commit 2', `publish ${forms}=99000`],
-  ])
-})
-
 test('a round that is asked for while another refreshes begins after it, and commits nothing it has not refreshed', async () => {
   const { offsets, publisher, steps, during } = setting({ high: 1 })
   offsets.track(at(0), 50)()
