@@ -12,18 +12,11 @@ type Service = {
   readonly profiles?: readonly string[]
   readonly tmpfs?: readonly string[]
   readonly read_only: boolean
-  readonly cap_drop: readonly string[]
-  readonly security_opt: readonly string[]
   readonly privileged?: boolean
   readonly environment: Readonly<Record<string, string | number>>
   readonly ports?: readonly string[]
   readonly networks: readonly string[]
   readonly volumes?: readonly string[]
-  readonly mem_limit: string
-  readonly cpus: number
-  readonly pids_limit: number
-  readonly stop_grace_period: string
-  readonly logging: { readonly options: Readonly<Record<string, string>> }
   readonly healthcheck: { readonly test?: readonly string[]; readonly disable?: boolean }
   readonly depends_on?: readonly string[] | Readonly<Record<string, { readonly condition: string }>>
 }

@@ -65,11 +65,11 @@ const answersBeside = (codes: readonly string[], text: string): string | undefin
   return others.length === 0 ? undefined : renderObject(others)
 }
 
-describe.each([{ codes: undefined }, { codes: [] }, { codes: known }])('with the answer codes $codes', ({ codes }) => {
-  const rawOf = (text: string, column: string): string | undefined =>
-    codes !== undefined && column === 'data.other' ? answersBeside(codes, text) : rawAt(text, pathOf(column))
-
-  test('every cell holds what the summary holds', () => {
+test.each([{ codes: undefined }, { codes: [] }, { codes: known }])(
+  'with the answer codes $codes, every cell holds what the summary holds',
+  ({ codes }) => {
+    const rawOf = (text: string, column: string): string | undefined =>
+      codes !== undefined && column === 'data.other' ? answersBeside(codes, text) : rawAt(text, pathOf(column))
     const table = csvTable(servedSubmissionSummary, codes)
     fc.assert(
       fc.property(fc.array(summary, { maxLength: 4 }), (summaries) => {
@@ -80,8 +80,8 @@ describe.each([{ codes: undefined }, { codes: [] }, { codes: known }])('with the
       }),
       { numRuns: 300 },
     )
-  })
-})
+  },
+)
 
 describe('answer codes', () => {
   test('are those of the fields in their order, each once, also within other fields', () => {

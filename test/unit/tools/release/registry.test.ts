@@ -25,15 +25,13 @@ beforeEach(() => {
 })
 afterAll(close)
 
-test('the digest is that of the manifest, for which all platforms are asked', async () => {
-  expect(await resolveDigest(kafka, url, never)).toBe(digest)
-  expect(asked.map((request) => request.url)).toEqual(['/v2/apache/kafka/manifests/4.3.1'])
+test.each([
+  ['apache/kafka:4.3.1', '/v2/apache/kafka/manifests/4.3.1'],
+  ['node:24-bookworm-slim', '/v2/library/node/manifests/24-bookworm-slim'],
+])('the digest of %s is that of the manifest %s, for which all platforms are asked', async (name, path) => {
+  expect(await resolveDigest(parseReference(name), url, never)).toBe(digest)
+  expect(asked.map((request) => request.url)).toEqual([path])
   expect(asked[0]?.headers.accept).toMatch(/^application\/vnd\.oci\.image\.index\.v1\+json, /)
-})
-
-test('an official image is in the library', async () => {
-  await resolveDigest(parseReference('node:24-bookworm-slim'), url, never)
-  expect(asked[0]?.url).toBe('/v2/library/node/manifests/24-bookworm-slim')
 })
 
 test('a registry that demands a token gets an anonymous one', async () => {
