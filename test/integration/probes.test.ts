@@ -10,8 +10,10 @@ let processes: Record<'api' | 'indexer' | 'settings', Program>
 
 beforeAll(async () => {
   // With one partition each, so that few indexers are enough for one of them to be a spare.
-  const { TOPIC_FORMS, TOPIC_SUBMISSIONS, TOPIC_ACCOUNT_KEYS } = pipeline.names
+  const { TOPIC_FORMS, TOPIC_SUBMISSIONS, TOPIC_ACCOUNT_KEYS, TOPIC_DEAD_LETTERS } = pipeline.names
   await createTopicsWith(pipeline.kafka, [TOPIC_FORMS, TOPIC_SUBMISSIONS, TOPIC_ACCOUNT_KEYS], 1)
+  const tooSmall = { 'cleanup.policy': 'delete', 'max.message.bytes': '100' }
+  await createTopicsWith(pipeline.kafka, [TOPIC_DEAD_LETTERS], 1, tooSmall)
   const indexer = await pipeline.startIndexer()
   const [api, settings] = [await pipeline.startApi(), await pipeline.startSettings(signInSettings)]
   processes = { api, indexer, settings }
@@ -35,11 +37,6 @@ test('every check is named with its result', async () => {
 })
 
 test('a dead letter that Kafka does not take is named as such, until Kafka takes it', async () => {
-  const limitLetters = (bytes: number): Promise<void> =>
-    withAdmin(pipeline.kafka, (admin) =>
-      alterTopic(admin, pipeline.names.TOPIC_DEAD_LETTERS, { 'max.message.bytes': String(bytes) }),
-    )
-  await limitLetters(100)
   await pipeline.produce('forms', [{ key: 'no-slash', value: 'x'.repeat(1_000) }])
   const failing = async (): Promise<string[]> => {
     const { said } = await probe(processes.indexer, 'readyz')
@@ -47,7 +44,8 @@ test('a dead letter that Kafka does not take is named as such, until Kafka takes
   }
   await eventually(async () => (await failing()).length > 0)
   expect(await failing()).toEqual([expect.stringMatching(/^dead letters: writing a dead letter: /)])
-  await limitLetters(1_000_000)
+  const large = { 'max.message.bytes': '1000000' }
+  await withAdmin(pipeline.kafka, (admin) => alterTopic(admin, pipeline.names.TOPIC_DEAD_LETTERS, large))
   await untilReady(processes.indexer)
   expect(await pipeline.deadLetters(1)).toHaveLength(1)
 })
