@@ -3,13 +3,14 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { startTestApi, useReplica } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, succeeds } from '../support/eventually.ts'
 import { answer, emptySearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
 import { killPrograms, refusalOf, startProgram, untilReady } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
 
 const { replica, keyOf } = useReplica()
 const close = closing()
+afterEach(killPrograms)
 
 test('the API starts while its engines are away', async () => {
   const nowhere = close(await startRelay())
@@ -73,27 +74,24 @@ test('an Elasticsearch of another major version is told by name, also to who may
 })
 
 describe('while a process looks for its engines,', () => {
+  const servers: Server[] = []
+  async function listen(port: number, onSocket = (): void => undefined): Promise<number> {
+    const server = createServer(onSocket)
+    servers.push(server)
+    await once(server.listen(port), 'listening')
+    return (server.address() as AddressInfo).port
+  }
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close()
+  })
   /** The API, and a Redis that has accepted its connection and never answers. */
   async function looking() {
     const accepted = Promise.withResolvers<void>()
-    const silent = await listen(0, () => accepted.resolve())
-    const { port } = silent.address() as AddressInfo
-    const api = await startProgram('api', { REDIS_URL: `redis://127.0.0.1:${port}` })
+    const silent = await listen(0, accepted.resolve)
+    const api = await startProgram('api', { REDIS_URL: `redis://127.0.0.1:${silent}` })
     await accepted.promise
     return api
   }
-  const servers: Server[] = []
-  async function listen(port: number, onSocket = (): void => undefined): Promise<Server> {
-    const server = createServer(onSocket)
-    servers.push(server)
-    server.listen(port)
-    await once(server, 'listening')
-    return server
-  }
-  afterEach(() => {
-    killPrograms()
-    for (const server of servers.splice(0)) server.close()
-  })
 
   test('it ends at once, with 0, when it is asked to stop', async () => {
     const api = await looking()
@@ -120,22 +118,12 @@ test('addresses that the machine does not have are told at once, by name', async
   expect(await refused({ ADMIN_PORT: '0' })).toEqual([host, ''])
 })
 
-describe('a process', () => {
-  afterAll(killPrograms)
-  const elsewhere = (url: string): string => url.replace('127.0.0.1', '127.0.0.2')
-
-  test('that is told no address listens on all, but for its admin port, which listens on loopback', async () => {
-    const api = await startProgram('api', { INDEX_PREFIX: replica.prefix })
-    await untilReady(api)
-    expect((await fetch(`${elsewhere(api.url)}/docs`)).status).toBe(200)
-    await expect(fetch(`${elsewhere(api.adminUrl)}/livez`)).rejects.toThrow()
-  })
-
-  test('that is told one listens there alone', async () => {
-    const settings = { INDEX_PREFIX: replica.prefix, HOST: '127.0.0.1', ADMIN_HOST: '0.0.0.0' }
-    const api = await startProgram('api', settings)
-    await untilReady(api)
-    await expect(fetch(`${elsewhere(api.url)}/docs`)).rejects.toThrow()
-    expect((await fetch(`${elsewhere(api.adminUrl)}/livez`)).status).toBe(200)
-  })
+test.each([
+  ['no address listens on all, but for its admin port, which listens on loopback', {}, [true, false]],
+  ['addresses listens there alone', { HOST: '127.0.0.1', ADMIN_HOST: '0.0.0.0' }, [false, true]],
+])('a process that is told %s', async (_which, settings, isReached) => {
+  const api = await startProgram('api', { INDEX_PREFIX: replica.prefix, ...settings })
+  await untilReady(api)
+  const elsewhere = [`${api.url}/docs`, `${api.adminUrl}/livez`].map((url) => url.replace('127.0.0.1', '127.0.0.2'))
+  expect(await Promise.all(elsewhere.map((url) => succeeds(fetch(url))))).toEqual(isReached)
 })
