@@ -128,8 +128,7 @@ describe.each([
 
   test('whether a shard takes documents is asked without writing any', async () => {
     const documents = [...formWrites(formRecord(team, 'p', 1), instant), ...submission('p')]
-    const access = { requestTimeout: 30_000, signal }
-    const ask = () => bulkQuestions(clients.elasticsearch, first.indices, access).takesWrites(documents)
+    const ask = () => bulkQuestions(clients.elasticsearch, first.indices, options).takesWrites(documents)
     const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
     await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
     const before = await count()
