@@ -11,7 +11,7 @@ export class Gate {
     await this.#opened.promise
   }
 
-  /** Resolves once the code has reached the gate; rejects after half a minute. */
+  /** Resolves once the code has reached the gate; rejects after 90 seconds. */
   untilReached(): Promise<void> {
     return eventually(() => this.#isReached)
   }
