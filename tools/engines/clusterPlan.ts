@@ -1,7 +1,7 @@
 import type { ElasticsearchNode } from './elasticsearch.ts'
 import type { KafkaNode } from './kafka.ts'
 import { chooseDistinctPorts } from './ports.ts'
-import { lastMaster, type RedisNode } from './redis.ts'
+import type { RedisNode } from './redis.ts'
 
 /** The nodes of a cluster with their ports, which each node must know of the others before it starts. */
 export type ClusterPlan = {
@@ -16,22 +16,17 @@ export type ClusterPlan = {
 const numbers = [1, 2, 3]
 const portCount = 2 * 3 + 2 * 3 + 2 + 3
 
-/**
- * Plans three nodes of each engine, and for Redis a pair with three Sentinels. The master is the one of an earlier run
- * whose data is in `dataFolder`, else the first of the pair.
- */
-export const planCluster = async (dataFolder: string | undefined): Promise<ClusterPlan> => {
+/** Plans three nodes of each engine, and for Redis a pair with three Sentinels; its first node begins as the master. */
+export const planCluster = async (): Promise<ClusterPlan> => {
   const ports = await chooseDistinctPorts(portCount)
   const port = (): number => ports.pop() as number
   const named = (kind: string) => (number: number) => ({ name: `${kind}-${number}`, port: port() })
   const redis = numbers.slice(0, 2).map(named('redis'))
-  const sentinels = numbers.map(named('sentinel'))
-  const master = dataFolder === undefined ? undefined : await lastMaster(dataFolder, sentinels, redis)
   return {
     elasticsearch: numbers.map(named('elasticsearch')).map((node) => ({ ...node, transportPort: port() })),
     kafka: numbers.map((id) => ({ ...named('kafka')(id), id, controllerPort: port() })),
     redis,
-    redisMaster: master ?? (redis[0] as RedisNode),
-    sentinels,
+    redisMaster: redis[0] as RedisNode,
+    sentinels: numbers.map(named('sentinel')),
   }
 }

@@ -87,7 +87,7 @@ export const startCluster = async (
 ): Promise<Cluster> => {
   const running = await runInFolder(options, async (folder, report) => {
     const dataFolder = await accessibleFolder(join(folder, 'data'), unprivilegedUser())
-    const plan = await planCluster(options.clean ? undefined : dataFolder)
+    const plan = await planCluster()
     const started = await startAll(options.only ?? engineNames, {
       ...options,
       folder,

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Distribution } from './distribution.ts'
@@ -113,23 +113,6 @@ const configured = (
 
 const configFile = 'redis.conf'
 const quoted = (word: string): string => (word === '' ? '""' : word)
-
-/** The master of `nodes` according to the configuration files that the Sentinels of an earlier run left, if any. */
-export const lastMaster = async (
-  folder: string,
-  sentinels: readonly RedisNode[],
-  nodes: readonly RedisNode[],
-): Promise<RedisNode | undefined> => {
-  const read = ({ name }: RedisNode): Promise<string> =>
-    readFile(join(folder, name, configFile), 'utf8').catch(() => '')
-  const views = (await Promise.all(sentinels.map(read))).map((text) => ({
-    epoch: Number(/^sentinel config-epoch \S+ (\d+)/m.exec(text)?.[1] ?? -1),
-    port: /^sentinel monitor \S+ \S+ (\d+)/m.exec(text)?.[1],
-  }))
-  const [latest] = views.toSorted((a, b) => b.epoch - a.epoch)
-  const ports = (await Promise.all(nodes.map(read))).map((text) => /^port (\d+)/m.exec(text)?.[1])
-  return latest?.port === undefined ? undefined : nodes[ports.indexOf(latest.port)]
-}
 
 const common = ({ folder, logPath }: RedisOptions, name: string): Omit<EngineDefinition, 'port' | 'prepare'> => ({
   kind: 'redis',
