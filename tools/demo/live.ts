@@ -7,7 +7,7 @@ import { produceOn } from '../sample/feed.ts'
 import { fill, withKafka } from '../sample/fill.ts'
 import { renderPage, type Served } from '../sample/page.ts'
 import { type SignIn, signInLink } from '../sample/signIn.ts'
-import { createWorld } from '../sample/world.ts'
+import { World } from '../sample/world.ts'
 
 export type LiveOptions = {
   readonly submissions: number
@@ -31,7 +31,7 @@ export function live(options: LiveOptions): Promise<void> {
   const { config, environment, submissions, signal } = options
   return withKafka(config, async (kafka) => {
     const nowMs = Date.now()
-    const world = createWorld({ seed, nowMs, submissions })
+    const world = new World({ seed, nowMs, submissions })
     const keysOf = (teamIds: readonly string[]): Promise<string[]> =>
       Promise.all(teamIds.map((id) => createAccountKey(id, environment, signal)))
     await present({ ...(await fill(world, { ...options, kafka, keysOf })), baseUrl: options.baseUrl, nowMs }, options)

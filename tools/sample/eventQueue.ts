@@ -4,13 +4,8 @@ export class EventQueue<Event extends { readonly atMs: number }> {
   readonly #events: Event[] = []
 
   add(event: Event): void {
-    let [from, to] = [0, this.#events.length]
-    while (from < to) {
-      const middle = (from + to) >> 1
-      if ((this.#events[middle]?.atMs ?? 0) > event.atMs) from = middle + 1
-      else to = middle
-    }
-    this.#events.splice(from, 0, event)
+    const later = this.#events.findLastIndex(({ atMs }) => atMs > event.atMs)
+    this.#events.splice(later + 1, 0, event)
   }
 
   /** Removes and returns the next event, if it is not later than `untilMs`. */

@@ -4,7 +4,7 @@ import { isValidKey } from './api.ts'
 import { createAccountKey, keptAccountKeys } from './demoKeys.ts'
 import { fill, withKafka } from './fill.ts'
 import { renderSamplePage } from './page.ts'
-import { createWorld } from './world.ts'
+import { World } from './world.ts'
 
 const submissions = 5_000
 /** Fixed: every run produces the same records, so a second one changes nothing. */
@@ -32,7 +32,7 @@ async function loadSample(apiUrl: string, keysPath: string, signal: AbortSignal)
       isValid: (key) => isValidKey(apiUrl, key, signal),
       create: (id) => createAccountKey(id, {}, signal),
     })
-  const world = createWorld({ seed: 'sample', nowMs, submissions })
+  const world = new World({ seed: 'sample', nowMs, submissions })
   const served = await withKafka(config, (kafka) =>
     fill(world, { submissions, config, baseUrl: apiUrl, kafka, keysOf, signal }),
   )

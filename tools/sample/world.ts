@@ -15,16 +15,6 @@ export type WorldRecord = {
 
 export type Counts = { readonly forms: number; readonly submissions: number }
 
-export type World = {
-  readonly teams: readonly Team[]
-  /** Generates every record up to now in the order of time. To be iterated once. */
-  past(): Generator<WorldRecord>
-  /** The records between the last call, or the end of the past, and `nowMs`: new submissions, reports, edits. */
-  step(nowMs: number): WorldRecord[]
-  /** What exists after the records returned so far. */
-  counts(teamId: string): Counts
-}
-
 const windowDays = 90
 const dayMs = 86_400_000
 /** One submission is created and deleted again for so many that stay. */
@@ -44,15 +34,13 @@ const revisions: Readonly<Record<ReportStatus, number>> = { pending: 1, processi
 type FormLife = { readonly plan: FormPlan; edits: number; lastSerial: number }
 type Event = { readonly atMs: number; happen(atMs: number): WorldRecord }
 
+type WorldOptions = { readonly seed: string; readonly nowMs: number; readonly submissions: number }
+
 /**
  * Three teams, their forms, and `submissions` submissions that exist at `nowMs` (epoch ms), spread over the ninety days
  * before. The same arguments give the same records, byte for byte; memory does not grow with `submissions`.
  */
-export const createWorld = (options: WorldOptions): World => new SampleWorld(options)
-
-type WorldOptions = { readonly seed: string; readonly nowMs: number; readonly submissions: number }
-
-class SampleWorld implements World {
+export class World {
   readonly teams = teams
   readonly #options: WorldOptions
   readonly #random: Random
@@ -69,10 +57,12 @@ class SampleWorld implements World {
     this.#pickForm = formPicker(this.#forms, this.#random)
   }
 
+  /** What exists after the records returned so far. */
   counts(teamId: string): Counts {
     return this.#counts.get(teamId) ?? { forms: 0, submissions: 0 }
   }
 
+  /** Generates every record up to now in the order of time. To be iterated once. */
   *past(): Generator<WorldRecord> {
     const { nowMs, submissions } = this.#options
     yield* this.#createForms()
@@ -87,6 +77,7 @@ class SampleWorld implements World {
     yield* this.#happenedUntil(nowMs)
   }
 
+  /** The records between the last call, or the end of the past, and `nowMs`: new submissions, reports, edits. */
   step(nowMs: number): WorldRecord[] {
     const random = this.#random
     const records = [...this.#happenedUntil(nowMs)]
