@@ -1,13 +1,5 @@
-/** Shares of the whole that fall with the rank `n`, from 1, as 1 / n^exponent: how frequent words are, how large teams. */
-type Zipf = {
-  /** The rank, from 0, that holds a share of the whole: random shares find ranks as often as these occur. */
-  rankAt(share: number): number
-  /** Divides `total` things by rank; the sizes add up. */
-  sizes(total: number): number[]
-}
-
-/** Of so many ranks. */
-export function zipf(ranks: number, exponent: number): Zipf {
+/** Shares of the whole that fall with the rank `n`, from 1 to `ranks`, as 1 / n^exponent: how frequent words are, how large teams. */
+export function zipf(ranks: number, exponent: number) {
   const until = new Float64Array(ranks)
   let sum = 0
   for (let rank = 0; rank < ranks; rank++) {
@@ -15,7 +7,8 @@ export function zipf(ranks: number, exponent: number): Zipf {
     until[rank] = sum
   }
   return {
-    rankAt: (share) => {
+    /** The rank, from 0, that holds a share of the whole: random shares find ranks as often as these occur. */
+    rankAt: (share: number): number => {
       const wanted = share * sum
       let [low, high] = [0, ranks - 1]
       while (low < high) {
@@ -25,7 +18,8 @@ export function zipf(ranks: number, exponent: number): Zipf {
       }
       return low
     },
-    sizes: (total) => {
+    /** Divides `total` things by rank; the sizes add up. */
+    sizes: (total: number): number[] => {
       const ends = [...until].map((end) => Math.round((total * end) / sum))
       return ends.map((end, rank) => end - (ends[rank - 1] ?? 0))
     },

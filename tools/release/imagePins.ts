@@ -1,14 +1,8 @@
 /** Images as `deploy/images.env` names them: `NAME_IMAGE=repository:tag`, with `@sha256:…` once they are pinned. */
 export type ImagePin = { readonly variable: string; readonly reference: ImageReference }
 
-export type ImageReference = {
-  /** The registry's host, where the reference names one. */
-  readonly host: string | undefined
-  /** As it is written: `node`, `apache/kafka`. */
-  readonly repository: string
-  readonly tag: string
-  readonly digest: string | undefined
-}
+/** `host` is the registry's, where the reference names one; `repository` as it is written: `node`, `apache/kafka`. */
+export type ImageReference = Readonly<ReturnType<typeof parseReference>>
 
 const line = /^([A-Z]+_IMAGE)=(\S+)$/gm
 const form = /^(?:([\w.-]+(?:\.[\w.-]+|:\d+)|localhost)\/)?([a-z0-9._/-]+):([\w.-]+)(?:@(sha256:[0-9a-f]{64}))?$/
@@ -17,7 +11,7 @@ export const parsePins = (text: string): ImagePin[] =>
   [...text.matchAll(line)].map(([, variable = '', written = '']) => ({ variable, reference: parseReference(written) }))
 
 /** Throws for a reference without a tag: what it means changes with every release of the image. */
-export function parseReference(written: string): ImageReference {
+export function parseReference(written: string) {
   const found = form.exec(written)
   if (found === null) throw new Error(`${written} is not an image with a tag, such as apache/kafka:4.3.1`)
   const [, host, repository = '', tag = '', digest] = found

@@ -11,13 +11,8 @@ export type Served = {
   readonly nowMs: number
 }
 
-type Running = Served & {
-  /** Signs in to the settings area as an owner of the first team. */
-  readonly settingsLink: string
-}
-
-/** Printed when the demo is ready. */
-export const renderPage = (running: Running): string =>
+/** Printed when the demo is ready; `settingsLink` signs in to the settings area as an owner of the first team. */
+export const renderPage = (running: Served & { readonly settingsLink: string }): string =>
   [
     '',
     ...addresses(running),

@@ -1,35 +1,25 @@
 import { hash } from 'node:crypto'
 
 /** A deterministic pseudo-random generator. */
-export type Random = {
-  /** From 0 up to, not including, 1. */
-  float(): number
-  /** An integer from 0 up to, not including, `limit`. */
-  below(limit: number): number
-  /** True with the probability `share`. */
-  chance(share: number): boolean
-  /** One of `items`, which must not be empty. */
-  pick<T>(items: readonly T[]): T
-  /** An index, each as probable as its share of all weights. */
-  weighted(weights: readonly number[]): number
-  /** `items` in another order. */
-  shuffled<T>(items: readonly T[]): T[]
-  /** `length` characters of `alphabet`. */
-  text(alphabet: string, length: number): string
-}
+export type Random = ReturnType<typeof seededRandom>
 
 const alphanumeric = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789'
 
 /** The same sequence for the same `seed`, an unrelated one for any other. */
-export function seededRandom(seed: string): Random {
+export function seededRandom(seed: string) {
   const float = sfc32(hash('sha256', seed, 'buffer'))
+  /** An integer from 0 up to, not including, `limit`. */
   const below = (limit: number): number => Math.floor(float() * limit)
   return {
+    /** From 0 up to, not including, 1. */
     float,
     below,
-    chance: (share) => float() < share,
+    /** True with the probability `share`. */
+    chance: (share: number): boolean => float() < share,
+    /** One of `items`, which must not be empty. */
     pick: <T>(items: readonly T[]) => items[below(items.length)] as T,
-    weighted: (weights) => {
+    /** An index, each as probable as its share of all weights. */
+    weighted: (weights: readonly number[]): number => {
       let rest = float() * weights.reduce((sum, weight) => sum + weight, 0)
       return Math.max(
         weights.findIndex((weight) => {
@@ -39,12 +29,14 @@ export function seededRandom(seed: string): Random {
         0,
       )
     },
-    shuffled: <T>(items: readonly T[]) =>
+    /** `items` in another order. */
+    shuffled: <T>(items: readonly T[]): T[] =>
       items
         .map((item) => ({ item, sortKey: float() }))
         .sort((a, b) => a.sortKey - b.sortKey)
         .map(({ item }) => item),
-    text: (alphabet, length) => {
+    /** `length` characters of `alphabet`. */
+    text: (alphabet: string, length: number): string => {
       let text = ''
       while (text.length < length) text += alphabet.charAt(below(alphabet.length))
       return text

@@ -6,20 +6,14 @@ import { renderReport } from './report.ts'
 import { renderExaminee, renderMetadata } from './respondents.ts'
 
 /** What every state of a submission is rendered from. */
-export type SubmissionPlan = {
-  readonly seed: string
-  readonly form: FormPlan
-  readonly id: string
-  readonly serialNumber: number
-  readonly submittedMs: number
-}
+export type SubmissionPlan = Readonly<ReturnType<typeof planSubmission>>
 
 /** Submission number `index` of the world, the `serialNumber`-th of its form. */
 export function planSubmission(
   seed: string,
   index: number,
   of: { form: FormPlan; serialNumber: number; submittedMs: number },
-): SubmissionPlan {
+) {
   const ownSeed = `${seed}/submission/${index}`
   return { ...of, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), of.submittedMs) }
 }

@@ -11,18 +11,8 @@ export type SampleForm = {
   readonly createdAt: string
 }
 
-type Size = { readonly forms: number; readonly teams: number }
-export type SampleTeam = { readonly id: string; readonly forms: number }
-
-export type SampleForms = {
-  readonly size: Size
-  readonly largestTeam: SampleTeam
-  /** Of the median size. */
-  readonly smallTeam: SampleTeam
-  /** In the order of created time, the teams mixed; made as they are asked for, the same at every call. */
-  all(): Generator<SampleForm>
-  ofTeam(id: string): Generator<SampleForm>
-}
+export type SampleForms = ReturnType<typeof createForms>
+export type SampleTeam = SampleForms['largestTeam']
 
 /** The largest of 5,000 teams has 4 % of all forms, half of the teams less than a hundredth of a percent each. */
 const skew = 0.8
@@ -30,7 +20,7 @@ const oldestMs = Date.UTC(2023, 0, 1)
 const newestMs = Date.UTC(2026, 0, 1)
 
 /** Forms of teams that are as different in size as words are in frequency. */
-export function createForms(size: Size): SampleForms {
+export function createForms(size: { readonly forms: number; readonly teams: number }) {
   const teams = zipf(size.teams, skew)
     .sizes(size.forms)
     .map((forms, rank) => ({ id: `team_${rank}`, forms }))
@@ -51,9 +41,11 @@ export function createForms(size: Size): SampleForms {
   return {
     size,
     largestTeam,
+    /** Of the median size. */
     smallTeam,
+    /** In the order of created time, the teams mixed; made as they are asked for, the same at every call. */
     all: () => matching(() => true),
-    ofTeam: (id) => matching((rank) => `team_${rank}` === id),
+    ofTeam: (id: string) => matching((rank) => `team_${rank}` === id),
   }
 }
 
