@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { choosePort } from '../engines/ports.ts'
 import { startProgram } from './program.ts'
-import { type connect, createServedKey, type KafkaRecord, startApi } from './replica.ts'
+import { createServedKey, type KafkaRecord, type Replica, startApi } from './replica.ts'
 import type { Stage } from './stage.ts'
 
 /** Something that answers lists of a team from what it reads from a topic of its own. */
@@ -20,12 +20,10 @@ export type Alternative = {
   startSink(): Promise<{ stop(): Promise<void>; expectRunning?(): Promise<void> }>
 }
 
-type Append = Awaited<ReturnType<typeof connect>>[1]
-
 /** The indexer, and an API that keeps no answers unless `environment` says so. */
 export async function tidemark(
   stage: Stage,
-  append: Append,
+  append: Replica['append'],
   teamId: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Alternative> {
@@ -49,7 +47,7 @@ export async function tidemark(
 /** What one writes by hand, by the file's name. */
 export async function byHand(
   stage: Stage,
-  append: Append,
+  append: Replica['append'],
   [name, teamId]: readonly [name: 'elasticsearch' | 'postgres', teamId: string],
 ): Promise<Alternative> {
   const [port, topic, accountKey] = [String(await choosePort()), `submissions-${name}`, `key-of-${teamId}`]

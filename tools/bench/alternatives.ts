@@ -4,16 +4,8 @@ import { waitUntil } from '../engines/waiting.ts'
 import { type Alternative, byHand, tidemark } from './alternative.ts'
 import { readLines } from './api/exports.ts'
 import { largeTeam, submissionsOf, type TeamSizes, totalOf } from './api.ts'
-import {
-  type Asker,
-  type Comparison,
-  type Contender,
-  type Rounds,
-  runRounds,
-  sideBySide,
-  together,
-} from './comparison.ts'
-import { type Followed, type FollowSize, follow, followPollMs } from './follow.ts'
+import { type Asker, type Comparison, type Contender, runRounds, sideBySide, together } from './comparison.ts'
+import { type Followed, follow, followPollMs } from './follow.ts'
 import { apiRequest, ask, exportRequest } from './http.ts'
 import type { Pace } from './load.ts'
 import { number, spreadText } from './page.ts'
@@ -21,15 +13,9 @@ import { appendAll, connect } from './replica.ts'
 import { type Counts, type Figures, type Results, type Section, spreadOf } from './report.ts'
 import type { Stage } from './stage.ts'
 
-type Size = {
-  readonly teams: TeamSizes
-  readonly deepPage: number
-  readonly rounds: Rounds
-  readonly exports: Rounds
-  readonly follow: FollowSize
-}
+type Size = Readonly<typeof fullSize>
 
-export const fullSize: Size = {
+export const fullSize = {
   teams: { largeTeam: 300_000, otherTeams: 100, ofEach: 300 },
   deepPage: 5_000,
   rounds: { warmUps: 1, measured: 5 },

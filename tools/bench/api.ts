@@ -3,12 +3,12 @@ import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { aliasOf } from '../../src/core/stores/indices.ts'
 import { waitUntil } from '../engines/waiting.ts'
 import { seededRandom } from '../sample/random.ts'
-import { startBareReader } from './api/bareProcesses.ts'
+import { startBare } from './api/bareProcesses.ts'
 import { compareAtRest, compareUnderWrites, type ListSize } from './api/comparisons.ts'
 import { compareCounts } from './api/counts.ts'
 import { compareExports } from './api/exports.ts'
 import { compareFilters, findAnswered } from './api/filters.ts'
-import { expectSameAnswers, type Lists } from './api/lists.ts'
+import { bareRequest, expectSameAnswers, type Lists } from './api/lists.ts'
 import { compareRepeated } from './api/repeated.ts'
 import { type Rounds, runRounds, together } from './comparison.ts'
 import {
@@ -57,7 +57,12 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
     apiOrigin: replica.origin,
     cachingOrigin,
     elasticsearchOrigin: urls.ELASTICSEARCH_URL,
-    bareOrigin: await startBareReader(stage, index, largeTeam),
+    bareOrigin: await startBare(
+      stage,
+      'bareReader',
+      [urls.ELASTICSEARCH_URL, urls.REDIS_URL, index, largeTeam],
+      [bareRequest('/?limit=1')],
+    ),
     index,
     teamId: largeTeam,
     accountKey,

@@ -1,4 +1,4 @@
-import { type Rounds, runRounds } from './comparison.ts'
+import { runRounds } from './comparison.ts'
 import { bulksAtOnce, contendersOf, names } from './indexer/contenders.ts'
 import { feed } from './indexer/feed.ts'
 import { freshnessSection, measureFreshness } from './indexer/freshness.ts'
@@ -8,20 +8,15 @@ import { spreadText } from './page.ts'
 import { type Counts, type Figures, type Results, type Section, spreadOf } from './report.ts'
 import type { Stage } from './stage.ts'
 
-type Size = {
-  /** What is brought in a round. */
-  readonly records: number
-  /** What contenders warm up with. */
-  readonly fewRecords: number
-  readonly rounds: Rounds
-  /** At each rate of events. */
-  readonly freshnessMs: number
-}
+type Size = Readonly<typeof fullSize>
 
-export const fullSize: Size = {
+export const fullSize = {
+  /** What is brought in a round. */
   records: 300_000,
+  /** What contenders warm up with. */
   fewRecords: 20_000,
   rounds: { warmUps: 1, measured: 3 },
+  /** At each rate of events. */
   freshnessMs: 30_000,
 }
 

@@ -61,7 +61,7 @@ export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage):
     deepPages(lists, size, stage, { when: 'at rest', atMost: 1.5 }, [100, size.deepPage, size.submissions / 20]),
     ...besideDirect(`API, ${cacheless}, against Elasticsearch asked directly`, (limit) => [
       ['Elasticsearch', elasticsearchOrigin, directRequest(lists, limit)],
-      ['a bare process in between', bareOrigin, bareRequest(limit)],
+      ['a bare process in between', bareOrigin, bareRequest(`/?limit=${limit}`)],
       ['API', apiOrigin, listRequest(lists, limit)],
     ]),
     // No answer that was kept helps with these; keeping them costs something.

@@ -4,8 +4,8 @@ import { exportRequest } from '../http.ts'
 import { cpuUsBetween, type HttpRequest } from '../load.ts'
 import type { Figures, Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
-import { startBareLoop } from './bareProcesses.ts'
-import type { Lists } from './lists.ts'
+import { startBare } from './bareProcesses.ts'
+import { bareRequest, type Lists } from './lists.ts'
 
 /** An export takes no longer. */
 const deadlineMs = 600_000
@@ -30,15 +30,15 @@ const section: Section = {
 
 /** Whole lists of `rows` submissions, as the API exports them and as a bare loop reads them. */
 export async function compareExports(lists: Lists, rows: number, stage: Stage): Promise<Comparison<Figures>> {
-  const loopOrigin = await startBareLoop(stage, lists.index, lists.teamId)
-  const everything: HttpRequest = { method: 'GET', path: '/rows', headers: {}, expectedStatus: 200 }
+  const loopArgs = [stage.urls.ELASTICSEARCH_URL, lists.index, lists.teamId]
+  const loopOrigin = await startBare(stage, 'bareLoop', loopArgs, [bareRequest('/')])
   const contender = (name: string, origin: string, request: HttpRequest): Contender<Figures> => ({
     name,
     run: () => readLines(origin, request, rows, stage),
   })
   return {
     contenders: [
-      contender(names.loop, loopOrigin, everything),
+      contender(names.loop, loopOrigin, bareRequest('/rows')),
       contender(names.summaries, lists.apiOrigin, exportRequest(lists.accountKey, { view: 'summary' })),
       contender(names.whole, lists.apiOrigin, exportRequest(lists.accountKey, { view: 'full' })),
     ],

@@ -76,13 +76,8 @@ let untilsAsked = 0
 /** A value of `until` that makes a question a new one, whoever is asked, and excludes nothing. */
 export const untilNeverAsked = (): Instant => toInstant(firstUntilMs + untilsAsked++)
 
-/** Asks the bare process for the first page. */
-export const bareRequest = (limit: number): HttpRequest => ({
-  method: 'GET',
-  path: `/?limit=${limit}`,
-  headers: {},
-  expectedStatus: 200,
-})
+/** Asks a bare process, which knows its team and no key. */
+export const bareRequest = (path: string): HttpRequest => ({ method: 'GET', path, headers: {}, expectedStatus: 200 })
 
 /** Asks the API for a page. */
 export const listRequest = ({ accountKey }: Pick<Lists, 'accountKey'>, limit: number, page = 1): HttpRequest =>
@@ -105,7 +100,7 @@ export async function expectSameAnswers(lists: Lists, expected: number, stage: S
   const others = {
     Elasticsearch: await pageOf(lists.elasticsearchOrigin, directRequest(lists, limit)),
     'Elasticsearch, asked a new question,': await pageOf(lists.elasticsearchOrigin, newDirectRequest(lists, limit)),
-    'the bare process': await pageOf(lists.bareOrigin, bareRequest(limit)),
+    'the bare process': await pageOf(lists.bareOrigin, bareRequest(`/?limit=${limit}`)),
     'the API with its answer cache': await pageOf(lists.cachingOrigin, listRequest(lists, limit)),
     'the API, asked a new question,': await pageOf(lists.cachingOrigin, newListRequest(lists, limit)),
   }

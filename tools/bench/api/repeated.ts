@@ -3,7 +3,7 @@ import { apiRequest, ask } from '../http.ts'
 import type { HttpRequest } from '../load.ts'
 import type { Goal, Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
-import { startBareServer } from './bareProcesses.ts'
+import { startBare } from './bareProcesses.ts'
 import { crowded } from './comparisons.ts'
 import { type Lists, listRequest, unchangedRequest } from './lists.ts'
 
@@ -16,7 +16,7 @@ export async function compareRepeated(lists: Lists, smallTeamKey: string, stage:
   const questions = await questionsOf(lists, smallTeamKey, stage)
   const unchanged = await Promise.all(questions.map(({ request }) => unchangedRequest(origin, request, stage)))
   const asked = [...questions.map(({ request }) => request), ...unchanged]
-  const bareOrigin = await startBareServer(stage, origin, asked)
+  const bareOrigin = await startBare(stage, 'bareServer', [origin], asked)
   const askers = questions.flatMap(({ name, request, goal }, place): Asker[] => {
     const [whole, not] = [() => [request], () => unchanged.slice(place, place + 1)]
     const to = (label: string, least?: Goal) => ({ label, of: `${label}, ${name}`, ...(least && { goal: least }) })
