@@ -14,9 +14,8 @@ import { authenticate, createRecheck, watchKeys } from './authenticate.ts'
 import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
 import { answerClientError, errors, rejectionReasons } from './errors.ts'
 import { createStreams } from './exports.ts'
-import { publicRoutes } from './openapi/docsPage.ts'
 import { describeApi } from './openapi/openapi.ts'
-import { frontPage, pageRoutes } from './pages/pages.ts'
+import { docsRoutes, frontPage, pageRoutes } from './pages/pages.ts'
 import { parameterReader } from './parameters.ts'
 import { queueQueries } from './queryQueue.ts'
 import { limitRequestsInFlight } from './requestsInFlight.ts'
@@ -98,7 +97,7 @@ function listen(service: Opening, authentication: ApiMiddleware, deps: RouteDeps
     .use(normalizeRequest)
     .use(options)
     .use(frontPage(deps.baseUrl))
-    .use(publicRoutes(describeApi(deps.baseUrl)).routes())
+    .use(docsRoutes(describeApi(deps.baseUrl)).routes())
     .use(pageRoutes().routes())
     .use(otherMethods)
     .use<RouteState>(authentication)

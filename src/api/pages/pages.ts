@@ -1,10 +1,12 @@
+import { createRequire } from 'node:module'
 import { Router } from '@koa/router'
 import { type AssetPaths, contentSecurityPolicy, type Html, html, htmlDocument } from '../../core/process/html.ts'
 import { languageSwitch, preferredOf } from '../../core/process/languages.ts'
 import { pageAssets, readStyle, readText, respondWithFile, staticFile } from '../../core/process/staticFile.ts'
 import type { ApiContext, ApiMiddleware, ApiState } from '../context.ts'
-import { descriptionPath } from '../openapi/docsPage.ts'
 import { catalogues, type Texts } from './texts.ts'
+
+const descriptionPath = '/api/v1/openapi.json'
 
 /** Stands for the origin until the browser names it, where no `BASE_URL` does. */
 const defaultOrigin = 'http://127.0.0.1:3000'
@@ -13,16 +15,54 @@ request.value = request.value.replace('"${defaultOrigin}/', \`"\${location.origi
 request.addEventListener('focus', () => request.select())
 `
 
+/** The policy of a page that sends requests to the API, and draws icons from its own style. */
+const asksApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
+
 const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 const front = pageAssets('/docs', readStyle(), frontScript)
 const explore = pageAssets('/explore', readStyle(own('explore.css')), readText(own('explore.js')))
+const { resolve } = createRequire(import.meta.url)
+const docs = pageAssets(
+  '/docs',
+  readText(resolve('swagger-ui-dist/swagger-ui.css')),
+  readText(resolve('swagger-ui-dist/swagger-ui-bundle.js'), own('docs.js')),
+)
 
-/** The routes that need no key: `/explore`, and the files that it and the front page load. */
+const docsPage = pageFile(
+  html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Tidemark API</title>
+<link rel="icon" href="${docs.paths.icon}" type="image/svg+xml">
+<link rel="stylesheet" href="${docs.paths.style}">
+<script src="${docs.paths.script}" defer></script>
+</head>
+<body>
+<div id="docs" data-description="${descriptionPath}"></div>
+<noscript>This page needs JavaScript. The same is in <a href="${descriptionPath}">${descriptionPath}</a>.</noscript>
+</body>
+</html>
+`,
+  asksApi,
+)
+
+/** The OpenAPI description, and the page that shows it, with the files of that. They need no key. */
+export function docsRoutes(description: unknown): Router<ApiState, object> {
+  const router = new Router<ApiState, object>({ sensitive: true })
+  const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
+  for (const [path, file] of [...docs.files, ['/docs', docsPage] as const, [descriptionPath, json] as const])
+    router.get(path, (ctx) => respondWithFile(ctx, file))
+  return router
+}
+
+/** `/explore`, and the files that it and the front page load. They need no key. */
 export function pageRoutes(): Router<ApiState, object> {
   // Strict, because the URLs in `/explore` are relative.
   const router = new Router<ApiState, object>({ sensitive: true, strict: true })
-  const policy = { 'img-src': "'self' data:", 'connect-src': "'self'" }
-  const pages = inEachLanguage(explore.paths, policy, (say) => `${say.title} – Tidemark API`, exploreContent)
+  const pages = inEachLanguage(explore.paths, asksApi, (say) => `${say.title} – Tidemark API`, exploreContent)
   router.get('/explore', (ctx) => respondInLanguage(ctx, pages))
   for (const [path, file] of [...front.files, ...explore.files]) router.get(path, (ctx) => respondWithFile(ctx, file))
   return router
@@ -41,6 +81,11 @@ export function frontPage(baseUrl: string): ApiMiddleware {
   }
 }
 
+function pageFile(page: Html, policy: Readonly<Record<string, string>>) {
+  const headers = { 'Content-Security-Policy': contentSecurityPolicy(policy), 'Referrer-Policy': 'no-referrer' }
+  return staticFile('html', String(page), 'public, no-cache', headers)
+}
+
 /** A page in each language. It names its files by relative URLs, so that it works below any path of a proxy. */
 function inEachLanguage(
   paths: AssetPaths,
@@ -49,9 +94,8 @@ function inEachLanguage(
   content: (say: Texts) => Html,
 ) {
   const assets = { style: `.${paths.style}`, script: `.${paths.script}`, icon: `.${paths.icon}` }
-  const headers = { 'Content-Security-Policy': contentSecurityPolicy(policy), 'Referrer-Policy': 'no-referrer' }
   const pageIn = (say: Texts) => {
-    const text = htmlDocument({
+    const page = htmlDocument({
       language: say.language,
       title: titleOf(say),
       assets,
@@ -60,7 +104,7 @@ function inEachLanguage(
       barEnd: languageSwitch(catalogues, say, ''),
       main: content(say),
     })
-    return { ...say, page: staticFile('html', String(text), 'public, no-cache', headers) }
+    return { ...say, page: pageFile(page, policy) }
   }
   const [english, chinese] = catalogues
   return [pageIn(english), pageIn(chinese)] as const
