@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import { summaryOf } from './log.ts'
 
 /** Resolves with the present problem of a part, or undefined when healthy. A rejection counts as a problem. */
@@ -6,47 +7,38 @@ export type Check = (signal: AbortSignal) => Promise<string | undefined>
 
 export type Checks = Readonly<Record<string, Check>>
 
-export type CheckResult = { readonly name: string; readonly problem: string | undefined }
+type CheckResult = { readonly name: string; readonly problem: string | undefined }
 
 const deadlineMs = 2_000
 /** How long a result is cached. */
 const freshMs = 1_000
+/** More than any process has. */
+const maxChecks = 100
 
 /** Runs checks on request. A check that takes longer than two seconds counts as a problem. */
 export class Health {
-  readonly #clock: () => number
-  readonly #results: (() => Promise<CheckResult>)[] = []
+  readonly #checks = new Map<string, Check>()
+  /** Of each check by name. One run at a time: a check that ignores its signal is awaited instead of being started again. */
+  readonly #results: LRUCache<string, CheckResult>
 
-  constructor(clock: () => number) {
-    this.#clock = clock
+  constructor(now: () => number) {
+    const fetchMethod = async (name: string): Promise<CheckResult> => {
+      return { name, problem: await this.#checks.get(name)?.(AbortSignal.timeout(deadlineMs)).catch(summaryOf) }
+    }
+    this.#results = new LRUCache({ max: maxChecks, ttl: freshMs, ttlResolution: 0, perf: { now }, fetchMethod })
   }
 
   add(checks: Checks): void {
-    for (const [name, check] of Object.entries(checks)) this.#results.push(resultsOf(name, check, this.#clock))
+    for (const [name, check] of Object.entries(checks)) this.#checks.set(name, check)
   }
 
   /** The result of every check, at most a second old, in the order of `add`. */
   results(): Promise<readonly CheckResult[]> {
-    return Promise.all(this.#results.map((result) => result()))
-  }
-}
-
-function resultsOf(name: string, check: Check, clock: () => number): () => Promise<CheckResult> {
-  let known: { readonly result: CheckResult; readonly atMs: number } | undefined
-  let running: Promise<CheckResult> | undefined
-  const run = async (): Promise<CheckResult> => {
-    const result = { name, problem: await check(AbortSignal.timeout(deadlineMs)).catch(summaryOf) }
-    known = { result, atMs: clock() }
-    return result
-  }
-  return async () => {
-    if (known !== undefined && clock() - known.atMs < freshMs) return known.result
-    // A check that ignores its signal may still run: then await it instead of starting another.
-    running ??= run().finally(() => {
-      running = undefined
-    })
-    const late = { name, problem: `has not answered for ${deadlineMs / 1_000} s` }
-    return await Promise.race([running, sleep(deadlineMs, late, { ref: false })])
+    const resultOf = async (name: string): Promise<CheckResult> => {
+      const late = { name, problem: `has not answered for ${deadlineMs / 1_000} s` }
+      return (await Promise.race([this.#results.fetch(name), sleep(deadlineMs, late, { ref: false })])) ?? late
+    }
+    return Promise.all([...this.#checks.keys()].map(resultOf))
   }
 }
 

@@ -26,7 +26,7 @@ test('however many ask, a check runs once a second', async () => {
   const health = new Health(() => nowMs)
   health.add({ counted: async () => void count++ })
   await Promise.all([health.results(), health.results()])
-  nowMs += 999
+  nowMs += 1_000
   await health.results()
   expect(count).toBe(1)
   nowMs += 1
