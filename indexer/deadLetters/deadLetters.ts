@@ -85,7 +85,6 @@ export class DeadLetterWriter {
     this.#breakers.get(topic)?.observe(false)
   }
 
-  /** Whether the breaker of a topic is open. */
   isPaused(topic: string): boolean {
     return this.#breakers.get(topic)?.isOpen ?? false
   }

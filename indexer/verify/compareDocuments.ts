@@ -11,7 +11,6 @@ import type { Difference, Mismatch } from './differenceReport.ts'
 
 export type ComparedDocument = Readonly<ReturnType<typeof comparedOf>>
 
-/** What is compared of a document. */
 export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDocument) => ({
   ...{ kind, id, version, ...contentOf(kind, Buffer.from(source)) },
 })

@@ -62,7 +62,6 @@ export type RouteDeps = {
   readonly readParameters: ParameterReader
   readonly waitForChange: WaitForChange
   readonly answers: AnswerCache
-  /** The public URL of the API. */
   readonly baseUrl: string
   readonly nowMs: () => number
 }

@@ -14,13 +14,11 @@ import { processMetrics } from './metrics.ts'
 
 /** Additions of a started process to its admin port. */
 export type Started = {
-  /** Readiness checks, which `/readyz` runs. */
   readonly checks: Checks
   /** Admin pages besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
-/** Arguments for the start of a process. */
 export type Service = {
   readonly config: Config
   readonly engines: Engines
@@ -183,7 +181,6 @@ function lifetimeOf(log: Logger) {
 
 const jsonHeaders = { 'Content-Type': 'application/json' }
 
-/** The pages of every process. */
 const pagesOf = (health: Health, metrics: Registry): AdminPages =>
   new Map([
     // Always live: after a fatal error the process exits by itself.
