@@ -19,17 +19,11 @@ export type Started = {
   pages?(health: Health): AdminPages
 }
 
-export type Service = {
+export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly config: Config
   readonly engines: Engines
   readonly log: Logger
   readonly metrics: Registry
-  /** Aborts when the process stops. */
-  readonly signal: AbortSignal
-  /** Registers a resource to close when the process ends, even if the start fails half way; last in, first out. */
-  release(what: string, releaser: () => Promise<unknown>): void
-  /** Releases everything, then exits with 1. */
-  fail(error: unknown): void
 }
 
 const stopDeadlineMs = 8_000
@@ -162,9 +156,12 @@ function lifetimeOf(log: Logger) {
     }, process.abort)
   }
   return {
+    /** Aborts when the process stops. */
     signal,
     isStopping: () => isDraining || signal.aborted,
+    /** Registers a resource to close when the process ends, even if the start fails half way; last in, first out. */
     release: (what: string, releaser: () => Promise<unknown>): void => void releasers.push({ what, releaser }),
+    /** Releases everything, then exits. */
     fail: (error: unknown, exitCode = 1): void => {
       log.fatal({ err: error }, 'process failed')
       end(exitCode)
