@@ -55,13 +55,12 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
   const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
-  const checkAgain = createRecheck(accountKeys, nowMs)
   const authentication = authenticate(accountKeys, config.RATE_LIMIT_PER_MINUTE, nowMs)
   const listener = listen(service, authentication, {
     indexReader,
     readParameters: parameterReader(metrics),
     startStream: createStreams(watchKey),
-    waitForChange: createWaiting({ room, checkAgain, watchKey, elapsedMs }),
+    waitForChange: createWaiting({ room, checkAgain: createRecheck(accountKeys, nowMs), watchKey, elapsedMs }),
     baseUrl: config.BASE_URL ?? '/api/v1',
     nowMs,
     answers: new AnswerCache(config.ANSWER_CACHE_BYTES, metrics),

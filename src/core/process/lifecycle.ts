@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { destination, type Logger } from 'pino'
@@ -8,7 +10,7 @@ import { probe, probeLater } from '../stores/preflight.ts'
 import { type AdminPages, serveAdmin } from './adminServer.ts'
 import { type Config, type Need, readConfig } from './config.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
-import { type DefaultPorts, listeningProblems } from './listening.ts'
+import type { ListenAddress } from './httpServer.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './metrics.ts'
 
@@ -58,6 +60,36 @@ function exitWith(problems: readonly Problem[]): never {
 }
 
 const lineOf = ({ path, rule }: Problem): string => `${path} ${rule}`
+
+/** The default ports of a process; without `port`, it has an admin port only. */
+type DefaultPorts = { readonly port?: number; readonly adminPort: number }
+
+async function listeningProblems(config: Config, { port, adminPort }: DefaultPorts): Promise<Problem[]> {
+  const own = port === undefined ? undefined : (config.PORT ?? port)
+  const admin = config.ADMIN_PORT ?? adminPort
+  if (admin !== 0 && own === admin) return [{ path: 'ADMIN_PORT', rule: `must differ from PORT: both are ${admin}` }]
+  const problems = await Promise.all([
+    own === undefined ? undefined : problemAt({ port: own, host: config.HOST }, ['PORT', 'HOST']),
+    admin === 0 ? undefined : problemAt({ port: admin, host: config.ADMIN_HOST }, ['ADMIN_PORT', 'ADMIN_HOST']),
+  ])
+  return problems.filter((problem) => problem !== undefined)
+}
+
+/** Tries to listen on an address, for a moment, and disconnects clients meanwhile. */
+async function problemAt(address: ListenAddress, [port, host]: [string, string]): Promise<Problem | undefined> {
+  const server = createServer((socket) => socket.destroy())
+  try {
+    server.listen(address)
+    await once(server, 'listening')
+    server.close()
+    await once(server, 'close')
+    return undefined
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    const path = ['EADDRINUSE', 'EACCES'].includes(code) ? port : host
+    return { path, rule: `cannot be listened on here: ${message}` }
+  }
+}
 
 type ServiceOptions = DefaultPorts & {
   readonly name: string

@@ -54,11 +54,7 @@ function describeError(error: unknown, depth = 0): Readonly<Record<string, unkno
 }
 
 /** The stack frames alone: the lines before them repeat the message. */
-const framesOf = ({ stack }: Error): string =>
-  (stack ?? '')
-    .split('\n')
-    .filter((line) => /^\s+at /.test(line))
-    .join('\n')
+const framesOf = ({ stack = '' }: Error): string => (stack.match(/^[ \t]+at .*/gm) ?? []).join('\n')
 
 /** Makes text safe for a terminal: replaces control characters by U+FFFD. */
 export const printable = (text: string): string => text.replace(/\p{C}/gu, '\ufffd')
