@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { contentSecurityPolicy } from '../core/process/html.ts'
 import { HttpError, type HttpErrorDetails } from '../core/process/httpError.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { RedisUnavailable } from '../core/stores/redis.ts'
@@ -52,10 +53,24 @@ function toSettingsError(thrown: unknown): SettingsError {
   return settingsError('internal-error', { cause: thrown })
 }
 
-/** Answers everything thrown by later middleware with an error page, which links to `signInPage` where a sign-in is missing. */
+/** The headers of every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form. */
+export const securityHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': contentSecurityPolicy({ 'form-action': "'self'" }),
+  'Referrer-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+}
+
+/**
+ * Gives every answer its headers, and answers everything thrown by later middleware with an error page, which links to `signInPage` where a
+ * sign-in is missing.
+ */
 export const errors =
   (log: Logger, signInPage: string | undefined, countRejected: (reason: RejectionReason) => void): SettingsMiddleware =>
   async (ctx, next) => {
+    ctx.set(securityHeaders)
     try {
       await next()
     } catch (thrown) {

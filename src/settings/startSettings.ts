@@ -2,7 +2,6 @@ import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import { type Refuse, refuseAndLog, statusOf } from '../core/process/clientErrors.ts'
-import { contentSecurityPolicy } from '../core/process/html.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { serviceCommand } from '../core/process/lifecycle.ts'
 import { listenerOf, observeRequests, requestMetrics } from '../core/process/requestLog.ts'
@@ -11,7 +10,7 @@ import { type Opening, openKafka, openStores } from '../core/stores/openStores.t
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
 import type { RedisConnection } from '../core/stores/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
-import { errors, rejectionReasons, settingsError } from './errors.ts'
+import { errors, rejectionReasons, securityHeaders, settingsError } from './errors.ts'
 import { keyRoutes } from './keyRoutes.ts'
 import { assets, chooseLanguage, type SettingsMiddleware, type SettingsState } from './respond.ts'
 import { createSessions, requireSameOrigin } from './sessions.ts'
@@ -57,16 +56,6 @@ export const command = serviceCommand({
   start: startSettings,
 })
 
-/** Sent with every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form. */
-const securityHeaders: Readonly<Record<string, string>> = {
-  'Content-Security-Policy': contentSecurityPolicy({ 'form-action': "'self'" }),
-  'Referrer-Policy': 'same-origin',
-  'X-Content-Type-Options': 'nosniff',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Cache-Control': 'no-store',
-}
-
 /** The settings area as a request listener. `origin` is where browsers reach it. */
 function listen(
   { config, log, metrics }: Opening,
@@ -83,7 +72,6 @@ function listen(
     .use(observeRequests<SettingsState>(log, requests, ({ session }) => ({ teamId: session?.team })))
     .use(chooseLanguage(isSecure))
     .use(errors(log, config.SIGN_IN_PAGE, requests.rejected))
-    .use(setSecurityHeaders)
     .use(serveAssets)
     .use(requireSameOrigin(origin))
     .use(signIn.routes())
@@ -97,11 +85,6 @@ const headersOfClientErrors = { ...securityHeaders, 'Content-Type': 'text/plain;
 /** Answers what the HTTP server could not read as a request, and logs it. No browser sends such bytes, so that plain text will do. */
 const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, 'GET, HEAD, POST', (reason) => `${STATUS_CODES[statusOf[reason]]}\n`)
-
-const setSecurityHeaders: SettingsMiddleware = (ctx, next) => {
-  ctx.set(securityHeaders)
-  return next()
-}
 
 const serveAssets: SettingsMiddleware = (ctx, next) => {
   const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? assets.files.get(ctx.path) : undefined

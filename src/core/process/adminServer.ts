@@ -3,10 +3,8 @@ import { isIP } from 'node:net'
 import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
 import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 
-/** The handler of a path; it sees only the query of the request. */
-export type AdminPage = (query: URLSearchParams) => Promise<PlainAnswer>
-
-export type AdminPages = ReadonlyMap<string, AdminPage>
+/** The handler of each path; it sees only the query of the request. */
+export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise<PlainAnswer>>
 
 /** `allowedHosts`: names accepted in `Host`, besides `localhost`, `host` and every IP address. */
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
@@ -17,12 +15,13 @@ type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHos
  */
 export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages) {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
-  const pageFor = ({ url = '', method, headers }: IncomingMessage): Promise<PlainAnswer> => {
+  const pageFor = async ({ url = '', method, headers }: IncomingMessage): Promise<PlainAnswer> => {
     const hostname = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')
-    if (hostname !== undefined && !isAddress(hostname) && !names.has(hostname)) return misdirected(hostname)
+    if (hostname !== undefined && !isAddress(hostname) && !names.has(hostname))
+      return text(421, `"${hostname.slice(0, maxShownCharacters)}" ${misdirected}`)
+    if (method !== 'GET' && method !== 'HEAD') return text(405, 'only GET and HEAD are answered', allow)
     const [path = '', query = ''] = url.split('?', 2)
-    const page = method === 'GET' || method === 'HEAD' ? (pages.get(path) ?? notFound) : notAllowed
-    return page(new URLSearchParams(query))
+    return (await pages.get(path)?.(new URLSearchParams(query))) ?? text(404, 'not found')
   }
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     pageFor(request).then(
@@ -39,20 +38,13 @@ const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1
 const plainText = { 'Content-Type': 'text/plain; charset=utf-8' }
 const allow = { Allow: 'GET, HEAD' }
 const maxShownCharacters = 64
+const misdirected = 'is no name of this port: ask by IP address, or add it to ADMIN_ALLOWED_HOSTS'
 
 const text = (status: number, body: string, headers = {}): PlainAnswer => ({
   status,
   headers: { ...plainText, ...headers },
   body: `${body}\n`,
 })
-
-const notFound: AdminPage = async () => text(404, 'not found')
-const notAllowed: AdminPage = async () => text(405, 'only GET and HEAD are answered', allow)
-
-async function misdirected(host: string): Promise<PlainAnswer> {
-  const shown = host.slice(0, maxShownCharacters)
-  return text(421, `"${shown}" is no name of this port: ask by IP address, or add it to ADMIN_ALLOWED_HOSTS`)
-}
 
 const answerClientError: Refuse = (reason) => {
   const status = statusOf[reason]
