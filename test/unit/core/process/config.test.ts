@@ -5,12 +5,11 @@ import {
   beginsLikeOurs,
   type Config,
   type Engine,
-  type Environment,
   latest,
   readConfig,
   variableNames,
 } from '../../../../src/core/process/config.ts'
-import { fileVariables } from '../../../../src/core/process/secretFiles.ts'
+import { type Environment, fileVariables } from '../../../../src/core/process/secretFiles.ts'
 import { makeCertificates } from '../../../support/certificates.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { useFolder } from '../../../support/temporaryFolder.ts'
