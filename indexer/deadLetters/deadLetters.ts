@@ -85,6 +85,7 @@ export class DeadLetterWriter {
     this.#breakers.get(topic)?.observe(false)
   }
 
+  /** Whether the breaker of a topic is open. */
   isPaused(topic: string): boolean {
     return this.#breakers.get(topic)?.isOpen ?? false
   }

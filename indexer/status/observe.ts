@@ -33,6 +33,7 @@ export const stateOf = (config: Config, { current }: GenerationRunner, deadLette
     ...{ topic, partition },
     isPaused: deadLetters.isPaused(topic) || undecodable !== undefined,
   })),
+  /** The generation that it writes. */
   generation: current?.written.generation.number,
 })
 

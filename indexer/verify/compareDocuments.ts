@@ -11,6 +11,7 @@ import type { Difference, Mismatch } from './differenceReport.ts'
 
 export type ComparedDocument = Readonly<ReturnType<typeof comparedOf>>
 
+/** What is compared of a document. */
 export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDocument) => ({
   ...{ kind, id, version, ...contentOf(kind, Buffer.from(source)) },
 })

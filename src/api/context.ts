@@ -62,6 +62,7 @@ export type RouteDeps = {
   readonly readParameters: ParameterReader
   readonly waitForChange: WaitForChange
   readonly answers: AnswerCache
+  /** The public URL of the API. */
   readonly baseUrl: string
   readonly nowMs: () => number
 }

@@ -40,6 +40,7 @@ type RejectionReason = (typeof rejectionReasons)[number]
 
 export type ApiError = HttpError<ErrorCode, RejectionReason>
 
+/** An error whose code and message are sent as JSON. */
 export const apiError = (
   code: ErrorCode,
   message: string = errorAnswers[code][1],

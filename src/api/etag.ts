@@ -53,6 +53,7 @@ export function holdsWindow(ctx: RouteContext, etag: string | undefined): boolea
 const partsOf = (etag: string): readonly (string | undefined)[] =>
   etag.trim().replace(/^W\//, '').replaceAll('"', '').split('/')
 
+/** Whether `If-None-Match` names the current ETag. */
 export const holdsVersion = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 

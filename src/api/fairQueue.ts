@@ -1,3 +1,4 @@
+/** Returns a permit. */
 export type Release = () => void
 
 /** Why there is no permit: others hold too much (`full`), the tenant itself does (`own-share`), or the caller has aborted. */
@@ -31,6 +32,7 @@ export class FairQueue {
     this.#bounds = bounds
   }
 
+  /** How many tenants are remembered. */
   get tenants(): number {
     return this.#tenants.size
   }
@@ -44,6 +46,7 @@ export class FairQueue {
     return await this.#wait(name, tenant, weight, maxWaitMs, signal)
   }
 
+  /** A permit at once, or none. */
   acquireNow(name: string): Permit {
     const tenant = this.#tenantOf(name)
     if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return 'own-share'

@@ -34,6 +34,7 @@ export function disconnectionOf(response: ServerResponse): AbortSignal {
   return disconnected.signal
 }
 
+/** Refuses requests while too many are in progress. */
 export function limitRequestsInFlight(): ApiMiddleware {
   let inProgress = 0
   return (ctx, next) => {

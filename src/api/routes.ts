@@ -102,6 +102,7 @@ export const unrouted: ApiMiddleware = (ctx) => {
   throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }
 
+/** Normalises the request target, and `Accept`. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
   if (url.length > maxUrlBytes) throw apiError('uri_too_long')

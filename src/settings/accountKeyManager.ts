@@ -138,6 +138,7 @@ export class AccountKeyManager {
     await this.#complete(deleted, keyChange('deleted', teamId, by, stored.key ?? { id }, nowMs()))
   }
 
+  /** A live key with its revision. */
   async #find(team: TeamId, id: string) {
     const { revision, key } = (await this.#deps.store.find(team, id as EntityId)) ?? { revision: 0, key: null }
     if (key === null) throw unknownKey(team, id)

@@ -56,6 +56,7 @@ const describe = (endpoint: Endpoint) => ({
   responses: responsesOf(endpoint),
 })
 
+/** A parameter that is text, in the path or a header. */
 const textParameter = (name: string, where: 'path' | 'header', description: string | undefined, example?: unknown) => ({
   ...{ name, in: where, required: where === 'path', description, schema: { type: 'string' }, example },
 })
@@ -87,6 +88,7 @@ const prefer = textParameter(
   'wait=30',
 )
 
+/** A header's description, example and schema. */
 type Header = readonly [description: string, example: string | number, schema?: JsonSchema]
 
 const allHeaders = {

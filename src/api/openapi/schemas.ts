@@ -8,6 +8,7 @@ import { countSubmissionsParameters } from '../submissions.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
+/** The JSON Schema of the input of `schema`. */
 export function sent(schema: z.ZodObject): JsonSchema {
   const { $schema: _dialect, ...jsonSchema } = z.toJSONSchema(schema, {
     io: 'input',

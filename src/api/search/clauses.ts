@@ -5,6 +5,7 @@ import type { EntityPart } from '../../core/stores/documentFormat.ts'
 
 export type Clause = estypes.QueryDslQueryContainer
 
+/** Selects what matches every clause. */
 export type Filter = readonly Clause[]
 
 /** Fallback filters: each one applies only if those before it find nothing. */
@@ -44,6 +45,7 @@ export const keysOnly = (part: EntityPart) => ({
   docvalue_fields: [{ field: bytesOf(part) }],
 })
 
+/** Clauses for a time window. */
 export const windowClauses = (field: string, since?: WindowBound, until?: WindowBound): Clause[] =>
   since === 'beyond-all' || until === 'beyond-all' ? [{ match_none: {} }] : rangeClauses(field, since, until)
 

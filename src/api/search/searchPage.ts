@@ -52,6 +52,7 @@ export async function firstFound<Found extends { readonly total: number }>(
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 
+/** The number of rows on a page of a list of `total` rows. */
 const rowsOn = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
@@ -105,6 +106,7 @@ function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, s
   return rangeOfPage(counts, offsetOf(request), request.limit)
 }
 
+/** Makes an item of a row. */
 export type PickRow = (row: Buffer) => Buffer
 
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>

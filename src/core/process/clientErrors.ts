@@ -19,11 +19,13 @@ export type ClientError = keyof typeof statusOf
 
 type Headers = Readonly<Record<string, string>>
 
+/** An answer as a whole. */
 export type PlainAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
 /** Makes the answer to a client error; the connection is then closed. */
 export type Refuse = (reason: ClientError) => PlainAnswer
 
+/** Adds `Content-Length` and `Connection: close` to an answer. */
 export const refusal = (status: number, headers: Headers, body: string): PlainAnswer => ({
   status,
   headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' },
@@ -46,6 +48,7 @@ export function render({ status, headers, body }: PlainAnswer): string {
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
 }
 
+/** The error of Node's HTTP parser. */
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
 /** Maps an error of Node's HTTP parser; undefined when the client closed the connection. */

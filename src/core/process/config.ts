@@ -205,6 +205,7 @@ function mechanismProblems(environment: Environment): Problem[] {
   return problems
 }
 
+/** No two variables may name the same topic. */
 function topicProblems(environment: Environment): Problem[] {
   const named = Object.entries(topics).map(
     ([name, topic]) => [name, environment[name] ?? topic.parse(undefined)] as const,

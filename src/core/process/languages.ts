@@ -1,5 +1,6 @@
 import { type Html, html } from './html.ts'
 
+/** The texts of an area's pages in one language. */
 type Catalogue = {
   /** A BCP 47 tag. */
   readonly language: string

@@ -16,11 +16,13 @@ import { processMetrics } from './metrics.ts'
 
 /** Additions of a started process to its admin port. */
 export type Started = {
+  /** Readiness checks, which `/readyz` runs. */
   readonly checks: Checks
   /** Admin pages besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
+/** Arguments for the start of a process. */
 export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly config: Config
   readonly engines: Engines

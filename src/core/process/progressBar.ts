@@ -12,6 +12,7 @@ export function startProgressBar(label: string, total: number, stream: NodeJS.Wr
   const bar = new cliProgress.SingleBar({ format, formatTime: timeLeft, ...output }, cliProgress.Presets.shades_grey)
   bar.start(total, 0)
   return {
+    /** Shows that `value` of the total is done. */
     reach: (value: number): void => bar.update(Math.min(value, total)),
     /** Restores the terminal; call it even if the work fails. */
     end: (): void => bar.stop(),
@@ -22,6 +23,7 @@ export function startProgressBar(label: string, total: number, stream: NodeJS.Wr
 const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleOf: number): string =>
   typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
 
+/** Reports steps and progress of a command on a terminal. */
 export type TerminalReport = ReturnType<typeof reportTo>
 
 /** Writes each step as a line, and progress as one bar at a time. `end` restores the terminal; call it even if the work fails. */

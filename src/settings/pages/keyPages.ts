@@ -4,6 +4,7 @@ import type { UsedKey } from '../accountKeyManager.ts'
 import type { Messages } from './english.ts'
 import { csrfField, type Page, timeAgo, timeIn } from './parts.ts'
 
+/** A key as pages show it. */
 export type ListedKey = ReturnType<typeof listedKey>
 
 export function listedKey(key: UsedKey, nowMs: number) {

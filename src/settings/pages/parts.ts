@@ -23,6 +23,7 @@ export const csrfField = (csrf: string): Html => html`<input type="hidden" name=
 type MessageParts = {
   readonly title: string
   readonly text: string
+  /** The page to go on with. */
   readonly link?: { readonly href: string | undefined; readonly label: string }
   /** The request id, for support. */
   readonly reference?: string | undefined
