@@ -15,7 +15,7 @@ export type Mutant = {
 export const mutants: Readonly<Record<string, Mutant>> = {
   'commit-before-refresh': {
     themes: ['crashes'],
-    seed: 1,
+    seed: 2,
     file: 'indexer/watermarkPublisher.ts',
     from: 'const searchable = await this.#makeSearchable()\n',
     to: 'await this.#commit(partitions)\n    const searchable = await this.#makeSearchable()\n',
@@ -63,7 +63,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'dead-letter-not-awaited': {
     themes: ['contract', 'network'],
-    seed: 16,
+    seed: 21,
     file: 'indexer/pipeline.ts',
     from: 'serving.deadLetters.reject(record, result, start, this.#writing.signal).then(count)',
     to: "(async () => serving.deadLetters.reject(record, result, start, this.#writing.signal))().catch(() => undefined) && Promise.resolve(count('dead-letter'))",
@@ -98,7 +98,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'not-modified-while-a-change-is-pending': {
     themes: ['groups'],
-    seed: 114,
+    seed: 115,
     file: 'src/api/respond.ts',
     from: 'holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))',
     to: 'holdsVersion(ctx, etag)',
@@ -279,7 +279,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'failing-document-is-an-outage': {
     themes: ['failing-document'],
-    seed: 1,
+    seed: 2,
     file: 'indexer/bulk/bulkFailure.ts',
     from: "outageStatuses.has(status) ? 'retry' : 'suspect'",
     to: "outageStatuses.has(status) ? 'retry' : 'retry'",
