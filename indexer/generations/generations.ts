@@ -125,9 +125,9 @@ export class Generations {
   }
 
   /** The number of searches, points in time and scrolls that are open on a generation; none once it is removed. */
-  async countReaders({ indices }: Pick<Generation, 'indices'>): Promise<number> {
-    const asked = { index: Object.values(indices), metric: 'search' } as const
-    const stats = await this.#client.indices.stats(asked, this.#options).catch(unlessRemoved)
+  async countReaders(generation: Pick<Generation, 'indices'>): Promise<number> {
+    const asked = { index: Object.values(generation.indices), metric: 'search' } as const
+    const stats = await this.#client.indices.stats(asked, this.#options).catch(unlessRemoved(generation))
     return stats?._all.total?.search?.open_contexts ?? 0
   }
 
@@ -238,13 +238,15 @@ const switchMarker = (index: PhysicalIndex, holder: string): string => `${index}
 
 const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliases?.[alias] !== undefined
 
-const isError = (error: unknown, type: string): boolean =>
-  error instanceof errors.ResponseError && error.message.includes(type)
+const isError = (error: unknown, text: string): boolean =>
+  error instanceof errors.ResponseError && error.message.includes(text)
 
-/** Throws an error again, unless it says that an index is missing: another rebuild has removed it meanwhile. */
-export function unlessRemoved(error: unknown): undefined {
-  if (!isError(error, 'index_not_found_exception')) throw error
-}
+/** Throws an error again, unless it says that an index of this generation is missing: another rebuild has removed it meanwhile. */
+export const unlessRemoved =
+  ({ indices }: Pick<Generation, 'indices'>) =>
+  (error: unknown): undefined => {
+    if (!Object.values(indices).some((name) => isError(error, `no such index [${name}]`))) throw error
+  }
 
 /** What templates have added to an index that loses documents, or parts of them: a lifecycle, a `_source` that leaves something out. */
 export function foreignSettings(name: string, { settings = {}, mappings = {} }: estypes.IndicesIndexState): string[] {

@@ -88,7 +88,7 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation):
     }
     options.report.step(`generation ${each.number} is left over and is removed`)
     if (decision === 'reconcile and remove' && each.complete !== undefined)
-      await reconcileAll(options, each.complete, serving).catch(unlessRemoved)
+      await reconcileAll(options, each.complete, serving).catch(unlessRemoved(each.complete))
     await generations.delete(each)
   }
   return left

@@ -1,4 +1,6 @@
-import { foreignSettings, readTag } from '../../../../indexer/generations/generations.ts'
+import { foreignSettings, readTag, unlessRemoved } from '../../../../indexer/generations/generations.ts'
+import type { Indices } from '../../../../src/core/stores/indices.ts'
+import { responseError } from '../../../support/bulkRecords.ts'
 
 test.each([undefined, '', '1', 'x-0123456789abcdef', '1-0123'])('%j is no tag', (text) => {
   expect(readTag(text)).toBeUndefined()
@@ -17,4 +19,14 @@ test.each([
   [{}, []],
 ])('%j loses documents, or parts of them: %j', (state, problems) => {
   expect(foreignSettings('forms', state)).toEqual(problems)
+})
+
+test('a missing index of another generation is no sign that this one is removed', () => {
+  const indices = { forms: 'f-v1-2' } as unknown as Indices
+  const missing = (index: string) => {
+    const reason = { type: 'index_not_found_exception', reason: `no such index [${index}]` }
+    return responseError(404, { error: { ...reason, root_cause: [reason] } })
+  }
+  expect(unlessRemoved({ indices })(missing('f-v1-2'))).toBeUndefined()
+  expect(() => unlessRemoved({ indices })(missing('f-v1-4'))).toThrow('no such index [f-v1-4]')
 })
