@@ -23,8 +23,8 @@ export type RouteState = ApiState & {
   runQuery: RunQuery
   /** Like `runQuery`, for answers in parts: waits longer for the team's turn. */
   runPart: RunQuery
-  /** Waits until the team may hold so many bytes more in whole answers; they are held until the response is closed. */
-  holdAnswer: (bytes: number) => Promise<void>
+  /** Waits until the team may hold so many bytes more in whole answers; they are held until the response is closed, or that is called. */
+  holdAnswer: (bytes: number) => Promise<() => void>
 }
 
 export type ApiContext = RouterContext<ApiState, object>

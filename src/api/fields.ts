@@ -13,7 +13,7 @@ export function fieldsParameter(served: Served) {
   const name = patternOf(served)
   const description =
     'Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows ' +
-    '`data.` is the code of an answer. Columns of CSV have this order. With `view=full`, the fields are those of a single item.'
+    '`data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item.'
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 

@@ -51,7 +51,13 @@ export function queueQueries(): RouteMiddleware {
     ctx.state.runQuery = runWith(ofPages)
     ctx.state.runPart = runWith(ofParts)
     ctx.state.holdAnswer = async (bytes) => {
-      whenClosed(ctx.res, granted(await answers.acquire(teamId, disconnectionOf(ctx.res), bytes), 'answers'))
+      const release = granted(await answers.acquire(teamId, disconnectionOf(ctx.res), bytes), 'answers')
+      whenClosed(ctx.res, release)
+      return () => {
+        if (ctx.res.closed) return
+        ctx.res.off('close', release)
+        release()
+      }
     }
     return next()
   }

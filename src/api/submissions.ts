@@ -9,7 +9,17 @@ import { validatorsOf } from './etag.ts'
 import * as parameter from './parameters.ts'
 import { respond } from './respond.ts'
 import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
-import { answersTo, anyValueOf, countSubmissions, everyValueOf, type TimeUnit, timeUnits } from './search/counts.ts'
+import {
+  answersTo,
+  anyValueOf,
+  countSubmissions,
+  everyValueOf,
+  mostBytes,
+  type TimeUnit,
+  timeUnits,
+  usualBytes,
+} from './search/counts.ts'
+import { AnswerTooLong } from './search/searchClient.ts'
 
 /** Parameters that a member of the submission must be equal to, and the field of the index that holds it. */
 const members = {
@@ -138,7 +148,8 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const parameters = readParameters(ctx, countSubmissionsParameters)
   const validators = validatorsOf(ctx, 'submissions', parameters)
   const { by, code = '', scores: hasScores, timeZone = parameter.utc, until } = parameters
-  const { teamId } = ctx.state.holder
+  const { holder, holdAnswer, runQuery } = ctx.state
+  const { teamId } = holder
   const [filter] = submissionsFilters(teamId, parameters, indexReader.hasAnswers)
   const { unit, name } = groupings.get(by) ?? {}
   if (name === 'answer') expectAnswers(indexReader.hasAnswers, 'by=answer')
@@ -146,9 +157,20 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const untilMs = until === undefined || until === 'beyond-all' ? Number.POSITIVE_INFINITY : Date.parse(until)
   const whole = async () => {
     const list = { ...indexReader, type: 'submissions' as const, teamId }
-    const { totalDocs, items } = await ctx.state.runQuery((signal) =>
-      countSubmissions({ list, filter, untilMs, signal, by, unit, value, hasScores, timeZone }, nowMs()),
-    )
+    const asked = { list, filter, untilMs, by, unit, value, hasScores, timeZone }
+    const countWithin = async (maxBytes: number): ReturnType<typeof countSubmissions> => {
+      const release = await holdAnswer(maxBytes)
+      try {
+        const send = (signal: AbortSignal) => countSubmissions({ ...asked, maxBytes, signal }, nowMs())
+        // It counts twice what it reads: Elasticsearch may have as much to do with it as with many pages.
+        return await runQuery(send, 2 * maxBytes)
+      } catch (error) {
+        if (!(error instanceof AnswerTooLong)) throw error
+        release()
+        return await countWithin(mostBytes)
+      }
+    }
+    const { totalDocs, items } = await countWithin(usualBytes)
     return { body: Buffer.from(JSON.stringify({ totalDocs, by, items })) }
   }
   await respond(ctx, answers, validators, { whole })

@@ -13,8 +13,10 @@ const submission = (team: string, id: string, submittedAt: string, more: object 
 
 const team = 'team-1'
 const deleted = { team, id: 'deleted' }
+/** Their counts are longer than those of nearly all questions. */
+const longAnswers = Array.from({ length: 6_000 }, (_, at) => `${'漢'.repeat(250)}${1_000 + at}`)
 const api = useApi({
-  teams: [team, 'empty', 'wide', 'edge', 'long-ago', 'scored'],
+  teams: [team, 'empty', 'wide', 'edge', 'long-ago', 'scored', 'wordy'],
   submissions: [
     submission(team, 's1', '2026-11-20T23:30:00Z', { formId: 'f1', result: { status: 'completed' } }),
     submission(team, 's2', '2026-11-20T23:59:59.999Z', { formId: 'f1', result: { status: 'pending' } }),
@@ -29,6 +31,7 @@ const api = useApi({
     submission('edge', 'later', '2026-02-21T16:00:00Z'),
     submission('edge', 'first-year', '0000-01-01T00:00:00Z'),
     submission('edge', 'last-year', '9999-12-31T23:59:59.999Z'),
+    ...longAnswers.map((text, at) => submission('wordy', `s${at}`, '2026-11-20T10:00:00Z', { data: { open: text } })),
     ...Array.from({ length: 300 }, (_, at) => submission('long-ago', `s${at}`, '2006-10-29T02:31:00Z')),
   ],
   watermark,
@@ -54,6 +57,14 @@ test.each(['hour', 'day', 'month', 'form', 'status', 'level', 'day,outcome'])(
     expect(await count(`by=${by}&since=9999-12-31T23:59:59.9999Z`)).toEqual(nothing)
   },
 )
+
+test('counts of many long answers are whole', async () => {
+  const expected = longAnswers.map((text) => [text, 1])
+  expect(await entries('by=answer&code=open', 'wordy')).toEqual(expected)
+  expect(await entries('by=day,answer&code=open&scores=true', 'wordy')).toEqual(
+    expected.map(([text, count]) => [['2026-11-20T00:00:00.000+00:00', text], count]),
+  )
+})
 
 test('hours of ten years are refused with their number, those of a window in them are not', async () => {
   expect(await refusal('by=hour', 'wide')).toBe(

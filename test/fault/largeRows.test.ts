@@ -86,7 +86,19 @@ const longTitles: LargeTeam = {
   ],
 }
 
-const teams = [megabyteRows, largestRows, largestDetails, longTitles]
+const longAnswers: LargeTeam = {
+  name: '10000-different-answers-of-256-characters',
+  submissions: Array.from({ length: 10_000 }, (_, at) =>
+    submissionAt(at, {
+      data: { open: `${'漢'.repeat(250)}${10_000 + at}` },
+      result: { status: 'completed', score: at },
+    }),
+  ),
+  asksOf: (process) =>
+    times(10, (at) => ({ path: `/record-counts?by=answer&code=open&minScore=-${process}.${10 + at}`, rows: 0 })),
+}
+
+const teams = [megabyteRows, largestRows, largestDetails, longTitles, longAnswers]
 
 useStarted('Elasticsearch', startSmallElasticsearch)
 const stage = useStarted('the stage', () => openLargeStage(processes))

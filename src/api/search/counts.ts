@@ -4,7 +4,7 @@ import { meanOfParts, scoreParts, tooLargeScore } from '../../core/model/score.t
 import { type ApiError, apiError } from '../errors.ts'
 import { countOnly, type Filter, ofTeam, scoreField, type TimeSpan } from './clauses.ts'
 import { aggregationsIn, type SearchAnswer, type SearchBody, searchTeam, totalOf } from './hits.ts'
-import { ElasticsearchUnavailable, InvalidSearch, type SearchedList } from './searchClient.ts'
+import { AnswerTooLong, ElasticsearchUnavailable, InvalidSearch, type SearchedList } from './searchClient.ts'
 
 export const timeUnits = ['hour', 'day', 'month'] as const
 export type TimeUnit = (typeof timeUnits)[number]
@@ -16,6 +16,8 @@ type Asked = {
   /** The end of the window (epoch ms); infinite if it is open. */
   readonly untilMs: number
   readonly signal: AbortSignal
+  /** Of an answer of Elasticsearch; that to the request is no longer. */
+  readonly maxBytes: number
   /** What the request calls it, for messages. */
   readonly by: string
   readonly unit: TimeUnit | undefined
@@ -59,6 +61,9 @@ type Item = ReturnType<typeof figuresOf> & { readonly key: Value | readonly [uni
 type Counts = { readonly totalDocs: number; readonly items: readonly Item[] }
 
 export const maxCounts = 10_000
+const mebibyte = 1024 * 1024
+/** The bytes that nearly all counts need, and the most that are read: `maxCounts` texts of 256 characters, each with scores. */
+export const [usualBytes, mostBytes] = [4 * mebibyte, 16 * mebibyte]
 /** More than the units by which any time zone differs from UTC, with all its offsets and skipped days. */
 const spareUnits = 10
 /** Keys of items: the local time at the start of a unit, with its UTC offset. */
@@ -87,7 +92,10 @@ const valuesOfUnitsSchema = z.object({
   items: z.object({ buckets: z.array(unitSchema.extend(valuesSchema.shape)) }),
 })
 
-/** Counts submissions: units of time oldest first, values the most frequent first. Throws 400 for more than `maxCounts` items. */
+/**
+ * Counts submissions: units of time oldest first, values the most frequent first. Throws 400 for more than `maxCounts` items or `mostBytes`,
+ * `AnswerTooLong` for more than a smaller `maxBytes`.
+ */
 export async function countSubmissions(asked: Asked, nowMs: number): Promise<Counts> {
   const { unit, value, hasScores } = asked
   try {
@@ -100,6 +108,7 @@ export async function countSubmissions(asked: Asked, nowMs: number): Promise<Cou
     const type = error instanceof InvalidSearch ? error.type : undefined
     if (type === 'zone_rules_exception') throw apiError('bad_request', 'timeZone is not known to Elasticsearch')
     if (type === 'too_many_buckets_exception') throw tooMany(asked)
+    if (error instanceof AnswerTooLong && asked.maxBytes >= mostBytes) throw tooMany(asked, 'too long an answer')
     throw error
   }
 }
@@ -196,8 +205,8 @@ async function findSpan(asked: Asked): Promise<TimeSpan> {
   return { fromMs: oldest.value ?? 0, toMs: newest.value ?? 0 }
 }
 
-const search = ({ list, filter, signal }: Asked, body: SearchBody): Promise<SearchAnswer> =>
-  searchTeam(list, { ...body, query: ofTeam(list.teamId, filter) }, signal)
+const search = ({ list, filter, signal, maxBytes }: Asked, body: SearchBody): Promise<SearchAnswer> =>
+  searchTeam(list, { ...body, query: ofTeam(list.teamId, filter) }, signal, maxBytes)
 
 const dayMs = 86_400_000
 const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }

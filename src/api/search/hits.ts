@@ -31,10 +31,16 @@ const answerSchema = z.object({
 
 export type SearchAnswer = Readonly<ReturnType<typeof readAnswer>>
 
-/** Searches the team's shard of the serving index. The query in `body` must select the team. */
-export async function searchTeam(list: SearchedList, body: SearchBody, signal: AbortSignal): Promise<SearchAnswer> {
+/** Searches the team's shard of the serving index. The query in `body` must select the team. Reads at most `maxBytes` of the answer. */
+export async function searchTeam(
+  list: SearchedList,
+  body: SearchBody,
+  signal: AbortSignal,
+  maxBytes?: number,
+): Promise<SearchAnswer> {
   const querystring = { allow_partial_search_results: false }
-  return readAnswer(await askShard(list, list.type, { api: '_search', querystring, body }, signal))
+  const request = { api: '_search', querystring, body, ...(maxBytes !== undefined && { maxBytes }) }
+  return readAnswer(await askShard(list, list.type, request, signal))
 }
 
 /**

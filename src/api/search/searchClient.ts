@@ -11,6 +11,8 @@ export type SearchRequest = {
   readonly body?: Readonly<Record<string, unknown>>
   /** For requests to one team's shard: the list, and the alias of its index. Sent to the primary by `readPrimaries.ts`. */
   readonly shard?: List & { readonly alias: string }
+  /** A longer answer is not read: rejects with `AnswerTooLong`. */
+  readonly maxBytes?: number
   /** Throws `ElasticsearchUnavailable` for an answer of status 200 in which a part failed. */
   readonly check?: (bytes: Buffer) => void
 }
@@ -66,11 +68,16 @@ export class InvalidSearch extends Error {
   }
 }
 
+/** An answer of Elasticsearch is longer than its request wants it (`maxBytes`). */
+export class AnswerTooLong extends Error {
+  override readonly name = 'AnswerTooLong'
+}
+
 /** Sends a request to the serving index of a kind, routed to the team's shard. */
 export async function askShard(
   { indexPrefix, send, type, teamId }: SearchedList,
   kind: DocumentKind,
-  request: { readonly api: string } & Pick<SearchRequest, 'querystring' | 'body' | 'check'>,
+  request: { readonly api: string } & Pick<SearchRequest, 'querystring' | 'body' | 'check' | 'maxBytes'>,
   signal: AbortSignal,
 ): Promise<Buffer> {
   const { api, querystring, ...others } = request
@@ -86,10 +93,11 @@ const requestTimeoutMs = 4_000
 
 export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers: boolean): SearchClient => ({
   ...{ indexPrefix, hasAnswers },
-  send: async ({ shard: _known, check, ...request }, signal) => {
+  send: async ({ shard: _known, check, maxBytes, ...request }, signal) => {
     const { statusCode, body } = await client.transport
       .request<Uint8Array | object>(request, {
         ...{ signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true },
+        ...(maxBytes !== undefined && { maxResponseSize: maxBytes, maxCompressedResponseSize: maxBytes }),
         ...asBytes(client),
       })
       .catch((error: unknown) => {
@@ -113,12 +121,17 @@ function classifyClientError(error: unknown): unknown {
       ? new InvalidSearch(detail, type)
       : new ElasticsearchUnavailable('refused', detail)
   }
+  if (error instanceof errors.RequestAbortedError && error.message.startsWith(tooLongMessage))
+    return new AnswerTooLong(error.message)
   if (error instanceof errors.RequestAbortedError || error instanceof errors.TimeoutError)
     return new ElasticsearchUnavailable('deadline', error.name)
   return error instanceof errors.ElasticsearchClientError
     ? new ElasticsearchUnavailable('unreachable', error.message)
     : error
 }
+
+/** How the client begins the error for an answer that is longer than `maxResponseSize`. */
+const tooLongMessage = 'The content length'
 
 /** Errors of status 400 that the request did not cause: a closed index; a cancelled search, sometimes without a cause. */
 const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])

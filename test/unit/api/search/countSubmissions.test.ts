@@ -6,10 +6,11 @@ import {
   everyValueOf,
   likelySpan,
   maxCounts,
+  mostBytes,
   spannedUnits,
   timeUnits,
 } from '../../../../src/api/search/counts.ts'
-import { InvalidSearch } from '../../../../src/api/search/searchClient.ts'
+import { AnswerTooLong, InvalidSearch } from '../../../../src/api/search/searchClient.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()
@@ -25,7 +26,7 @@ function answering(...answers: readonly ([total: number | undefined, aggregation
     const total = value !== undefined && { total: { value, relation: 'eq' } }
     return searchAnswer({ ...total, hits: [] }, { aggregations })
   }, 'submissions')
-  return { selection: { list, filter: [], untilMs: Number.POSITIVE_INFINITY, signal }, asked }
+  return { selection: { list, filter: [], untilMs: Number.POSITIVE_INFINITY, signal, maxBytes: mostBytes }, asked }
 }
 
 const span = (fromMs: number | null, toMs: number | null): [undefined, unknown] => [
@@ -52,6 +53,15 @@ const countDays = (selection: Asking) => count(selection, { by: 'day', unit: 'da
 const outside = (total: number): [number, unknown] => times(total)
 const invalid = (type: string): InvalidSearch => new InvalidSearch(`400 ${type}`, type)
 const partial = { name: 'ElasticsearchUnavailable', reason: 'partial' }
+
+test('an answer that is too long is refused, or is to be asked for with more room', async () => {
+  const tooLong = new AnswerTooLong()
+  const { selection } = answering(tooLong)
+  const message = 'by=this makes too long an answer: narrow since and until, or choose another'
+  await expect(count(selection, { value: byForm })).rejects.toMatchObject({ status: 400, message })
+  const { selection: again } = answering(tooLong)
+  await expect(count({ ...again, maxBytes: 1 }, { value: byForm })).rejects.toBe(tooLong)
+})
 
 describe('counts by time', () => {
   test('take one search where all are within the span that is likely', async () => {
