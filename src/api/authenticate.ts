@@ -4,9 +4,9 @@ import { type AccountKeyStore, AccountKeysIncomplete } from '../core/stores/acco
 import type { KeyHolder, RequestWindow } from '../core/stores/keyLookups.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
-import { type ApiError, apiError, unavailable } from './errors.ts'
+import { type ApiError, apiError } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
-import { whenClosed } from './requestsInFlight.ts'
+import { granted, whenClosed } from './requestsInFlight.ts'
 
 type LookUp = Pick<AccountKeyStore, 'lookup'>
 type Carrier = Pick<ApiContext, 'req' | 'get'>
@@ -22,9 +22,7 @@ export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () 
     ctx.state.holder = found
     // The limit first, so that a refusal for want of capacity tells it, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
-    const permit = queue.acquireNow(found.teamId)
-    if (typeof permit === 'string') throw unavailable('capacity', new Error('too many requests of one team'))
-    whenClosed(ctx.res, permit)
+    whenClosed(ctx.res, granted(queue.acquireNow(found.teamId), 'requests'))
     Object.assign(ctx.state, { freshness })
     return next()
   }

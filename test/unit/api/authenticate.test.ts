@@ -56,7 +56,7 @@ describe('a key that is judged again', () => {
   })
 })
 
-test('a team has 512 concurrent requests, whatever others have; one beyond is told its limit, too', async () => {
+test('a team has 512 concurrent requests, while all have fewer than 2,048; one beyond is told its limit, too', async () => {
   let teamId = holder.teamId
   const pass = authenticate({ lookup: async () => lookupOf({ ...holder, teamId }) }, 1, () => 0)
   const start = (response = new EventEmitter()): Promise<void> =>
@@ -65,13 +65,17 @@ test('a team has 512 concurrent requests, whatever others have; one beyond is to
   for (let at = 0; at < 512; at++) await start(Object.assign(new EventEmitter(), { closed: true }))
   const running = Array.from({ length: 512 }, () => new EventEmitter())
   for (const response of running) await start(response)
-  await expect(start()).rejects.toMatchObject({ status: 503 })
+  await expect(start()).rejects.toMatchObject({ status: 429 })
   expect(headersSet).toEqual({ 'RateLimit-Policy': '"key";q=1;w=60', RateLimit: '"key";r=0;t=1' })
   running[0]?.emit('close')
   await start()
+  await expect(start()).rejects.toMatchObject({ status: 429 })
+  for (const other of ['team-2', 'team-3', 'team-4']) {
+    teamId = other as TeamId
+    for (let at = 0; at < 512; at++) await start()
+  }
+  teamId = 'team-5' as TeamId
   await expect(start()).rejects.toMatchObject({ status: 503 })
-  teamId = 'team-2' as TeamId
-  await start()
 })
 
 const [first, second] = ['rqp_acct_1', 'rqp_acct_2'] as const
