@@ -24,8 +24,8 @@ export const signInRoutes = (
       // This URL holds a secret. Its pages have no forms, which would be sent with `Origin: null` under this policy.
       ctx.set('Referrer-Policy', 'no-referrer')
       const { token } = ctx.query
-      const { owner, tokenId, usableUntilMs } = await verifyToken(typeof token === 'string' ? token : '')
-      if (!(await consumeToken(tokenId, usableUntilMs))) throw settingsError('link-used')
+      const { owner, tokenId } = await verifyToken(typeof token === 'string' ? token : '')
+      if (!(await consumeToken(tokenId))) throw settingsError('link-used')
       await sessions.start(ctx, owner)
       seeOther(ctx, '/keys')
     })
@@ -38,22 +38,24 @@ export const signInRoutes = (
     )
     .get('/signed-out', (ctx) => respondWithPage(ctx, 200, messagePage(ctx.state.say.signedOut)))
 
+const toleranceSeconds = 5
+const maxLifeSeconds = 300
+/** Longer than any process takes a token for valid, whatever its clock says and however long it waits for the product's public keys. */
+const usedForMs = 2 * maxLifeSeconds * 1_000
+
 /**
  * Keeps used tokens in Redis until they have expired for good, so that each signs in once. The returned function marks a token as used, and
  * resolves to false if it was used before.
  */
 export const usedTokens =
-  ({ client, keys }: RedisConnection, nowMs: () => number) =>
-  async (tokenId: string, usableUntilMs: number): Promise<boolean> => {
+  ({ client, keys }: RedisConnection) =>
+  async (tokenId: string): Promise<boolean> => {
     const key = keys.usedSignIn(hash('sha256', tokenId))
-    const leftMs = Math.max(1, Math.ceil(usableUntilMs - nowMs()))
-    return (await fromRedis(client.set(key, '1', 'PX', leftMs, 'NX'))) === 'OK'
+    return (await fromRedis(client.set(key, '1', 'PX', usedForMs, 'NX'))) === 'OK'
   }
 
 type SignInConfig = Pick<Config, 'files' | Extract<keyof Config, `SIGN_IN_${string}`>>
 
-const toleranceSeconds = 5
-const maxLifeSeconds = 300
 /** Of an owner's name, and of the id of a token. */
 const maxCharacters = 200
 const fetchTimeoutMs = 3_000
@@ -94,7 +96,7 @@ export function tokenVerifier(config: SignInConfig, nowMs: () => number) {
     const { sub, team, role, exp, jti } = claims.data
     if (exp * 1_000 > now + (maxLifeSeconds + toleranceSeconds) * 1_000) throw settingsError('link-not-valid')
     if (role !== 'owner') throw settingsError('not-owner')
-    return { owner: { team, sub }, tokenId: jti, usableUntilMs: (exp + toleranceSeconds) * 1_000 }
+    return { owner: { team, sub }, tokenId: jti }
   }
 }
 

@@ -67,7 +67,7 @@ function listen(
   const isSecure = origin.startsWith('https:')
   const requests = requestMetrics(metrics, rejectionReasons)
   const sessions = createSessions(redis, isSecure)
-  const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis, nowMs), sessions)
+  const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis), sessions)
   const app = new Koa<SettingsState>()
     .use(observeRequests<SettingsState>(log, requests, ({ session }) => ({ teamId: session?.team })))
     .use(chooseLanguage(isSecure))

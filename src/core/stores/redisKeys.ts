@@ -18,7 +18,7 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  * | `pendingWrites` | hash, 1 h | topic/partition → the claim of the indexer that writes there: writes of the list that may become visible before its change token is replaced | `markPending` (pendingMarks.ts) |
  * | `primaryReads` | hash, 1 y, for each index | shard → the allocation id of the primary that is read, and since when (epoch ms) it has replaced another one | `recordPrimary` (primaryReads.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
- * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
+ * | `usedSignIn` | string, for ten minutes | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its rate-limit window | `AccountKeyStore.lookup` |
  */
 export const redisKeys = (prefix: string) => ({
