@@ -1,3 +1,4 @@
+import type { estypes } from '@elastic/elasticsearch'
 import { type DocumentId, teamIdOf } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import type { PhysicalIndex } from '../../src/core/stores/indices.ts'
@@ -91,15 +92,22 @@ async function isForgotten(shard: Shard): Promise<boolean> {
 
 async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
   const asked = { index, metric: 'search', level: 'shards' } as const
-  const { indices } = await elasticsearch.indices.stats(asked, { signal })
+  const { indices, _shards } = await elasticsearch.indices.stats(asked, { signal })
+  expectEveryCopy(_shards, index)
   const copies = indices?.[index]?.shards?.[shard] ?? []
   if (copies.length === 0) throw new Error(`Elasticsearch tells nothing of shard ${shard} of ${index}`)
   return copies
 }
 
+/** Elasticsearch leaves out, with status 200, what a node could not tell. */
+function expectEveryCopy({ failed }: estypes.ShardStatistics, index: PhysicalIndex): void {
+  if (failed > 0) throw new Error(`Elasticsearch tells nothing of ${failed} copies of ${index}: run again`)
+}
+
 /** Segments that may hold deleted documents, by copy and name. One without live documents is not searched. */
 async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promise<Set<string>> {
-  const { indices } = await elasticsearch.indices.segments({ index }, { signal })
+  const { indices, _shards } = await elasticsearch.indices.segments({ index }, { signal })
+  expectEveryCopy(_shards, index)
   const copies = [indices[index]?.shards[shard] ?? []].flat()
   const suspects = copies.flatMap(({ routing, segments }) =>
     Object.entries(segments).flatMap(([name, { deleted_docs: deleted, search: isSearched }]) =>

@@ -6,11 +6,16 @@ const share = 'index.merge.policy.expunge_deletes_allowed'
 const [index, id, seqNo] = ['tidemark-submissions-v4-1' as PhysicalIndex, 'acme/s-1' as DocumentId, 7]
 type Segment = { readonly deleted_docs: number; readonly search: boolean }
 
-/** An index of one shard on two nodes, whose merges begin with `onMerge`. */
-function shardWith(first: Record<string, Segment>, onMerge: (merge: number) => Promise<Record<string, Segment>>) {
+/** An index of one shard on two nodes, whose merges begin with `onMerge`; a node may not answer a question. */
+function shardWith(
+  first: Record<string, Segment>,
+  onMerge: (merge: number) => Promise<Record<string, Segment>>,
+  silent?: 'stats' | 'segments',
+) {
   let [segments, merges, asked] = [first, 0, 0]
   const calls: string[] = []
   const shards = { total: 2, successful: 2, failed: 0 }
+  const shardsOf = (question: 'stats' | 'segments') => ({ ...shards, failed: Number(question === silent) })
   const lease = (retaining: number) => ({ leases: [{ retaining_seq_no: retaining }] })
   const copy = (retaining: number) => ({
     ...{ seq_no: { global_checkpoint: seqNo }, retention_leases: lease(retaining), search: { open_contexts: 0 } },
@@ -19,10 +24,16 @@ function shardWith(first: Record<string, Segment>, onMerge: (merge: number) => P
     refresh: async () => ({ _shards: shards }),
     flush: async () => ({ _shards: shards }),
     // At first, one copy keeps the history for the other.
-    stats: async () => ({ indices: { [index]: { shards: { 0: [copy(8), copy(asked++ === 0 ? 7 - 1 : 8)] } } } }),
+    stats: async () => {
+      const copies = [copy(8), copy(asked++ === 0 ? 7 - 1 : 8)]
+      return { _shards: shardsOf('stats'), indices: { [index]: { shards: { 0: copies } } } }
+    },
     segments: async () => {
       const copies = ['a', 'b'].map((node) => ({ routing: { node }, segments }))
-      return { indices: { [index]: { shards: { 0: copies } } } }
+      return {
+        _shards: shardsOf('segments'),
+        indices: silent === 'segments' ? {} : { [index]: { shards: { 0: copies } } },
+      }
     },
     getSettings: async () => ({ [index]: { settings: { [share]: '25' } } }),
     putSettings: async ({ settings }: { settings: Record<string, unknown> }) => {
@@ -68,6 +79,15 @@ test('without deletions nothing is merged', async () => {
   expect(await expungeWith(shard)).toMatchObject({ state: 'nothing' })
   expect(shard.calls).toEqual([])
 })
+
+test.each(['stats', 'segments'] as const)(
+  'a node that does not tell of its copies (%s) is no sign that nothing is left',
+  async (silent) => {
+    await expect(expungeWith(shardWith({ _0: clean }, async () => ({}), silent))).rejects.toThrow(
+      'tells nothing of 1 copies',
+    )
+  },
+)
 
 test('the share of deletions is restored when the command is asked to stop while it merges', async () => {
   const stop = new AbortController()
