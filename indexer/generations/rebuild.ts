@@ -12,7 +12,7 @@ import {
 import { until } from '../backoff.ts'
 import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
-import { documentTopics, readTopicRules } from '../topics.ts'
+import { documentTopics, readTopicRules, type TopicRules } from '../topics.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
 import { type FoundGeneration, type Generation, unlessRemoved } from './generations.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
@@ -45,17 +45,18 @@ export const command = new Command().action(async () => {
  */
 export async function rebuild(options: CommandTools): Promise<void> {
   const { config, source, report, signal } = options
+  await expectAlone(options)
+  // What serves is asked for once no other rebuild can switch.
   const generations = generationsOf(options)
   const serving = await generations.serving()
   if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
-  await expectAlone(options)
-  const left = await pruneLeftOver(options, serving)
+  const rules = await readTopicRules(source, config)
+  const left = await pruneLeftOver(options, serving, rules)
   const unfinished = left.find((each) => decideLeftOver(each, serving) === 'fill')
   const number = unfinished?.number ?? numberAbove(left, true)
   const target = await generations.create(number)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
 
-  const rules = await readTopicRules(source, config)
   const failed = new AbortController()
   const untilFailed = { ...options, signal: AbortSignal.any([signal, failed.signal]) }
   const forgotten = new ForgottenEntities(untilFailed, rules)
@@ -75,9 +76,10 @@ export async function rebuild(options: CommandTools): Promise<void> {
 
 /**
  * Removes what interrupted rebuilds have left beside the generation in service, and unfinished indices of other releases. An
- * older generation that once served is reconciled first. Returns what is left.
+ * older generation that once served is reconciled first: only with what the topics still hold, because that may have been deleted since. Returns
+ * what is left.
  */
-export async function pruneLeftOver(options: CommandTools, serving: Generation): Promise<FoundGeneration[]> {
+export async function pruneLeftOver(options: CommandTools, serving: Generation, rules: TopicRules) {
   const generations = generationsOf(options)
   const left: FoundGeneration[] = []
   for (const each of await generations.find()) {
@@ -88,7 +90,9 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation):
     }
     options.report.step(`generation ${each.number} is left over and is removed`)
     if (decision === 'reconcile and remove' && each.complete !== undefined)
-      await reconcileAll(options, each.complete, serving).catch(unlessRemoved(each.complete))
+      await reconcileAll(options, each.complete, serving, new ForgottenEntities(options, rules)).catch(
+        unlessRemoved(each.complete),
+      )
     await generations.delete(each)
   }
   return left

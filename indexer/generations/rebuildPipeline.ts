@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
+import { isWatermarkHeld } from '../../src/core/stores/watermark.ts'
 import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { pipelineMetrics } from '../metrics.ts'
@@ -118,8 +119,10 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws when another rebuild runs. Waits until the group has forgotten one that was killed. */
-export async function expectAlone({ source, config, signal }: CommandTools): Promise<void> {
-  const isAlone = async () => (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0
+/** Throws when another rebuild runs. Waits until the group has forgotten one that was killed, and its hold has expired. */
+export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
+  // A rebuild leaves the group before it switches, when it has the hold; so the group is asked first.
+  const isAlone = async () =>
+    (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isWatermarkHeld(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')
 }

@@ -227,6 +227,8 @@ describe.each([
 
   test('a switch is refused once another has undone its block, and changes nothing; what retired is pruned', async () => {
     const switchAs = (holder: string) => generations.serve(second, { generation: first, holder })
+    await write([...submission('kept'), ...submission('forgotten')])
+    await refresh()
     await generations.blockWrites(first, 'first')
     const old = (await generations.find())[0]?.complete ?? first
     await generations.unblockWrites(old)
@@ -243,9 +245,19 @@ describe.each([
     const switched = await generations.find()
     await generations.unblockWrites({ ...old, isServing: true })
     expect(await generations.find()).toEqual(switched)
-    const asked = { ...clients, config: { INDEX_PREFIX: prefix }, signal, report }
-    const rebuild = asked as unknown as CommandTools
-    await pruneLeftOver(rebuild, second)
+    const topics = { TOPIC_FORMS: 'forms', TOPIC_SUBMISSIONS: 'submissions' }
+    const records = [`${team}/kept`, ...Array.from({ length: 100 }, (_, at) => `other/${at}`)]
+    const source = {
+      readTopic: async ({ onRecord }: Pick<Parameters<CommandTools['source']['readTopic']>[0], 'onRecord'>) => {
+        for (const key of records) await onRecord({ key: Buffer.from(key) } as never)
+      },
+    }
+    const asked = { ...clients, config: { INDEX_PREFIX: prefix, ...topics }, source, signal, report }
+    await pruneLeftOver(asked as unknown as CommandTools, second, { hasAppendTimes: true, forgetful: {}, keptMs: {} })
+    await refreshEveryCopy(clients.elasticsearch, Object.values(second.indices), options)
+    const ids = ['kept', 'forgotten'].map((id) => `${team}/${id}` as DocumentId)
+    // Kafka holds no record of the other one any more: it was deleted since.
+    expect((await submissionsOf(second, ids)).map(({ id }) => id)).toEqual([ids[0]])
     expect(await states()).toEqual([[2, true, true, true]])
   })
 })
