@@ -6,7 +6,10 @@ import type { AssignedPartition } from './consumer.ts'
 /** Where marks are kept, for readers in other processes (`pendingMarks.ts`). */
 export type MarkStore = Readonly<
   Record<'markPending' | 'unmarkPending', (marks: readonly PendingMark[]) => Promise<void>>
->
+> & {
+  /** Of Redis; undefined while it is not known. Another run may have lost marks. */
+  runId(): string | undefined
+}
 
 /** The writes of one partition to one list since its mark was last removed. */
 type Pending = PendingMark & { readonly name: string; submitted: number; acknowledged: number; isMarked: boolean }
@@ -29,6 +32,7 @@ export class PendingWrites {
   /** Every request to mark that is under way. */
   readonly #marking = new Set<Promise<void>>()
   #renewedAtMs: number
+  #runId: string | undefined
 
   /** `elapsedMs`: time that never steps (ms). */
   constructor(marks: MarkStore, elapsedMs: () => number) {
@@ -51,14 +55,13 @@ export class PendingWrites {
   }
 
   /**
-   * Resolves once every submitted write is marked. Sets marks that failed again, and renews those that Redis would soon forget. Rejects when
-   * Redis does not take a mark; then the next call asks for it again.
+   * Resolves once every submitted write is marked. Sets marks that failed again, renews those that Redis would soon forget, and sets all again
+   * in another run of Redis. Rejects when Redis does not take a mark; then the next call asks for it again.
    */
   async mark(): Promise<void> {
-    if (this.#elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
-      this.#renewedAtMs = this.#elapsedMs()
-      for (const each of this.#pending.values()) each.isMarked = false
-    }
+    const runId = this.#marks.runId()
+    if (runId !== this.#runId || this.#elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) this.markAllAgain()
+    this.#runId = runId
     const due = [...this.#pending.values()].filter(({ isMarked }) => !isMarked)
     for (const each of due) each.isMarked = true
     if (due.length > 0) {
@@ -67,6 +70,12 @@ export class PendingWrites {
     }
     // A list may be in a request that began earlier.
     await Promise.all(this.#marking)
+  }
+
+  /** Has the next `mark` set every mark again. */
+  markAllAgain(): void {
+    this.#renewedAtMs = this.#elapsedMs()
+    for (const each of this.#pending.values()) each.isMarked = false
   }
 
   async #markAll(due: readonly Pending[]): Promise<void> {

@@ -175,7 +175,7 @@ export class WatermarkPublisher {
   }
 
   async #publishWatermarks(partitions: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundResult> {
-    const { redis, consumer } = this.#options
+    const { redis, consumer, pending } = this.#options
     if (redis === undefined) return 'continue'
     // All partitions of an assignment have one owner.
     const owner = partitions[0]?.of.owner ?? ''
@@ -184,6 +184,8 @@ export class WatermarkPublisher {
       return isAllowed ? [[partitionName(of), watermarkMs] as const] : []
     })
     const result = await redis.publishWatermarks(owner, new Map(decided), known)
+    // Redis may have lost the claim, and with it the marks.
+    if (result === 'displaced') pending?.markAllAgain()
     // A rebalance during this round may have made a new claim of our own.
     if (result === 'displaced' && consumer.assigned()[0]?.owner === owner) consumer.rejoin()
     return result

@@ -115,6 +115,7 @@ export class GenerationRunner {
         ...{ deadLetters, accountKeys },
         redis: {
           replaceChangeTokens: (lists) => replaceChangeTokens(redis, lists),
+          runId: () => redis.runId(),
           markPending: (marks) => markPending(redis, marks),
           unmarkPending: (marks) => unmarkPending(redis, marks),
           redisTimeMs: () => redisTimeMs(redis),

@@ -39,12 +39,12 @@ for i = 1, #KEYS - 1 do
 end
 return 1`)
 
-const unmarkScript = script(`
+const unmarkLua = `
 for i, key in ipairs(KEYS) do
   local mark = redis.call('HGET', key, ARGV[2 * i - 1])
   if mark and string.match(mark, '^(.*) %d+$') == ARGV[2 * i] then redis.call('HDEL', key, ARGV[2 * i - 1]) end
 end
-return 1`)
+return 1`
 
 /** Marks lists before writes to them can become visible: while a list has a mark, cached answers of its version may be outdated. */
 export async function markPending(redis: RedisConnection, marks: readonly PendingMark[]): Promise<void> {
@@ -56,9 +56,13 @@ export async function markPending(redis: RedisConnection, marks: readonly Pendin
   )
 }
 
-/** Removes marks after their lists got new change tokens. Marks of other owners stay. */
+/**
+ * Removes marks after their lists got new change tokens. Marks of other owners stay. Redis runs it before every command that is sent later: an
+ * EVALSHA that Redis does not know would be repeated behind them, and remove the mark of a later write.
+ */
 export async function unmarkPending(redis: RedisConnection, marks: readonly PendingMark[]): Promise<void> {
-  await Promise.all(batchesOf(redis, marks).map(({ names, values }) => unmarkScript(redis, names, values)))
+  const batches = batchesOf(redis, marks)
+  await Promise.all(batches.map(({ names, values }) => redis.client.eval(unmarkLua, names.length, ...names, ...values)))
 }
 
 /** Keys and arguments for each run of a script: a hash per mark, and its field and owner. */

@@ -26,6 +26,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 class Marks {
   readonly held = new Set<string>()
   readonly #asked: ((isAnswered: boolean, isDone: boolean) => void)[] = []
+  readonly runId = (): string => 'run'
   readonly markPending = (marks: readonly PendingMark[]): Promise<void> =>
     this.#ask(() => marks.map((each) => this.held.add(named(each))))
   readonly unmarkPending = (marks: readonly PendingMark[]): Promise<void> =>
@@ -113,9 +114,23 @@ test('whatever Redis refuses or answers late, a write is marked from when it may
   )
 })
 
+test('another run of Redis, which may have lost marks, gets all of them again; so does one that has lost a claim', async () => {
+  let run = 'one'
+  const marked: string[] = []
+  const markPending = async (marks: readonly PendingMark[]): Promise<void> => void marked.push(...marks.map(named))
+  const pending = new PendingWrites({ runId: () => run, markPending, unmarkPending: async () => undefined }, () => 0)
+  const marksAfter = async (): Promise<number> => pending.mark().then(() => marked.length)
+  for (const { assigned, list } of places.slice(0, 2)) pending.submit(assigned, list)
+  expect([await marksAfter(), await marksAfter()]).toEqual([2, 2])
+  run = 'two'
+  expect([await marksAfter(), await marksAfter()]).toEqual([4, 4])
+  pending.markAllAgain()
+  expect([await marksAfter(), await marksAfter()]).toEqual([6, 6])
+})
+
 test('marks that were set and removed leave nothing in memory', async () => {
   const pending = new PendingWrites(
-    { markPending: async () => undefined, unmarkPending: async () => undefined },
+    { runId: () => 'run', markPending: async () => undefined, unmarkPending: async () => undefined },
     () => 0,
   )
   const rounds = async (count: number): Promise<void> => {

@@ -37,6 +37,7 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
   const named = (marks: readonly PendingMark[]): string =>
     marks.map((mark) => ` ${mark.list} ${mark.partition} ${mark.owner}`).join()
   const marks = {
+    runId: () => 'run',
     markPending: (of: readonly PendingMark[]) => step('mark', named(of)),
     unmarkPending: (of: readonly PendingMark[]) => step('unmark', named(of)),
   }
