@@ -170,6 +170,7 @@ export class Pipeline {
   #countOrReject(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void) {
     const { serving, metrics } = this.#options
     const { topic } = record
+    const isAssigned = (): boolean => this.consumer.assigned().includes(assigned)
     const count = (counted: RecordOutcome): void => {
       metrics.records.inc({ topic, outcome: counted })
       onProcessed()
@@ -177,13 +178,14 @@ export class Pipeline {
     if (typeof result === 'string') {
       serving?.deadLetters.recordAccepted(record)
       count(result)
-    } else if (serving === undefined || !this.consumer.assigned().includes(assigned)) {
+    } else if (serving === undefined || !isAssigned()) {
       // Nothing from the record on is committed: whoever has the partition now reads it again, and writes its dead letter.
       count('stale')
     } else {
       if (result === sameRevision) metrics.revisionConflicts.inc({ topic })
       const { start } = assigned
-      this.#failUnlessDone(serving.deadLetters.reject(record, result, start, this.#writing.signal).then(count))
+      const letter = serving.deadLetters.reject(record, result, start, isAssigned, this.#writing.signal)
+      this.#failUnlessDone(letter.then(count))
     }
   }
 

@@ -63,19 +63,30 @@ export class DeadLetterWriter {
     this.#breakers = new Map(sourceTopics(deps.config).map((topic) => [topic, new Breaker()]))
   }
 
-  /** Writes a rejected record byte for byte as received, once the breaker permits it, until that succeeds. `stale`: it was written before. */
-  async reject(record: SourceRecord, problem: Problem, { deadLetteredBelow }: StartOffset, signal: AbortSignal) {
+  /**
+   * Writes a rejected record byte for byte as received, once the breaker permits it, until that succeeds. `stale`: it was written before, or its
+   * partition is not `isAssigned` any more: whoever has it now reads the record again, and may accept it.
+   */
+  async reject(
+    record: SourceRecord,
+    problem: Problem,
+    { deadLetteredBelow }: StartOffset,
+    isAssigned: () => boolean,
+    signal: AbortSignal,
+  ) {
     const { sink, config, log, retries } = this.#deps
     const { topic, partition, offset, key, value } = record
     if (offset < deadLetteredBelow) return 'stale'
     const breaker = this.#breakers.get(topic)
     breaker?.observe(true)
     await breaker?.acquirePermit(signal)
-    const write = async (): Promise<void> => {
+    const write = async (): Promise<boolean> => {
+      if (!isAssigned()) return false
       const headers = deadLetterHeaders(record, problem, new Date())
       await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }])
+      return true
     }
-    await retries.untilDone('writing a dead letter', write, signal)
+    if (!(await retries.untilDone('writing a dead letter', write, signal))) return 'stale'
     log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'dead letter written')
     return 'dead-letter'
   }

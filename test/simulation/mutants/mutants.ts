@@ -65,8 +65,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['contract', 'network'],
     seed: 21,
     file: 'indexer/pipeline.ts',
-    from: 'serving.deadLetters.reject(record, result, start, this.#writing.signal).then(count)',
-    to: "(async () => serving.deadLetters.reject(record, result, start, this.#writing.signal))().catch(() => undefined) && Promise.resolve(count('dead-letter'))",
+    from: 'this.#failUnlessDone(letter.then(count))',
+    to: "letter.catch(() => undefined)\n      count('dead-letter')",
   },
   'commit-of-another-generation-counts': {
     themes: ['generations'],
