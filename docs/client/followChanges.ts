@@ -26,6 +26,8 @@ export class NotNow extends Error {
 }
 
 const pauseMs = 5_000
+/** Before every change. The first answer lists deletions, too: an item may be deleted after one that broke off has told of it. */
+const beginning = '1970-01-01T00:00:00.000Z'
 
 /**
  * Hands over every item that changed since `watermark` and the id of every item that was deleted since, or every item when there is
@@ -38,10 +40,9 @@ export async function readChanges(
   { onItem, onDeleted }: Handlers,
   signal: AbortSignal,
 ): Promise<string> {
-  const query =
-    watermark === undefined ? '' : `?${new URLSearchParams({ changedSince: watermark, includeDeleted: 'true' })}`
+  const query = new URLSearchParams({ changedSince: watermark ?? beginning, includeDeleted: 'true' })
   const headers = { authorization: `Bearer ${accountKey}`, accept: 'application/x-ndjson' }
-  const answer = await passing(fetch(`${baseUrl}/${list}${query}`, { headers, signal }))
+  const answer = await passing(fetch(`${baseUrl}/${list}?${query}`, { headers, signal }))
   const next = answer.headers.get('replica-watermark')
   if (answer.status !== 200 || next === null || answer.body === null) {
     const text = await passing(answer.text())
