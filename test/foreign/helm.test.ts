@@ -172,6 +172,21 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
       expect(manifests).toContain(`app.kubernetes.io/component: ${component}\n`)
   })
 
+  test('a secret of the verification replaces the one of the indexer as a whole', async () => {
+    const secret = (component: string, from: object): string[] => [
+      '--set-json',
+      `${component}.secrets=${JSON.stringify({ ELASTICSEARCH_PASSWORD: from })}`,
+    ]
+    const values = ['--values', `${chart}/ci/full-values.yaml`]
+    const own = [
+      ...secret('indexer', { secret: 'es-indexer', key: 'password' }),
+      ...secret('verify', { secret: 'es-verify' }),
+    ]
+    const manifests = await helm('template', 'quiz', chart, ...values, ...own)
+    expect(manifests).toMatch(/name: es-indexer\s+key: password\n/)
+    expect(manifests).toMatch(/name: es-verify\s+key: ELASTICSEARCH_PASSWORD\n/)
+  })
+
   test.each([
     ['config.RATE_LIMIT_PER_MINUTE=7', ['api']],
     ['config.TOPIC_FORMS=f', ['indexer', 'rebuild', 'verify']],

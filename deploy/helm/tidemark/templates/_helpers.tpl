@@ -52,7 +52,9 @@ labels:
 {{- $own := deepCopy (index .root.Values .component) -}}
 {{- if has .component (list "rebuild" "verify") -}}
 {{- range $key := list "config" "secrets" -}}
-{{- $_ := set $own $key (merge dict (index $own $key) (index $.root.Values.indexer $key)) -}}
+{{- $entries := deepCopy (index $.root.Values.indexer $key) -}}
+{{- range $name, $entry := index $own $key -}}{{- $_ := set $entries $name $entry -}}{{- end -}}
+{{- $_ := set $own $key $entries -}}
 {{- end -}}
 {{- $_ := set $own "existingSecret" ($own.existingSecret | default .root.Values.indexer.existingSecret) -}}
 {{- end -}}
