@@ -30,7 +30,7 @@ const asShipped = (port: number): string =>
   shipped
     .replace('listen 80;', `listen 127.0.0.1:${port};`)
     .replace('server 127.0.0.1:3000;', `server 127.0.0.1:${api.port};`)
-    .replace('/var/log/nginx/tidemark.log', 'access.log')
+    .replaceAll('/var/log/nginx/', '')
 
 describeNginx.each([
   ['with the shipped configuration', asShipped],
@@ -133,6 +133,10 @@ describeNginx('the shipped configuration, while no API can be asked,', () => {
     expect(answer.status).toBe(503)
     expect(answer.headers.get('retry-after')).toBe('5')
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    await fetch(`${nginx.url}/api/v1/records?email=ada@example.com`)
+    await eventually(async () => (await nginx.read('tidemark.log')).split(' 503 ').length > 3)
+    for (const log of ['tidemark.log', 'tidemark-error.log', 'error.log'])
+      expect(await nginx.read(log)).not.toContain('ada@example.com')
     const [, message] = errorAnswers.service_unavailable
     expect(await answer.json()).toEqual({ error: { code: 'service_unavailable', message } })
   })

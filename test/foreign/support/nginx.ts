@@ -15,6 +15,8 @@ export type Nginx = {
   readonly url: string
   /** Has nginx take up another configuration; requests that are under way are answered by the former one. */
   reload(configure: Configure): Promise<void>
+  /** A file of its folder. */
+  read(name: string): Promise<string>
   close(): Promise<void>
 }
 
@@ -37,6 +39,6 @@ export async function startNginx(configure: Configure): Promise<Nginx> {
   const url = `http://127.0.0.1:${port}`
   const args = ['-p', '.', '-c', 'nginx.conf', '-e', 'error.log']
   const file = { name: 'nginx.conf', content: render(configure) }
-  const { reload, close } = await startOwnProgram(program, args, file, url)
-  return { url, close, reload: (how) => reload(render(how)) }
+  const { read, reload, close } = await startOwnProgram(program, args, file, url)
+  return { url, read, close, reload: (how) => reload(render(how)) }
 }

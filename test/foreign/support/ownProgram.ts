@@ -10,7 +10,7 @@ export async function startOwnProgram(
   args: readonly string[],
   file: { readonly name: string; readonly content: string },
   url: string,
-): Promise<{ reload(content: string): Promise<void>; close(): Promise<void> }> {
+): Promise<{ read(name: string): Promise<string>; reload(content: string): Promise<void>; close(): Promise<void> }> {
   const folder = await temporaryFolder('tidemark-program-')
   await writeFile(join(folder, file.name), file.content)
   const logPath = join(folder, 'said.log')
@@ -24,6 +24,8 @@ export async function startOwnProgram(
     )
   })
   return {
+    /** A file of its folder. */
+    read: (name) => readFile(join(folder, name), 'utf8'),
     /** Replaces the file, and tells the program by SIGHUP. */
     reload: async (content) => {
       await writeFile(join(folder, file.name), content)
