@@ -94,6 +94,10 @@ test('an image that lacks the tools does not list them; a file names engines tha
     stdout: '',
     stderr: expect.stringMatching(/^REDIS_URL [^\n]+\n$/),
   })
+  cpSync('indexer', join(folder, 'indexer'), { recursive: true })
+  const erase = ['erase', '--team', 'a', '--submission', 's']
+  const { stderr } = await run(erase, program, { PATH: process.env['PATH'] })
+  expect(stderr.replace(/ .*/g, '')).toBe('REDIS_URL\nKAFKA_BROKERS\n')
 })
 
 test('npm runs the same program', () => {
