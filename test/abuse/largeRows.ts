@@ -39,8 +39,6 @@ export type LargeRows = Watched & {
   readonly p99Ms: number
 }
 
-export type LargeStage = Awaited<ReturnType<typeof openLargeStage>>
-
 /** API processes of their own, teams whose rows are large or many, and another team. */
 export async function openLargeStage(processes: number) {
   const replica = await createTestReplica()

@@ -132,9 +132,8 @@ describe('answers of Elasticsearch that are not whole', () => {
     const asked: string[] = []
     const ended: string[] = []
     fake.answerWith((request, response) => {
-      const { url = '' } = request
-      if (!url.includes('search?')) return answer(200, emptySearch)(request, response)
-      const list = url.includes('-submissions/') ? 'records' : 'forms'
+      const [, list = ''] = /-(forms|submissions)\/_m?search\?/.exec(request.url ?? '') ?? []
+      if (list === '') return answer(200, emptySearch)(request, response)
       asked.push(list)
       response.once('close', () => ended.push(list))
     })
@@ -146,10 +145,10 @@ describe('answers of Elasticsearch that are not whole', () => {
         return await api.send(`/api/v1/${list}`, { key: keyOf(team), signal })
       }),
     )
-    await eventually(() => asked.includes('records'))
+    await eventually(() => asked.includes('submissions'))
     clients.records.abort()
     await eventually(() => ended.length > 0)
-    expect(ended).toEqual(['records'])
+    expect(ended).toEqual(['submissions'])
     clients.forms.abort()
     for (const each of await sent) expect(each).toMatchObject({ reason: { name: 'AbortError' } })
     await eventually(() => api.logLines.some(({ aborted }) => aborted === true))

@@ -67,8 +67,6 @@ export function startPollingReader(
 
 export const checkerTeam = 'checker'
 
-export type ConsistencyChecker = Awaited<ReturnType<typeof startConsistencyChecker>>
-
 /** Writes steadily during faults, and checks answers, watermark and commits. The team must have a key already. */
 export async function startConsistencyChecker(pipeline: Pipeline, api: Program) {
   const writer = startSteadyWriter(pipeline, { team: checkerTeam, seed: 1, perSecond: 10 })
