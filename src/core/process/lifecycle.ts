@@ -6,7 +6,7 @@ import { destination, type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Problem } from '../model/schema.ts'
 import { configuredEngines, type Engines, probesOf } from '../stores/engines.ts'
-import { probe, probeLater } from '../stores/preflight.ts'
+import { probe, probeDeadlineMs, probeLater } from '../stores/preflight.ts'
 import { type AdminPages, serveAdmin } from './adminServer.ts'
 import { type Config, type Need, readConfig } from './config.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
@@ -46,9 +46,10 @@ async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts)
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)
   const probes = probesOf(read.config, needs)
+  const deadlineMs = probeDeadlineMs[ports === undefined ? 'command' : 'service']
   const [listening, outcomes] = await Promise.all([
     ports === undefined ? [] : listeningProblems(read.config, ports),
-    Promise.all(probes.map((engine) => probe(engine))),
+    Promise.all(probes.map((engine) => probe(engine, deadlineMs))),
   ])
   const rejected = outcomes.filter((outcome) => outcome !== undefined && outcome !== 'unreachable')
   const problems = [...listening, ...rejected]

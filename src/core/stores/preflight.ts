@@ -23,20 +23,23 @@ export type EngineProbe = {
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
-const deadlineMs = 3_000
+/** A service is to start soon, also beside an engine that hangs: `probeLater` asks again. A command is of no use without its engines. */
+export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
-const judgementMs = 1_000
 
-/** Checks certificate and credentials of an engine once, for three seconds at most. Resolves with the setting that it rejects, if any. */
+/** Checks certificate and credentials of an engine once, for `deadlineMs` at most. Resolves with the setting that it rejects, if any. */
 export async function probe(
   { addresses, tryCredentials, ...of }: EngineProbe,
+  deadlineMs = probeDeadlineMs.service,
   stop?: AbortSignal,
 ): Promise<Problem | 'unreachable' | undefined> {
   const signal = AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(stop === undefined ? [] : [stop])])
   const credentials = tryCredentials(signal)
   credentials.catch(() => undefined)
   // Of several addresses, one may be unreachable: whether the engine is, `tryCredentials` finds out.
-  const certificates = await Promise.all(addresses.map((address) => certificateProblem(of, address, signal)))
+  const certificates = await Promise.all(
+    addresses.map((address) => certificateProblem(of, address, signal, Math.ceil(deadlineMs / 3))),
+  )
   try {
     return certificates.find((problem) => problem !== undefined) ?? (await credentials)
   } catch {
@@ -58,7 +61,7 @@ function clientCertificateProblem({ engine, tls, certificateSetting: path }: Of,
 export async function probeLater(engine: EngineProbe, signal: AbortSignal): Promise<Problem | undefined> {
   for (;;) {
     await sleep(retryMs, undefined, { signal })
-    const outcome = await probe(engine, signal)
+    const outcome = await probe(engine, probeDeadlineMs.service, signal)
     if (outcome !== 'unreachable') return outcome
   }
 }
@@ -75,7 +78,12 @@ export function addressIn(url: string, defaultPort: number): Address {
 }
 
 /** Why a certificate is not trusted, by this process or the engine; undefined if it is, or nobody answers. */
-async function certificateProblem(of: Of, { host, port }: Address, signal: AbortSignal): Promise<Problem | undefined> {
+async function certificateProblem(
+  of: Of,
+  { host, port }: Address,
+  signal: AbortSignal,
+  judgementMs: number,
+): Promise<Problem | undefined> {
   const socket = connect({
     host,
     port,
