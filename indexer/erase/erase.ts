@@ -1,7 +1,7 @@
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { type DocumentId, deletedRevision, documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
-import { type Instant, toInstant } from '../../src/core/model/instant.ts'
+import { type Instant, instantRule, parseInstant, toInstant } from '../../src/core/model/instant.ts'
 import { jsonLine, printable } from '../../src/core/process/log.ts'
 import { kindsOf, type PhysicalIndex, readPhysicalName } from '../../src/core/stores/indices.ts'
 import { multiGet } from '../../src/core/stores/readDocuments.ts'
@@ -13,15 +13,18 @@ import { isLetterOf, type KeptRecord, placesOf, readKeeping, readKept } from './
 
 const appliedDeadlineMs = 60_000
 const namesAtOnce = 1_000
+/** By how much the clocks of this machine and of Elasticsearch may differ. */
+const clockOffsetMs = 5_000
 
 export const command = new Command()
   .requiredOption('--team <id>', 'its team', readIdentifier<TeamId>)
   .requiredOption('--submission <id>', 'a submission that the product has deleted', readIdentifier<EntityId>)
+  .option('--clean-since <instant>', '"looked" of a receipt without indices that are left', readInstant)
   .option('--json', 'print one JSON object')
   .addHelpText('after', '\nExit code 0: nothing is left on disk. 1: something is, or it was not judged.')
-  .action(async ({ team, submission, json }: { team: TeamId; submission: EntityId; json?: true }) => {
+  .action(async ({ team, submission, cleanSince, json }: Options) => {
     await runEngineCommand('erase', { stopped: 'stopped: run it again' }, async (tools) => {
-      const receipt = await erase(tools, documentId(team, submission))
+      const receipt = await erase(tools, documentId(team, submission), cleanSince)
       tools.report.end()
       const lines = receiptLines(receipt).map((line) => `${line.split('\t').map(printable).join('\t')}\n`)
       process.stdout.write(json ? jsonLine(receipt) : lines.join(''))
@@ -29,11 +32,19 @@ export const command = new Command()
     })
   })
 
+type Options = { team: TeamId; submission: EntityId; cleanSince?: Instant; json?: true }
+
+function readInstant(text: string): Instant {
+  const instant = parseInstant(text)
+  if (instant === undefined) throw new InvalidArgumentError(`must be ${instantRule}`)
+  return instant
+}
+
 /**
  * Removes what is left of a submission that the product has deleted, and tells what remains: `erased` if no place is `left`. Otherwise changes
- * nothing, and throws.
+ * nothing, and throws. `cleanSince`: when an earlier run left it in no index.
  */
-export async function erase(tools: CommandTools, id: DocumentId) {
+export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant) {
   const { TOPIC_SUBMISSIONS: topic, TOPIC_DEAD_LETTERS: letters } = tools.config
   const records = await readKept(tools, topic, ({ key }) => key?.toString() === id)
   expectDeleted(id, records)
@@ -43,17 +54,13 @@ export async function erase(tools: CommandTools, id: DocumentId) {
   ]
   const redis = await redisPlace(tools, id)
   const { deletedAt, documents } = await untilApplied(tools, id, records.length > 0)
+  if (cleanSince !== undefined && cleanSince < deletedAt)
+    throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
   // A snapshot that is taken during the merges may hold what they remove, too.
-  const snapshots = await snapshotsOf(tools)
+  const backups = await backupsOf(tools, cleanSince)
   const indices: Place[] = []
   for (const { index, age, state, seqNo } of documents)
     indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, age, state))
-  const wasClean = indices.every(({ state }) => state === 'nothing')
-  const backups = snapshots.flatMap(({ name, begunMs }): Place[] => {
-    if (wasClean && begunMs > Date.parse(deletedAt)) return []
-    const detail = `begun ${toInstant(begunMs)}, kept until it is deleted`
-    return [{ engine: 'elasticsearch', name, state: 'left', until: null, detail }]
-  })
   const detail = 'nobody is served them; until API processes restart, or newer answers take their memory'
   const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
   const places = [...indices, ...backups, ...kafka, redis, api]
@@ -128,18 +135,24 @@ function otherGeneration(name: PhysicalIndex, age: number, found: 'live' | 'miss
   return { ...place, state: 'left', detail: 'serves no longer: until `npm run rebuild` removes it' }
 }
 
-/** Snapshots with indices of submissions, in the repositories that Elasticsearch knows. */
-async function snapshotsOf({ elasticsearch, config, signal }: CommandTools) {
-  const asked = { repository: '*', snapshot: '*' }
-  const { snapshots = [] } = await elasticsearch.snapshot.get(asked, { signal })
+/**
+ * Snapshots with indices of submissions, in the repositories that Elasticsearch knows. Nobody can look into one: each may hold the submission, but
+ * those that were begun after an earlier run had left it in no index. A rebuild makes indices from Kafka, which may still hold the submission.
+ */
+async function backupsOf({ elasticsearch, config, signal }: CommandTools, cleanSince?: Instant): Promise<Place[]> {
+  const { snapshots = [] } = await elasticsearch.snapshot.get({ repository: '*', snapshot: '*' }, { signal })
+  const cleanMs = cleanSince === undefined ? Infinity : Date.parse(cleanSince)
+  const created = await elasticsearch.indices.getSettings({ index: `${config.INDEX_PREFIX}-*` }, { signal })
+  const wasClean = (index: string): boolean =>
+    Number(created[index]?.settings?.index?.creation_date ?? Infinity) < cleanMs - clockOffsetMs
   const isOurs = (index: string): boolean =>
     kindsOf.submissions.some((kind) => readPhysicalName(config.INDEX_PREFIX, index)?.kind === kind)
-  return snapshots
-    .filter(({ indices = [] }) => indices.some(isOurs))
-    .map((each) => ({
-      name: `snapshot ${each.repository}/${each.snapshot}`,
-      begunMs: Number(each.start_time_in_millis),
-    }))
+  return snapshots.flatMap(({ repository, snapshot, indices = [], start_time_in_millis: begun }): Place[] => {
+    const begunMs = Number(begun)
+    if (indices.filter(isOurs).every((index) => begunMs > cleanMs + clockOffsetMs && wasClean(index))) return []
+    const detail = `begun ${toInstant(begunMs)}, kept until it is deleted`
+    return [{ engine: 'elasticsearch', name: `snapshot ${repository}/${snapshot}`, state: 'left', until: null, detail }]
+  })
 }
 
 /** Redis should hold nothing of a submission: the name of every key is looked at. */

@@ -167,12 +167,22 @@ test('what the command cannot remove is named, and there', async () => {
   expect(files.some((file) => file.startsWith(repository))).toBe(true)
   expect(files.some((file) => file.includes(`/${letters}-0/`))).toBe(true)
 
-  await elasticsearch.snapshot.delete(snapshot)
   await elasticsearch.indices.delete({ index: [retired, filled] })
-  // Begun after the merges, it holds nothing, and is not named.
-  const clean = { repository: 'backups', snapshot: 'after' }
-  await elasticsearch.snapshot.create({ ...clean, indices: indices(), wait_for_completion: true })
-  const after = await runCommand('erase', ['--team', team, '--submission', 'kept'], pipeline.names)
+  const eraseAgain = (...more: string[]) =>
+    runCommand('erase', ['--team', team, '--submission', 'kept', ...more], pipeline.names)
+  const { lookedAt } = await receiptOf('kept', 1)
+  await eventually(() => Date.now() > Date.parse(lookedAt) + 5_000)
+  await elasticsearch.snapshot.create({ ...snapshot, snapshot: 'after', indices: indices(), wait_for_completion: true })
+  const early = await eraseAgain('--clean-since', '2026-01-01T00:00:00Z')
+  expect(early).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/is before the deletion/) })
+  // Nobody can look into a snapshot: also where no index has anything left, it was perhaps begun before that.
+  const anew = await eraseAgain()
+  for (const name of ['before', 'after']) expect(anew.stdout).toMatch(`left\tsnapshot backups/${name}\tbegun`)
+  const since = await eraseAgain('--clean-since', lookedAt)
+  expect(since.stdout).toMatch('left\tsnapshot backups/before\tbegun')
+  expect(since.stdout).not.toContain('backups/after')
+  await elasticsearch.snapshot.delete(snapshot)
+  const after = await eraseAgain('--clean-since', lookedAt)
   expect(after.stdout).not.toContain('snapshot')
   expect([after.code, after.stdout]).toEqual([1, expect.stringMatching(`\nleft\t${letters}/0/0\trecord of .*; until `)])
   expect(await filesWith(words, 'elasticsearch')).toEqual([])
