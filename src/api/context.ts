@@ -14,6 +14,8 @@ export type ApiState = {
   holder?: KeyHolder
   /** How long the request was held because it prefers to wait; undefined when it does not. */
   waitedMs?: () => number
+  /** When the first part of an answer in parts was there (`performance.now`). */
+  firstPartMs?: number
 }
 
 /** The state of an authenticated request. */

@@ -42,6 +42,7 @@ export function createStreams(watchKey: WatchKey): StartStream {
     const stream = Readable.from(open(runPart), { objectMode: false })
     stream.once('close', release)
     await once(stream, 'readable')
+    ctx.state.firstPartMs = performance.now()
     const breakOff = (error: Error): void => {
       if (ctx.res.closed) return
       ctx.app.emit('error', error, ctx)

@@ -159,6 +159,28 @@ test.each([
   expect(json).toMatchObject({ error: { code: 'service_unavailable' } })
 })
 
+test('for how long a client reads an export is logged, and is no part of the duration that is measured', async () => {
+  const measuredMs = async (): Promise<number> => {
+    const durations = await api.metrics.getSingleMetricAsString('tidemark_http_request_duration_seconds')
+    return (
+      Number(/_sum\{route="\/api\/v1\/records",method="GET",status="200"\} (\S+)/.exec(durations)?.[1] ?? 0) * 1_000
+    )
+  }
+  const [held, before] = [api.hold(), await measuredMs()]
+  const { received } = await open()
+  await held.untilReached()
+  const sinceMs = performance.now()
+  for (let at = 0; at < 20; at++) await api.get('/api/v1/forms')
+  const heldMs = performance.now() - sinceMs
+  held.goOn()
+  await readText(received)
+  const line = () => api.logLines.find(({ requestId }) => requestId === received.headers['x-request-id'])
+  await eventually(() => line() !== undefined)
+  const loggedMs = Number(line()?.['durationMs'])
+  expect(loggedMs + 1).toBeGreaterThan(heldMs)
+  expect((await measuredMs()) - before).toBeLessThan(loggedMs - heldMs + 1)
+})
+
 test('a team has four exports at once; others are served meanwhile, and a client that goes away makes room', async () => {
   const held = api.hold()
   const running = await Promise.all([ndjson, csv, ndjson, csv].map((accept) => open('identity', accept)))

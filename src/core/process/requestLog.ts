@@ -21,7 +21,7 @@ export function requestMetrics<Reason extends string>(registry: Registry, reason
   return {
     duration: histogram(
       'tidemark_http_request_duration_seconds',
-      'Duration from a request to the end of its response; _count is the number of requests',
+      'Duration from a request to the end of its response, or to its first part; _count is the number of requests',
       durationBucketsSeconds,
       ['route', 'method', 'status'],
     ),
@@ -53,8 +53,11 @@ export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger
   }
 }
 
-/** `waitedMs`: how long a request was held because of `Prefer: wait`; not part of its duration. */
-type ObservedState = { requestId: string; readonly waitedMs?: () => number }
+/**
+ * `waitedMs`: how long a request was held because of `Prefer: wait`; not part of its duration. `firstPartMs`: when an answer in parts began
+ * (`performance.now`): how long all of them take is up to the client.
+ */
+type ObservedState = { requestId: string; readonly waitedMs?: () => number; readonly firstPartMs?: number }
 
 /**
  * Middleware that gives every request an `X-Request-Id`, and measures and logs it when its answer was sent or aborted. The log line
@@ -76,12 +79,16 @@ export const observeRequests =
       const { method, status } = ctx
       const route = routeOf(ctx)
       const waitedMs = ctx.state.waitedMs?.()
-      const durationMs = performance.now() - startedMs - (waitedMs ?? 0)
+      const endedMs = performance.now()
+      const heldMs = startedMs + (waitedMs ?? 0)
       inFlight.dec()
-      duration.observe({ route: route ?? noRoute, method, status }, durationMs / 1_000)
+      duration.observe(
+        { route: route ?? noRoute, method, status },
+        ((ctx.state.firstPartMs ?? endedMs) - heldMs) / 1_000,
+      )
       log.info(
         {
-          ...{ requestId, method, route, status, durationMs: Math.round(durationMs) },
+          ...{ requestId, method, route, status, durationMs: Math.round(endedMs - heldMs) },
           ...(waitedMs !== undefined && { waitedMs: Math.round(waitedMs) }),
           ...whose(ctx.state),
           ...(!ctx.res.writableFinished && { aborted: true }),
