@@ -36,7 +36,7 @@ type FoundIndex = NonNullable<ReturnType<typeof readPhysicalName>> & {
   readonly state: estypes.IndicesIndexState
 }
 
-const readOfSettings = ['uuid', 'creation_date', 'blocks.write', 'lifecycle.name']
+const readOfSettings = ['uuid', 'creation_date', 'number_of_shards', 'blocks.write', 'lifecycle.name']
 const readOfIndices = ['aliases', 'mappings._source', ...readOfSettings.map((name) => `settings.index.${name}`)]
 /** Set whatever templates say: documents are stored as they are sent, and read back byte for byte. */
 const ownSettings = { default_pipeline: '_none', final_pipeline: '_none', 'mapping.source.mode': 'stored' }
@@ -124,11 +124,11 @@ export class Generations {
     await this.#client.indices.delete({ index, ignore_unavailable: true }, this.#options)
   }
 
-  /** The number of searches, points in time and scrolls that are open on a generation; none once it is removed. */
+  /** The number of searches, points in time and scrolls that are open on a generation; none once it is removed, `Infinity` where a node does not tell. */
   async countReaders(generation: Pick<Generation, 'indices'>): Promise<number> {
     const asked = { index: Object.values(generation.indices), metric: 'search' } as const
     const stats = await this.#client.indices.stats(asked, this.#options).catch(unlessRemoved(generation))
-    return stats?._all.total?.search?.open_contexts ?? 0
+    return stats !== undefined && stats._shards.failed > 0 ? Infinity : (stats?._all.total?.search?.open_contexts ?? 0)
   }
 
   /**
@@ -217,6 +217,8 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
     ...named,
     tag: `${named.number}-${fingerprint.slice(0, 16)}` as GenerationTag,
     indices: Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices,
+    /** The number of its shards, of all indices. */
+    shards: settings.reduce((sum, each) => sum + Number(each?.number_of_shards), 0),
     /** When the first of its indices was created (epoch ms). */
     createdAtMs: Math.min(...settings.map((each) => Number(each?.creation_date ?? 0))),
     /** The read aliases point to all of its indices, and to no others. */

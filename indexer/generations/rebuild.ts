@@ -93,7 +93,8 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation, 
       await reconcileAll(options, each.complete, serving, new ForgottenEntities(options, rules)).catch(
         unlessRemoved(each.complete),
       )
-    await generations.delete(each)
+    if (each.complete?.hasServed && !(await isUnread(options, each.complete))) left.push(each)
+    else await generations.delete(each)
   }
   return left
 }
@@ -180,15 +181,23 @@ async function expectNoFewerDocuments({ elasticsearch, signal }: CommandTools, f
   }
 }
 
-/** Removes a generation once nobody reads it. When that takes too long, it is left to the next rebuild. */
+/** Waits until nobody reads a generation. When that takes too long, it is left to the next rebuild. */
+async function isUnread(options: CommandTools, generation: Generation): Promise<boolean> {
+  const { signal, report } = options
+  const generations = generationsOf(options)
+  const hasNoReaders = async () => (await generations.countReaders(generation)) === 0
+  if (await until(hasNoReaders, readersDeadlineMs, signal, pollMs)) return true
+  report.step(`generation ${generation.number} is still read; the next rebuild removes it`)
+  return false
+}
+
+/** Removes a generation once nobody reads it. */
 async function pruneRetired(options: CommandTools, retired: Generation): Promise<void> {
   const { signal, report } = options
   const generations = generationsOf(options)
   report.step(`generation ${retired.number} is kept until its readers are done`)
   await sleep(graceMs, undefined, { signal })
-  const isUnread = async () => (await generations.countReaders(retired)) === 0
-  if (!(await until(isUnread, readersDeadlineMs, signal, pollMs)))
-    return report.step(`generation ${retired.number} is still read; the next rebuild removes it`)
+  if (!(await isUnread(options, retired))) return
   const left = (await generations.find()).find(({ complete }) => complete?.tag === retired.tag && !complete.isServing)
   if (left !== undefined) await generations.delete(left)
   report.step(`generation ${retired.number} is removed`)

@@ -83,6 +83,10 @@ export class Reconciliation {
     // Read before the refresh: what is written during it no search below would find, and no later pass would look for.
     const asked = { index: Object.values(this.from.indices), level: 'shards' } as const
     const stats = await this.#tools.elasticsearch.indices.stats(asked, this.#request)
+    const shards = asked.index.flatMap((each) => Object.keys(stats.indices?.[each]?.shards ?? {}))
+    // Elasticsearch leaves out, with status 200, what a node could not tell.
+    if (shards.length !== this.from.shards)
+      throw new Error(`Elasticsearch tells of ${shards.length} of ${this.from.shards} shards: run the rebuild again`)
     // Any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, index, this.#request)
     const isFirst = this.#compared.size === 0
@@ -102,7 +106,6 @@ export class Reconciliation {
   async *#writtenUpTo(kind: DocumentKind, stats: estypes.IndicesStatsResponse): AsyncGenerator<Version[]> {
     const index = this.from.indices[kind]
     const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
-    if (shards.length === 0) throw new Error(`${index} has no shard statistics`)
     const times = timeFields.map((field) => ({ field, format: 'strict_date_time' }))
     for (const [shard, copies] of shards) {
       const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.local_checkpoint

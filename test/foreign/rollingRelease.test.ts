@@ -16,7 +16,7 @@ const drainMs = 1_500
 const releases = Number(process.env['RELEASES'] ?? 2)
 const addresses = ['127.0.0.1', '127.0.0.2']
 /** Ten releases at 400 requests a second take a hundred thousand. */
-const requestsPerSecond = Number(process.env['RELEASE_REQUESTS_PER_SECOND'] ?? 100)
+const requestsPerSecond = Number(process.env['RELEASE_REQUESTS_PER_SECOND'] ?? 40)
 const perSecond = { nginx: requestsPerSecond / 2, resolver: requestsPerSecond / 2, settings: 10 }
 
 const pipeline = usePipeline()

@@ -88,12 +88,13 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
   },
 }
 
-const stateOf = ({ aliases, uuid, createdAtMs, hasWriteBlock }: Index): object => ({
-  aliases: Object.fromEntries(aliases),
-  settings: {
-    index: { uuid, creation_date: String(createdAtMs), ...(hasWriteBlock && { blocks: { write: 'true' } }) },
-  },
-})
+const stateOf = ({ aliases, uuid, createdAtMs, shards, hasWriteBlock }: Index): object => {
+  const index = { uuid, creation_date: String(createdAtMs), number_of_shards: String(shards.length) }
+  return {
+    aliases: Object.fromEntries(aliases),
+    settings: { index: hasWriteBlock ? { ...index, blocks: { write: 'true' } } : index },
+  }
+}
 
 function statsOf({ catalog, snapshots }: SimulatedElasticsearch, { names, last }: Call): object {
   expectOnly(
@@ -104,7 +105,9 @@ function statsOf({ catalog, snapshots }: SimulatedElasticsearch, { names, last }
   const found = catalog.find(names).map((index) => ({ index, open: snapshots.countOf(index) }))
   const open = found.reduce((sum, each) => sum + each.open, 0)
   const indices = Object.fromEntries(found.map((each) => [each.index.name, statsOfIndex(each.index, each.open)]))
-  return { _all: { total: { search: { open_contexts: open } } }, indices }
+  const copies = found.flatMap(({ index }) => index.shards.flatMap((shard) => shard.copies))
+  const failed = copies.filter(({ isActive, node }) => isActive && !node.isReachable)
+  return { _shards: { failed: failed.length }, _all: { total: { search: { open_contexts: open } } }, indices }
 }
 
 /** The `_stats` of an index: searchable documents and bytes, open contexts, sequence numbers. */
@@ -116,7 +119,12 @@ function statsOfIndex({ uuid, shards }: Index, open: number): object {
     uuid,
     primaries: { docs: { count: sum(views.map(({ byId }) => byId.size)) }, store: { size_in_bytes: sum(bytes) } },
     total: { store: { size_in_bytes: sum(bytes) }, search: { open_contexts: open } },
-    shards: Object.fromEntries(shards.map((shard) => [shard.number, copiesOf(shard)])),
+    shards: Object.fromEntries(
+      shards.flatMap((shard) => {
+        const copies = copiesOf(shard)
+        return copies.length === 0 ? [] : [[shard.number, copies]]
+      }),
+    ),
   }
 }
 

@@ -1,4 +1,7 @@
-import { foreignSettings, readTag, unlessRemoved } from '../../../../indexer/generations/generations.ts'
+import type { Client } from '@elastic/elasticsearch'
+import type { CommandTools } from '../../../../indexer/engineCommand.ts'
+import { foreignSettings, Generations, readTag, unlessRemoved } from '../../../../indexer/generations/generations.ts'
+import { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
 import type { Indices } from '../../../../src/core/stores/indices.ts'
 import { responseError } from '../../../support/bulkRecords.ts'
 
@@ -29,4 +32,19 @@ test('a missing index of another generation is no sign that this one is removed'
   }
   expect(unlessRemoved({ indices })(missing('f-v1-2'))).toBeUndefined()
   expect(() => unlessRemoved({ indices })(missing('f-v1-4'))).toThrow('no such index [f-v1-4]')
+})
+
+test('where a node does not tell of its shards, a generation may have readers, and a reconciliation is not whole', async () => {
+  const stats = async () => ({
+    _shards: { failed: 1 },
+    _all: { total: { search: { open_contexts: 0 } } },
+    indices: { 'f-v1-2': { shards: { 0: [{ routing: { primary: true }, seq_no: { local_checkpoint: 7 } }] } } },
+  })
+  const { signal } = new AbortController()
+  const elasticsearch = { indices: { stats } } as unknown as Client
+  const generation = { indices: { forms: 'f-v1-2' } as unknown as Indices, shards: 2 } as never
+  const generations = new Generations(elasticsearch, {} as never, { signal, requestTimeout: 1_000 })
+  expect(await generations.countReaders(generation)).toBe(Number.POSITIVE_INFINITY)
+  const tools = { elasticsearch, signal } as unknown as CommandTools
+  await expect(new Reconciliation(tools, generation, generation).pass()).rejects.toThrow('tells of 1 of 2 shards')
 })
