@@ -171,7 +171,7 @@ test('what the command cannot remove is named, and there', async () => {
   const eraseAgain = (...more: string[]) =>
     runCommand('erase', ['--team', team, '--submission', 'kept', ...more], pipeline.names)
   const { lookedAt } = await receiptOf('kept', 1)
-  await eventually(() => Date.now() > Date.parse(lookedAt) + 5_000)
+  await eventually(() => Date.now() > Date.parse(lookedAt) + 6_000)
   await elasticsearch.snapshot.create({ ...snapshot, snapshot: 'after', indices: indices(), wait_for_completion: true })
   const early = await eraseAgain('--clean-since', '2026-01-01T00:00:00Z')
   expect(early).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/is before the deletion/) })
