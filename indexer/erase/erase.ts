@@ -48,19 +48,23 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   const { TOPIC_SUBMISSIONS: topic, TOPIC_DEAD_LETTERS: letters } = tools.config
   const records = await readKept(tools, topic, ({ key }) => key?.toString() === id)
   expectDeleted(id, records)
+  const keptLetters = await readKept(tools, letters, isLetterOf(id, topic))
   const kafka = [
-    ...placesOf(records, await readKeeping(tools, topic)),
-    ...placesOf(await readKept(tools, letters, isLetterOf(id, topic)), await readKeeping(tools, letters)),
+    ...placesOf(records, await readKeeping(tools, topic), tools.clock()),
+    ...placesOf(keptLetters, await readKeeping(tools, letters), tools.clock()),
   ]
   const redis = await redisPlace(tools, id)
   const { deletedAt, documents } = await untilApplied(tools, id, records.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
-  // A snapshot that is taken during the merges may hold what they remove, too.
-  const backups = await backupsOf(tools, cleanSince)
+  // Fails before anything is changed, where the command may not look.
+  await backupsOf(tools, cleanSince)
   const indices: Place[] = []
   for (const { index, age, state, seqNo } of documents)
     indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, age, state))
+  indices.push(...(await madeMeanwhile(tools, documents)))
+  // A snapshot that was begun during the merges may hold what they have removed, too.
+  const backups = await backupsOf(tools, cleanSince)
   const detail = 'nobody is served them; until API processes restart, or newer answers take their memory'
   const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
   const places = [...indices, ...backups, ...kafka, redis, api]
@@ -91,19 +95,33 @@ export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): v
   throw new Error(`the product has not deleted ${id}: its newest record, ${at}, is no deletion. Nothing was changed`)
 }
 
+/** The indices of submissions, each with the number of its generation, and the number of the one that serves. */
+async function submissionIndices({ elasticsearch, config, signal }: CommandTools) {
+  const found = await new Generations(elasticsearch, config, { signal }).find()
+  const indices = found.flatMap((each) => each.indices).filter(({ kind }) => kindsOf.submissions.includes(kind))
+  return { indices, serving: found.find(({ complete }) => complete?.isServing)?.number }
+}
+
+/** Indices that a rebuild has made since `known` were looked at: it may have written there what Kafka still holds. */
+async function madeMeanwhile(
+  tools: CommandTools,
+  known: readonly { readonly index: PhysicalIndex }[],
+): Promise<Place[]> {
+  const { indices } = await submissionIndices(tools)
+  const names = indices.map(({ name }) => name).filter((name) => !known.some(({ index }) => index === name))
+  const detail = 'was made meanwhile: run again'
+  return names.map((name) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
+}
+
 /** Waits until the generation that serves holds the tombstones. Returns the documents of every generation. */
 async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: boolean) {
-  const { elasticsearch, config, signal } = tools
-  const generations = new Generations(elasticsearch, config, { signal })
   /** `age`: how far the generation of the document's index is above the one that serves. */
   let documents: (Awaited<ReturnType<typeof readDocument>> & { readonly age: number })[] = []
   const isApplied = async (): Promise<boolean> => {
-    const found = await generations.find()
-    const serving = found.find(({ complete }) => complete?.isServing)
+    const { indices, serving } = await submissionIndices(tools)
     if (serving === undefined) throw new Error('no complete generation of indices serves')
-    const indices = found.flatMap((each) => each.indices).filter(({ kind }) => kindsOf.submissions.includes(kind))
     const read = indices.map(async ({ name, generation }) => {
-      return { ...(await readDocument(tools, name, id)), age: generation - serving.number }
+      return { ...(await readDocument(tools, name, id)), age: generation - serving }
     })
     documents = await Promise.all(read)
     return documents.every(({ age, state }) => age !== 0 || state === 'deleted')
@@ -112,7 +130,7 @@ async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: bool
     if (!isInKafka)
       throw new Error(`the product has not deleted ${id}: neither topic nor indices know of it. Nothing was changed`)
     tools.report.step('waits until an indexer has applied the deletion')
-    if (!(await until(isApplied, appliedDeadlineMs, signal)))
+    if (!(await until(isApplied, appliedDeadlineMs, tools.signal)))
       throw new Error(`no indexer has applied the deletion of ${id} yet: run again later. Nothing was changed`)
   }
   const deletedAt = documents.find(({ age }) => age === 0)?.deletedAt as Instant

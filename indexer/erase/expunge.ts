@@ -45,6 +45,7 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
   await flush(shard)
   report.step(`${index}: waits until no copy needs the history before the deletion, about 30 s`)
   if (!(await until(() => isForgotten(shard), waitMs, signal))) return told('left', 'a copy that is away may need it')
+  const nodes = await nodesOf(shard)
   let rewritten = 0
   // A merge that was under way may have carried it along: its segments stay until it ends, and what it makes is found the second time.
   for (const _ of ['first', 'second']) {
@@ -67,6 +68,7 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
   }
   const { status, relocating_shards: moving } = await elasticsearch.cluster.health({ index, timeout: '1s' }, { signal })
   if (status !== 'green' || moving > 0) return told('left', 'a copy is away, or moves: run again when all are there')
+  if ((await nodesOf(shard)) !== nodes) return told('left', 'a copy has moved: run again')
   report.step(`${index}: waits until no search reads an earlier file`)
   const isUnread = async (): Promise<boolean> =>
     (await copiesOf(shard)).every(({ search }) => (search?.open_contexts ?? 0) === 0)
@@ -98,6 +100,13 @@ async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
   if (copies.length === 0) throw new Error(`Elasticsearch tells nothing of shard ${shard} of ${index}`)
   return copies
 }
+
+/** The nodes of a shard's copies that have started, as one text. One that is being recovered has files that nobody tells of. */
+const nodesOf = async (shard: Shard): Promise<string> =>
+  (await copiesOf(shard))
+    .map(({ routing }) => routing?.node)
+    .sort()
+    .join()
 
 /** Elasticsearch leaves out, with status 200, what a node could not tell. */
 function expectEveryCopy({ failed }: estypes.ShardStatistics, index: PhysicalIndex): void {

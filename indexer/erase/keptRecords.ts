@@ -1,6 +1,6 @@
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import type { DocumentId } from '../../src/core/model/ids.ts'
-import { clampToInstants, toInstant } from '../../src/core/model/instant.ts'
+import { clampToInstants, type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
@@ -55,20 +55,38 @@ export const isLetterOf = (id: DocumentId, topic: string) => (record: SourceReco
   return letter.topic === topic && letter.key?.toString() === id
 }
 
-/** What is said of each record that one topic holds of a submission. */
-export const placesOf = (records: readonly KeptRecord[], keeping: Keeping): Place[] =>
-  records.map((record) => {
+/** What is said of each record that one topic holds of a submission, and of what brokers may hold though no consumer is given it. */
+export const placesOf = (records: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] =>
+  records.flatMap((record) => {
     const { partition, offset, appendedAtMs, isDeletion } = record
     const place = { engine: 'kafka', name: `${partitionName(record)}/${offset}` } as const
     const what = `${isDeletion ? 'deletion' : 'record'} of ${toInstant(appendedAtMs)}`
-    if (isDeletion) return { ...place, state: 'key', until: null, detail: `${what}, the key alone` }
+    if (isDeletion) {
+      const isAlone = !records.some((each) => each.partition === partition && each.offset < offset)
+      const key = { ...place, state: 'key', until: null, detail: `${what}, the key alone` } as const
+      return isAlone ? [key, ...replacedPlaces(record, keeping, nowMs)] : [key]
+    }
     const deletion = records.find((each) => each.isDeletion && each.partition === partition && each.offset > offset)
     const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + keeping.compactedMs
     const untilMs = Math.min(compactedMs, appendedAtMs + keeping.agedMs)
-    const until = untilMs === never ? null : toInstant(clampToInstants(untilMs + keeping.fileMs))
+    const until = instantAfter(untilMs, keeping)
     // Kafka does not compact the segment that it writes; an append closes it once its first record is as old as the lag.
     const known = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : 'until it is old'
-    const unbounded = 'until compaction, unknown when: no max.compaction.lag.ms'
     const unknown = deletion === undefined ? 'kept for ever: its partition has no deletion' : unbounded
-    return { ...place, state: 'left', until, detail: `${what}, ${until === null ? unknown : known}` }
+    return [{ ...place, state: 'left', until, detail: `${what}, ${until === null ? unknown : known}` }]
   })
+
+const unbounded = 'until compaction, unknown when: no max.compaction.lag.ms'
+
+/** What is said of the records before a deletion that its leader has compacted: each replica is compacted by itself, and its old files stay a while. */
+function replacedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): Place[] {
+  const until = instantAfter(deletion.appendedAtMs + Math.min(keeping.compactedMs, keeping.agedMs), keeping)
+  if (until !== null && Date.parse(until) < nowMs) return []
+  const detail = `replicas and replaced files may hold records before ${deletion.offset}`
+  const named = { engine: 'kafka', name: partitionName(deletion), state: 'left', until } as const
+  return [{ ...named, detail: until === null ? `${detail}, ${unbounded}` : detail }]
+}
+
+/** When the last file is gone of what Kafka removes then; null where it never does. */
+const instantAfter = (removedMs: number, { fileMs }: Keeping): Instant | null =>
+  removedMs === never ? null : toInstant(clampToInstants(removedMs + fileMs))

@@ -57,12 +57,23 @@ test.each([
   ['its deletion is before it', [kept(0, 6, 0), deletion(0, 5, 2)], { compactedMs: 1, agedMs: never }, null],
   ['nothing bounds compaction', [kept(0, 1, 0), deletion(0, 5, 2)], { compactedMs: never, agedMs: never }, null],
 ])('how long a record is kept: %s', (_, records, keeping, days) => {
-  expect(daysUntil(placesOf(records, { ...keeping, fileMs: dayMs }))).toBe(days)
+  expect(daysUntil(placesOf(records, { ...keeping, fileMs: dayMs }, startMs))).toBe(days)
 })
 
 test('of a deletion the key alone is left', () => {
-  const [place] = placesOf([deletion(3, 5, 0)], { compactedMs: never, agedMs: never, fileMs: 0 })
-  expect(place).toMatchObject({ name: 'submissions/3/5', state: 'key', until: null })
+  const keyAt = (offset: number) => ({ name: `submissions/3/${offset}`, state: 'key', until: null })
+  const keeping = { compactedMs: 3 * dayMs, agedMs: never, fileMs: dayMs }
+  const deletions = [deletion(3, 5, 0), deletion(3, 9, 1)]
+  expect(placesOf(deletions, keeping, startMs + 5 * dayMs)).toMatchObject([keyAt(5), keyAt(9)])
+  // A replica that no consumer reads is compacted by itself, and a file goes later than what it is replaced by.
+  const replaced = { name: 'submissions/3', state: 'left', until: toInstant(startMs + 4 * dayMs) }
+  expect(placesOf(deletions, keeping, startMs + 3 * dayMs)).toMatchObject([keyAt(5), replaced, keyAt(9)])
+  const [, unbounded] = placesOf([deletion(3, 5, 0)], { ...keeping, compactedMs: never }, startMs + 99 * dayMs)
+  expect(unbounded).toMatchObject({
+    state: 'left',
+    until: null,
+    detail: expect.stringContaining('no max.compaction.lag'),
+  })
 })
 
 test('a dead letter is of a submission by its key and its topic', () => {
