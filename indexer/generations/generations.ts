@@ -36,7 +36,7 @@ type FoundIndex = NonNullable<ReturnType<typeof readPhysicalName>> & {
   readonly state: estypes.IndicesIndexState
 }
 
-const readOfSettings = ['uuid', 'creation_date', 'number_of_shards', 'blocks.write', 'lifecycle.name']
+const readOfSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'blocks.write', 'lifecycle.name']
 const readOfIndices = ['aliases', 'mappings._source', ...readOfSettings.map((name) => `settings.index.${name}`)]
 /** Set whatever templates say: documents are stored as they are sent, and read back byte for byte. */
 const ownSettings = { default_pipeline: '_none', final_pipeline: '_none', 'mapping.source.mode': 'stored' }
@@ -210,7 +210,8 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
   const found = documentKinds.flatMap((kind) => indices.findLast((each) => each.kind === kind) ?? [])
   if (found.length < documentKinds.length) return undefined
   const settings = found.map(({ state }) => state.settings?.index)
-  const uuids = settings.map((each) => String(each?.uuid ?? ''))
+  // A snapshot that is restored over a closed index leaves its UUID, and gives it another history.
+  const uuids = settings.map((each) => `${each?.uuid ?? ''}${historyOf(each)}`)
   const fingerprint = hash('sha256', uuids.join())
   const isBlocked = settings.some((each) => String(each?.blocks?.write) === 'true')
   return {
@@ -231,6 +232,10 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
     foreignSettings: found.flatMap(({ name, state }) => foreignSettings(name, state)),
   }
 }
+
+/** The UUID of an index's history; empty unless it was restored. The client's types do not know it. */
+const historyOf = (settings: (estypes.IndicesIndexSettings & { history?: { uuid?: string } }) | undefined): string =>
+  settings?.history?.uuid ?? ''
 
 /** Set in the request by which a generation first serves. */
 const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Receipt } from '../../indexer/erase/erase.ts'
+import { Generations } from '../../indexer/generations/generations.ts'
 import type { EngineName } from '../../tools/engines/engines.ts'
 import { fillerKey, hurryCleaner } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
@@ -182,9 +183,21 @@ test('what the command cannot remove is named, and there', async () => {
   expect(since.stdout).toMatch('left\tsnapshot backups/before\tbegun')
   expect(since.stdout).not.toContain('backups/after')
   await elasticsearch.snapshot.delete(snapshot)
-  const after = await eraseAgain('--clean-since', lookedAt)
-  expect(after.stdout).not.toContain('snapshot')
-  expect([after.code, after.stdout]).toEqual([1, expect.stringMatching(`\nleft\t${letters}/0/0\trecord of .*; until `)])
+  const last = await eraseAgain('--clean-since', lookedAt)
+  expect(last.stdout).not.toContain('snapshot')
+  expect([last.code, last.stdout]).toEqual([1, expect.stringMatching(`\nleft\t${letters}/0/0\trecord of .*; until `)])
   expect(await filesWith(words, 'elasticsearch')).toEqual([])
   await indexer.end('SIGTERM')
+
+  // Restored over its closed indices, a snapshot leaves their UUIDs: what was written since is gone, and offsets must not count.
+  const config = { INDEX_PREFIX: pipeline.names.INDEX_PREFIX, INDEX_SHARDS: 1, INDEX_ANSWERS: true }
+  const request = { signal: AbortSignal.timeout(60_000), requestTimeout: 30_000 }
+  const generations = new Generations(elasticsearch, config, request)
+  const before = await generations.serving()
+  const restored = { ...snapshot, snapshot: 'after', indices: indices(), wait_for_completion: true }
+  await elasticsearch.indices.close({ index: Object.keys(await elasticsearch.indices.get({ index: indices() })) })
+  await elasticsearch.snapshot.restore(restored)
+  const after = await generations.serving()
+  expect(after?.number).toBe(before?.number)
+  expect(after?.tag).not.toBe(before?.tag)
 })
