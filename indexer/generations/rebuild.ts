@@ -28,6 +28,8 @@ const maxRenewals = 12
 const switchTimeoutMs = 5_000
 /** A pass over so few documents is short enough to be repeated while the watermark is held. */
 const smallPass = 5_000
+/** How long copies may take to have all of a generation that is written no more. */
+const wholeDeadlineMs = 5_000
 /** Longer than any API request that began on the old indices. */
 const graceMs = 10_000
 const readersDeadlineMs = 600_000
@@ -52,9 +54,14 @@ export async function rebuild(options: CommandTools): Promise<void> {
   if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
   const rules = await readTopicRules(source, config)
   const left = await pruneLeftOver(options, serving, rules)
+  // Removing takes long: another rebuild may have begun, and switched.
+  await expectAlone(options)
+  if ((await generations.serving())?.tag !== serving.tag)
+    throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
   const unfinished = left.find((each) => decideLeftOver(each, serving) === 'fill')
   const number = unfinished?.number ?? numberAbove(left, true)
   const target = await generations.create(number)
+  if (target.hasServed) throw new Error(`generation ${number} is another rebuild's: run the rebuild again`)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
 
   const failed = new AbortController()
@@ -109,6 +116,16 @@ async function reconcileAll(options: CommandTools, from: Generation, to: Generat
   return reconciliation
 }
 
+/** The pass after the last write: each copy must have all of it. */
+async function passWhole({ signal }: CommandTools, reconciliation: Reconciliation, extendHold: () => Promise<void>) {
+  const isWhole = async (): Promise<boolean> => {
+    await extendHold()
+    return (await reconciliation.pass()).isWhole
+  }
+  if (!(await until(isWhole, wholeDeadlineMs, signal)))
+    throw new Error('copies of the old generation lack what others have: run the rebuild again')
+}
+
 /** Switches the readers to the new generation. When that fails, or `signal` aborts, writers get the old one back, and the watermark goes on. */
 async function switchOver(
   options: CommandTools,
@@ -150,8 +167,7 @@ async function switchOver(
       throw new Error(`generation ${serving.number} does not serve any more`)
     // From here to the switch nothing is written to the old generation, so that the new one can hold all of it.
     await generations.blockWrites(serving, holder)
-    await extendHold()
-    await reconciliation.pass()
+    await passWhole(options, reconciliation, extendHold)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
     // Once the hold is lost, indexers write the old generation again.
     await extendHold()
@@ -175,8 +191,12 @@ async function switchOver(
 /** Throws when an old index has more documents than the new one, counted by Elasticsearch. */
 async function expectNoFewerDocuments({ elasticsearch, signal }: CommandTools, from: Generation, to: Generation) {
   for (const kind of documentKinds) {
-    const { count: before } = await elasticsearch.count({ index: from.indices[kind] }, { signal })
-    const { count: after } = await elasticsearch.count({ index: to.indices[kind] }, { signal })
+    const count = async ({ indices }: Generation): Promise<number> => {
+      const { count: documents, _shards: shards } = await elasticsearch.count({ index: indices[kind] }, { signal })
+      if (shards.failed > 0) throw new Error(`${shards.failed} shards of ${indices[kind]} were not counted`)
+      return documents
+    }
+    const [before, after] = [await count(from), await count(to)]
     if (after < before) throw new Error(`${kind} would lose documents: ${before} before, ${after} after`)
   }
 }

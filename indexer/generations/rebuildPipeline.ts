@@ -93,8 +93,9 @@ export class RebuildPipeline {
   async #expectUndisturbed(): Promise<void> {
     const { number, tag } = this.#generation
     const { source, config } = this.#tools
-    if ((await generationsOf(this.#tools).find()).every(({ complete }) => complete?.tag !== tag))
-      throw new Error(`generation ${number} was deleted: run the rebuild again`)
+    const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
+    if (own === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)
+    if (own.hasServed) throw new Error(`another rebuild has filled generation ${number}: run one again`)
     const isAlone = (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length <= 1
     this.#sharedMs = isAlone ? 0 : this.#sharedMs + checkMs
     if (this.#sharedMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')

@@ -48,6 +48,7 @@ export class Reconciliation {
   readonly #request: RequestOptions
   /** `<index>/<shard>` → the highest sequence number that was compared. */
   readonly #compared = new Map<string, number>()
+  #isWhole = false
   readonly #writer: BulkWriter
   /** Rejects when the writer meets a bug, or the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
@@ -76,7 +77,8 @@ export class Reconciliation {
 
   /**
    * Compares what was written to the old generation since the last pass, by the sequence numbers of the shards, and copies what the new one
-   * lacks. A document that it lacks altogether is left out if `isForgotten`. Returns how many documents were compared, and how many copied.
+   * lacks. A document that it lacks altogether is left out if `isForgotten`. Returns how many documents were compared, how many copied, and
+   * whether every write that the primaries have begun was compared.
    */
   async pass(isForgotten: IsForgotten = () => false) {
     const index = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
@@ -93,23 +95,26 @@ export class Reconciliation {
     const counts = Object.values(this.from.indices).map((each) => stats.indices?.[each]?.primaries?.docs?.count ?? 0)
     const total = counts.reduce((sum, each) => sum + each, 0)
     let [compared, copied] = [0, 0]
+    this.#isWhole = true
     for (const kind of documentKinds)
       for await (const old of this.#writtenUpTo(kind, stats)) {
         copied += await this.#compare(kind, old, isForgotten)
         compared += old.length
         if (isFirst) this.#tools.report.progress('documents compared', compared, total)
       }
-    return { compared, copied }
+    return { compared, copied, isWhole: this.#isWhole }
   }
 
-  /** What was written up to the sequence numbers up to which `stats` tell every write as applied; those above may still be under way. */
+  /** What was written up to the sequence numbers up to which every copy has every write: any copy may be searched, and those above may get lost. */
   async *#writtenUpTo(kind: DocumentKind, stats: estypes.IndicesStatsResponse): AsyncGenerator<Version[]> {
     const index = this.from.indices[kind]
     const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
     const times = timeFields.map((field) => ({ field, format: 'strict_date_time' }))
     for (const [shard, copies] of shards) {
-      const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.local_checkpoint
-      if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
+      const reached = copies.find(({ routing }) => routing?.primary)?.seq_no
+      if (reached === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
+      const last = Math.min(reached.local_checkpoint, reached.global_checkpoint)
+      this.#isWhole &&= last === reached.max_seq_no
       const above = this.#compared.get(`${index}/${shard}`) ?? -1
       const asked = {
         query: { range: { _seq_no: { gt: above, lte: last } } },
