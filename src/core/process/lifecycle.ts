@@ -133,7 +133,7 @@ async function runService(options: ServiceOptions): Promise<void> {
 async function start(options: ServiceOptions, { config, unreachable }: Checked, lifetime: Lifetime, log: Logger) {
   const { release, signal, fail, end } = lifetime
   let isStarted = false
-  const health = new Health(Date.now)
+  const health = new Health(() => performance.now())
   health.add({
     process: async () => {
       if (lifetime.isStopping()) return 'is stopping'
