@@ -101,9 +101,9 @@ export function readConfig(environment: Environment, needed: readonly Need[]): R
   const given: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
   const { values: set, problems: ofFiles } = readSecretFiles(given)
   const parsed = environmentSchema.safeParse(set)
-  const problems: Problem[] = parsed.success
-    ? keyProblems(parsed.data)
-    : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))
+  const certificates = certificatesSchema.safeParse(set)
+  const problems: Problem[] = certificates.success ? keyProblems(certificates.data) : []
+  for (const { path, message } of parsed.error?.issues ?? []) problems.push({ path: String(path[0]), rule: message })
   const isBlank = (name: string): boolean => values.itemsOf(set[name]).length === 0
   for (const name of needed) {
     if (name === 'sign-in') problems.push(...missingForSignIn(set))
@@ -122,6 +122,10 @@ const clientCertificates = [
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
   ['REDIS_CERT_FILE', 'REDIS_KEY_FILE'],
 ] as const
+/** Read also where other variables are wrong, so that their problems are told at once. */
+const certificatesSchema = environmentSchema.pick({
+  ...{ KAFKA_SSL_CERT_FILE: true, KAFKA_SSL_KEY_FILE: true, REDIS_CERT_FILE: true, REDIS_KEY_FILE: true },
+})
 /** Variables that are set together or not at all. */
 const together = [
   ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
@@ -178,7 +182,7 @@ function combinationProblems(environment: Environment): Problem[] {
 }
 
 /** A client certificate needs its own key. */
-const keyProblems = (settings: Settings): Problem[] =>
+const keyProblems = (settings: z.output<typeof certificatesSchema>): Problem[] =>
   clientCertificates.flatMap(([certificate, path]) => {
     const { [certificate]: pem, [path]: key } = settings
     const isOther =

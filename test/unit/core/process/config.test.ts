@@ -235,6 +235,7 @@ test('a client certificate needs its own key, readable without a passphrase', as
   for (const key of [other.key, String(locked), own.certificate])
     expect(namesOf({ ...engines, ...named(key) })).toEqual(['KAFKA_SSL_KEY_FILE'])
   expect(namesOf({ ...engines, ...named(own.key), KAFKA_SSL_KEY_FILE: '' })).toEqual(['KAFKA_SSL_KEY_FILE'])
+  expect(namesOf({ ...engines, ...named(other.key), PORT: 'http' })).toEqual(['KAFKA_SSL_KEY_FILE', 'PORT'])
   const ofRedis = { REDIS_CERT_FILE: file('cert.pem'), REDIS_KEY_FILE: file('key.pem', own.key) }
   expect(namesOf({ ...engines, ...ofRedis })).toEqual(['REDIS_CERT_FILE'])
   expect(namesOf({ ...engines, ...ofRedis, REDIS_URL: 'rediss://redis' })).toEqual([])
