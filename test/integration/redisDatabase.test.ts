@@ -67,11 +67,3 @@ test('who may no longer choose the database waits, and neither reads nor writes 
   await eventually(attempt)
   expect(await keeper.get(key)).toBeNull()
 })
-
-test('who uses the first database need not be allowed to choose one', async () => {
-  await keeper.call('ACL', 'SETUSER', user, '-select')
-  const settings = { ...ownNames(), REDIS_URL: urlOf(0) }
-  // Only the other variable is wrong.
-  const line = await refusalOf('api', { ...settings, HOST: '192.0.2.1' })
-  expect(line).toMatch(/^HOST .+\n$/)
-})

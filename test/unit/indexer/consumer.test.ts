@@ -113,16 +113,6 @@ async function joined(options: Parameters<typeof setting>[0] = {}): Promise<Benc
   return bench
 }
 
-test('records that were processed take no memory, also while nobody publishes them', async () => {
-  const bench = await joined()
-  for (let from = 0; from < 5_000; from += 500) {
-    await bench.bring(span(from, from + 500))
-    for (const offset of span(from, from + 500).reverse()) bench.process(offset)
-    expect(bench.consumer.inFlightBytes).toBe(0)
-  }
-  expect(bench.position()).toBe(5_000n)
-})
-
 test('reading pauses once what waits behind one stuck record takes the memory, and goes on after it', async () => {
   const bench = await joined({ maxBytes: 30_000 })
   const taken = bench.bring(span(0, 400))

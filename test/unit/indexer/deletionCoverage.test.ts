@@ -28,9 +28,3 @@ test('a partition that is stuck for longer than deletions are kept may lack one'
   for (const askedAtMs of [600, 1_000, 1_501]) coverage.note(3n, end(7, askedAtMs))
   expect(coverage.mayHaveMissed).toBe(true)
 })
-
-test('a topic that also deletes by time promises nothing', () => {
-  const coverage = new DeletionCoverage(1_000, () => Number.MIN_SAFE_INTEGER)
-  coverage.note(7n, end(7, 1_000))
-  expect(coverage.mayHaveMissed).toBe(true)
-})

@@ -24,7 +24,6 @@ test.each([
   ['a relocating copy takes part where it is and goes to', [{ successful: 7 }, { successful: 7 }], [6, 6], 'counts'],
   ['a copy is lost', [half, half], [5, 4], 'copies came or went during the refresh'],
   ['a copy has come', [half, half], [4, 5], 'copies came or went during the refresh'],
-  ['the master counts one that was not reached', [half, half], [5, 5], 'only 4 of 5 active copies were refreshed'],
   ['it fails on a copy', [{ successful: 7, failed: 1 }], [], 'refresh failed on 1 shards'],
   ['it reaches no copy of an index', [{ successful: 1 }], [], 'only 1 shards were refreshed'],
 ])('a refresh where %s', async (_when, refreshes, active, result) => {
