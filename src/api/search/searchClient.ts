@@ -1,6 +1,6 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import type { List } from '../../core/model/ids.ts'
-import { asBytes } from '../../core/stores/elasticsearch.ts'
+import { asBytes, tooLongMessage } from '../../core/stores/elasticsearch.ts'
 import { aliasOf, type DocumentKind } from '../../core/stores/indices.ts'
 
 /** A request to Elasticsearch; `path` is percent-encoded. */
@@ -97,7 +97,7 @@ export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers
     const { statusCode, body } = await client.transport
       .request<Uint8Array | object>(request, {
         ...{ signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true },
-        ...(maxBytes !== undefined && { maxResponseSize: maxBytes, maxCompressedResponseSize: maxBytes }),
+        ...(maxBytes !== undefined && { maxResponseSize: maxBytes }),
         ...asBytes(client),
       })
       .catch((error: unknown) => {
@@ -129,9 +129,6 @@ function classifyClientError(error: unknown): unknown {
     ? new ElasticsearchUnavailable('unreachable', error.message)
     : error
 }
-
-/** How the client begins the error for an answer that is longer than `maxResponseSize`. */
-const tooLongMessage = 'The content length'
 
 /** Errors of status 400 that the request did not cause: a closed index; a cancelled search, sometimes without a cause. */
 const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])

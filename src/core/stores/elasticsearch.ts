@@ -64,16 +64,32 @@ class AbortableConnection extends UndiciConnection {
   protected async read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
     if (options.context !== bytesContext) return await super.request(params, options)
     const answer = await super.request(params, { ...options, asStream: true })
-    const body = answer.body as unknown as { bytes(): Promise<Uint8Array> }
+    const body = answer.body as unknown as AsyncIterable<Buffer>
     try {
+      const read = await readAtMost(body, options.maxResponseSize)
       // Not a Buffer, which the client would decode to text.
-      const bytes = await body.bytes()
-      return { ...answer, body: answer.statusCode < 400 ? bytes : Buffer.from(bytes).toString() }
+      const bytes = new Uint8Array(read.buffer, read.byteOffset, read.length)
+      return { ...answer, body: answer.statusCode < 400 ? bytes : read.toString() }
     } catch (error) {
-      throw new errors.ConnectionError((error as Error).message)
+      throw error instanceof errors.RequestAbortedError ? error : new errors.ConnectionError((error as Error).message)
     }
   }
 }
+
+/** The client does not watch how long a stream is. */
+async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let length = 0
+  for await (const part of body) {
+    length += part.length
+    if (length > maxBytes) throw new errors.RequestAbortedError(`${tooLongMessage} is more than ${maxBytes}`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+/** How the error for an answer that is longer than `maxResponseSize` begins, as the client begins it. */
+export const tooLongMessage = 'The content length'
 
 /** Connections that name their user with the credentials of that time, of which the client would keep the first. */
 const authenticating = (config: Config): typeof AbortableConnection =>

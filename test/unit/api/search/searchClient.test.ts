@@ -1,5 +1,8 @@
 import { type Client, errors } from '@elastic/elasticsearch'
-import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
+import { AnswerTooLong, openSearchClient } from '../../../../src/api/search/searchClient.ts'
+import type { Config } from '../../../../src/core/process/config.ts'
+import { connectElasticsearch } from '../../../../src/core/stores/elasticsearch.ts'
+import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
 
 const { signal } = new AbortController()
 const question = { method: 'POST', path: '/x/_search', querystring: {}, body: { secret: 'typed' } } as const
@@ -69,4 +72,16 @@ test.each([
 ])('an answer with status %i is found: %p', async (statusCode, isFound, body) => {
   const client = clientWhose(async () => ({ statusCode, body }))
   expect(await client.send(question, signal)).toEqual({ isFound, bytes: Buffer.from(isFound ? '{}' : '') })
+})
+
+const server = await startFakeElasticsearch()
+afterAll(() => server.close())
+
+test('an answer is read until it is longer than its request wants', async () => {
+  const client = connectElasticsearch({ ELASTICSEARCH_URL: [server.url] } as Config)
+  const read = (maxBytes: number) => openSearchClient(client, 'x', true).send({ ...question, maxBytes }, signal)
+  server.answerWith(answer(200, 'x'.repeat(99_998)))
+  await expect(read(99_999)).rejects.toThrow(AnswerTooLong)
+  expect((await read(100_000)).bytes).toHaveLength(100_000)
+  await client.close()
 })
