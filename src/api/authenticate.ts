@@ -69,7 +69,7 @@ function keyDigestOf(ctx: Carrier): Digest {
   return digestOf(token)
 }
 
-const unauthorized = (isTokenSent: boolean): ApiError =>
+export const unauthorized = (isTokenSent: boolean): ApiError =>
   apiError('unauthorized', undefined, {
     headers: { 'WWW-Authenticate': isTokenSent ? 'Bearer error="invalid_token"' : 'Bearer' },
     rejection: 'unauthorized',

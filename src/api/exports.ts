@@ -2,10 +2,12 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import type { Served } from '../core/json/scanner.ts'
 import { cutOff } from '../core/process/httpServer.ts'
+import { unauthorized } from './authenticate.ts'
 import type { ExportParts, RouteContext, StartStream, WatchKey } from './context.ts'
 import { answerCodes, type CsvTable, csvTable } from './csv.ts'
+import { unavailable } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
-import { disconnectionOf, granted, whenClosed } from './requestsInFlight.ts'
+import { granted, whenClosed } from './requestsInFlight.ts'
 import { readDetail } from './search/details.ts'
 import type { ListAt } from './search/indexReader.ts'
 import { weighDetail } from './search/largeRows.ts'
@@ -28,20 +30,36 @@ const maxExports = { maxRunning: 32, maxRunningPerTenant: 4, ...turns }
 /** Concurrent large pages, which always take turns. */
 const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, ...turns }
 
-/** Limits concurrent streams. One that fails midway, or whose key is revoked, resets its connection: no client takes a part for the whole. */
+/**
+ * Limits concurrent streams. One that fails midway, or whose key is revoked then, resets its connection: no client takes a part for the whole.
+ * One whose key is revoked before its first part is refused.
+ */
 export function createStreams(watchKey: WatchKey): StartStream {
   const queues = { exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) }
   return async (what, ctx, open) => {
     const { holder, waitedMs, runPart } = ctx.state
     const takesTurns = what === 'large pages' || waitedMs !== undefined
     const queue = queues[what]
-    const acquired = takesTurns
-      ? await queue.acquire(holder.teamId, disconnectionOf(ctx.res))
-      : queue.acquireNow(holder.teamId)
+    const ended = new AbortController()
+    const { signal } = ended
+    const unwatch = watchKey(ctx, () => ended.abort(unauthorized(true)))
+    whenClosed(ctx.res, () => {
+      unwatch()
+      ended.abort(unavailable('capacity', new Error('the client has disconnected')))
+    })
+    const acquired = takesTurns ? await queue.acquire(holder.teamId, signal) : queue.acquireNow(holder.teamId)
+    if (acquired === 'aborted') signal.throwIfAborted()
     const release = granted(acquired, what)
     const stream = Readable.from(open(runPart), { objectMode: false })
     stream.once('close', release)
-    await once(stream, 'readable')
+    try {
+      await once(stream, 'readable', { signal })
+      signal.throwIfAborted()
+    } catch (error) {
+      stream.destroy()
+      signal.throwIfAborted()
+      throw error
+    }
     ctx.state.firstPartMs = performance.now()
     const breakOff = (error: Error): void => {
       if (ctx.res.closed) return
@@ -49,10 +67,11 @@ export function createStreams(watchKey: WatchKey): StartStream {
       cutOff(ctx.res)
     }
     // A stream that is destroyed waits for the part that it is reading, the response does not.
-    const unwatch = watchKey(ctx, () => breakOff(new Error('its key is no longer accepted')))
-    stream.once('close', unwatch)
+    signal.addEventListener('abort', () => {
+      breakOff(new Error('its key is no longer accepted'))
+      stream.destroy()
+    })
     stream.once('error', breakOff)
-    whenClosed(ctx.res, () => stream.destroy())
     // nginx would buffer parts until its buffers are full.
     ctx.set('X-Accel-Buffering', 'no')
     // Node discards the body of an answer to HEAD, and would never read the rest of the stream.

@@ -1,0 +1,30 @@
+import { EventEmitter } from 'node:events'
+import type { RouteContext } from '../../../src/api/context.ts'
+import { createStreams } from '../../../src/api/exports.ts'
+
+test('who waits for a turn or the first part is refused once the key is revoked, and frees the turn', async () => {
+  const refusals = new Set<() => void>()
+  const startStream = createStreams((_ctx, onRefused) => {
+    refusals.add(onRefused)
+    return () => void refusals.delete(onRefused)
+  })
+  const res = Object.assign(new EventEmitter(), { closed: false })
+  const state = { holder: { teamId: 'acme' }, waitedMs: () => 0 }
+  const ctx = { res, state, set: () => undefined } as unknown as RouteContext
+  const { promise: isRead, resolve: read } = Promise.withResolvers<void>()
+  const start = () =>
+    startStream('large pages', ctx, async function* () {
+      await isRead
+      yield Buffer.from('part')
+    })
+  // Two take a turn.
+  const refused = [start(), start(), start()].map((each) => expect(each).rejects.toMatchObject({ status: 401 }))
+  await new Promise(setImmediate)
+  for (const refuse of refusals) refuse()
+  await Promise.all(refused)
+  read()
+  const streams = [await start(), await start()]
+  for (const stream of streams) stream.destroy()
+  Object.assign(res, { closed: true }).emit('close')
+  expect(refusals.size).toBe(0)
+})
