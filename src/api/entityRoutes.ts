@@ -57,10 +57,12 @@ export function detailRoute<Schema extends z.ZodObject>(
     const parameters = readParameters(ctx, schema) as z.output<Schema> & { readonly fields?: string }
     const pick = pickFields(selectedFields(parameters.fields, lists[type].full))
     const validators = validatorsOf(ctx, type, parameters)
+    const { version, isSettled } = validators
     const { holder, runQuery, holdAnswer } = ctx.state
     const id = ctx.params['id'] ?? ''
     const whole = async () => {
-      const list = { ...indexReader, type, teamId: holder.teamId, version: validators.version }
+      // While a change may be visible already, what is known of this version may not hold.
+      const list = { ...indexReader, type, teamId: holder.teamId, version: isSettled ? version : null }
       const bytes = await weighDetail(list, id, runQuery)
       await holdAnswer(bytes)
       const found = await runQuery((signal) => readDetail(list, id, signal), bytes)
