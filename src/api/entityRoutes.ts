@@ -167,7 +167,7 @@ function makeExport({ ctx, deps, type, filters, parameters, fields }: Asked, for
   const { view, formId } = parameters
   const content = { filters, view, pick: pickFields(fields), deletions: deletionsOf(parameters) }
   const lines = (runPart: RunQuery): ExportParts => {
-    const rows = exportList({ ...deps.indexReader, type, teamId }, content, runPart)
+    const rows = exportList({ ...deps.indexReader, type, teamId }, content, runPart, deps.nowMs)
     const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null }
     const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, runPart)
     return format === ndjson ? ndjsonLines(rows) : csvLines(readTable, rows)

@@ -32,11 +32,13 @@ export async function hasMatches(
   return false
 }
 
-/** The `keep_alive` of the snapshot: how long a client may take to read one batch of keys or rows. */
+/** The `keep_alive` of the snapshot: longer than a client may take to read a part. */
 const exportLifeMs = 120_000
+/** Much shorter than `exportLifeMs`, because the next part may be long in coming. */
+const renewAfterMs = 30_000
 /** Limits a batch of keys to 4 MiB, however long the ids are. */
 const maxKeys = 5_000
-/** Fewer, because nothing renews `keep_alive` while the details of a batch are read. */
+/** Fewer, because their sizes are to be known just before the details are read. */
 const maxDetailKeys = 1_000
 
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
@@ -45,7 +47,12 @@ type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
  * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. Summaries are fetched only after the
  * part before was consumed. Also rejects if Elasticsearch returns fewer rows than it counted.
  */
-export async function* exportList(list: SearchedList, content: ExportContent, runQuery: RunQuery): Rows {
+export async function* exportList(
+  list: SearchedList,
+  content: ExportContent,
+  runQuery: RunQuery,
+  nowMs: () => number,
+): Rows {
   const { filters, view, pick, deletions } = content
   const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
   try {
@@ -53,17 +60,33 @@ export async function* exportList(list: SearchedList, content: ExportContent, ru
       return { filter, total: await countRows(snapshot.countsOf(filter, runQuery)) }
     })
     const walk = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
+    const hasLargeRows = () => runQuery((signal) => snapshot.hasLargeRows(signal))
     let items: AsyncIterable<readonly Buffer[]>
     if (view === 'full')
       // Prefetches one part.
-      items = Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 })
-    else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
-      items = readRows(snapshot, walk(maxKeys), runQuery)
+      items = renewing(
+        Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 }),
+        hasLargeRows,
+        nowMs,
+      )
+    else if (await hasLargeRows()) items = readRows(snapshot, walk(maxKeys), runQuery)
     else items = readSmallRows(snapshot, filter, runQuery)
     for await (const rows of items) yield rows.map(pick)
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
   } finally {
     snapshot.close()
+  }
+}
+
+/** Yields parts of details. Between them, `renew` asks the snapshot something now and then: to read details does not renew its life. */
+export async function* renewing<Part>(parts: AsyncIterable<Part>, renew: () => Promise<unknown>, nowMs: () => number) {
+  let renewedMs = nowMs()
+  for await (const part of parts) {
+    if (nowMs() - renewedMs >= renewAfterMs) {
+      await renew()
+      renewedMs = nowMs()
+    }
+    yield part
   }
 }
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { readWholeEntities, type WalkedSnapshot, walkList } from '../../../../src/api/search/exportRows.ts'
+import { readWholeEntities, renewing, type WalkedSnapshot, walkList } from '../../../../src/api/search/exportRows.ts'
 import type { RowKey } from '../../../../src/api/search/hits.ts'
 import { readParts } from '../../../../src/api/search/largeRows.ts'
 import type { EntityId } from '../../../../src/core/model/ids.ts'
@@ -100,6 +100,22 @@ describe('whole entities', () => {
     const stateOf = (id: string): State => (id === 'c' ? 'deleted' : 'here')
     expect(await exported([ids], { stateOf, bytesOf })).toEqual([['a'], ['b'], ['d'], ['e', 'f']])
   })
+})
+
+test('a snapshot is asked every half minute for as long as its details are read', async () => {
+  let nowMs = 0
+  const askedMs: number[] = []
+  const parts = (async function* () {
+    for (; nowMs < 100_000; nowMs += 10_000) yield nowMs
+  })()
+  const read: number[] = []
+  for await (const part of renewing(
+    parts,
+    async () => askedMs.push(nowMs),
+    () => nowMs,
+  ))
+    read.push(part)
+  expect([read.length, askedMs]).toEqual([10, [30_000, 60_000, 90_000]])
 })
 
 /** A snapshot of rows in memory, and how many rows each search of it collects. */
