@@ -14,8 +14,9 @@ const maxShownCharacters = 64
 const maxIgnoredNames = 10
 const maxIgnoredBytes = 256
 
-/** How many queries of each route and format are kept with what was read from them; each has at most `maxUrlBytes`. */
+/** How many queries of each route and format are kept with what was read from them, and how long each may be. */
 const maxKept = 200
+const maxKeptCharacters = 1_024
 
 /** What a query says: its parameters or its first problem, and the names of those that are ignored. */
 type Read = { readonly parameters?: object; readonly problem?: string; readonly ignored: readonly string[] }
@@ -29,7 +30,9 @@ export function parameterReader(registry: Registry): ParameterReader {
     const memoMethod = (querystring: string): Read => read(schema, querystring)
     const latest = kept.get(schema) ?? new LRUCache({ max: maxKept, memoMethod })
     kept.set(schema, latest)
-    const { parameters, problem, ignored } = latest.memo(ctx.querystring)
+    const { querystring } = ctx
+    const isKept = querystring.length <= maxKeptCharacters
+    const { parameters, problem, ignored } = isKept ? latest.memo(querystring) : memoMethod(querystring)
     if (ignored.length > 0) {
       ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
       ctx.set('Ignored-Parameters', renderIgnored(ignored))

@@ -169,3 +169,11 @@ test.each([
 ])('%p is no name', (text) => {
   expect(parseTimeZone(text)).toBeUndefined()
 })
+
+test.each([
+  [1_000, true],
+  [1_100, false],
+])('what was read from a query of about %i characters is kept: %p', (characters, isKept) => {
+  const [one, other] = Array.from({ length: 2 }, () => ask(getForm.parameters, [['x', 'y'.repeat(characters)]]).value)
+  expect(one === other).toBe(isKept)
+})
