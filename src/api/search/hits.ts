@@ -103,7 +103,8 @@ export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKe
 export const entityIdsIn = ({ hits }: SearchAnswer): readonly EntityId[] =>
   hits.map(({ _id }) => entityIdOf(parseWith(z.string(), _id) as DocumentId))
 
-function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
+/** Reads what was parsed of an answer; throws `ElasticsearchUnavailable` for anything else. */
+export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   const checked = schema.safeParse(value)
   if (checked.success) return checked.data
   const issue = checked.error.issues[0]

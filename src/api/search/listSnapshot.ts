@@ -25,6 +25,8 @@ export type KeyRange = { readonly clause: Clause; readonly skip: number }
 /** A team's list in a point in time: every search sees the same refresh, whatever is written meanwhile. */
 export type ListSnapshot = ReturnType<typeof listSnapshot>
 
+const openedSchema = z.object({ id: z.string() })
+
 /**
  * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. Takes no signal: an aborted request
  * would lose the id that is needed to close it.
@@ -33,7 +35,7 @@ export async function openListSnapshot(list: SearchedList, lifeMs: number): Prom
   const keep_alive = `${lifeMs}ms`
   const opening = AbortSignal.timeout(deadlineMs)
   const bytes = await askShard(list, list.type, { api: '_pit', querystring: { keep_alive } }, opening)
-  const { id } = JSON.parse(bytes.toString()) as { id: string }
+  const { id } = hits.parseWith(openedSchema, hits.parse(bytes.toString()))
   return listSnapshot(list, { id, keep_alive })
 }
 

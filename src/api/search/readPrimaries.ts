@@ -5,6 +5,7 @@ import type { List, TeamId } from '../../core/model/ids.ts'
 import { hasOlderMapping } from '../../core/stores/indices.ts'
 import type { Freshness } from '../../core/stores/listVersions.ts'
 import type { Primary, PrimaryRead } from '../../core/stores/primaryReads.ts'
+import { parse } from './hits.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from './searchClient.ts'
 
 type Shard = NonNullable<SearchRequest['shard']>
@@ -113,7 +114,7 @@ export async function findCopies(client: SearchClient, aliases: string, routing:
   const querystring = { ...routing, filter_path, master_timeout: '1s' }
   const { isFound, bytes } = await send({ method: 'GET', path: `/${aliases}/_search_shards`, querystring }, signal)
   if (!isFound) return []
-  const { success, data } = shardsSchema.safeParse(JSON.parse(bytes.toString()))
+  const { success, data } = shardsSchema.safeParse(parse(bytes.toString()))
   if (!success) throw new ElasticsearchUnavailable('partial', 'the shards are not named')
   const copies = data.shards.flat()
   const older = copies.find(({ index }) => hasOlderMapping(indexPrefix, index, hasAnswers))

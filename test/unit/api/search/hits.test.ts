@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { readAnswer, rowsIn, type SearchAnswer, totalOf } from '../../../../src/api/search/hits.ts'
+import { openListSnapshot } from '../../../../src/api/search/listSnapshot.ts'
+import { findCopies } from '../../../../src/api/search/readPrimaries.ts'
 import { ElasticsearchUnavailable } from '../../../../src/api/search/searchClient.ts'
 import { withoutTabs } from '../../../../src/core/json/rawJson.ts'
+import { askedList } from '../../../support/askedList.ts'
 
 const answerOf = (summaries: readonly string[], changes: Readonly<Record<string, string>> = {}): string => {
   const hits = summaries.map(
@@ -63,4 +66,10 @@ test.each(['', '{}', '[]', 'null', '<html>'])('%p is refused', (text) => {
 
 test('a search that does not count has no total', () => {
   expect(() => totalOf(read(answerOf([], { hits: '{"hits":[]}' })))).toThrow(ElasticsearchUnavailable)
+})
+
+test('an answer about shards or a snapshot that is no JSON is an outage', async () => {
+  const { list } = askedList(() => '<html>')
+  for (const asked of [findCopies(list, 'x', {}, new AbortController().signal), openListSnapshot(list, 1_000)])
+    await expect(asked).rejects.toMatchObject({ reason: 'partial' })
 })
