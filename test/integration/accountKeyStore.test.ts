@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { readHolders } from '../../src/core/stores/keyLookups.ts'
 import { keyState, useRedis } from '../support/redisPair.ts'
 
@@ -82,4 +82,13 @@ test('a store that Redis has lost is whole again after a fold, which a loss in i
   await apply(k1, keyState())
   expect(await fold.complete()).toBe(true)
   expect(await store.lookup(digestOf('rqp_acct_one'))).toMatchObject({ found: { keyId: 'k1' } })
+})
+
+test('a key that Redis loses while it is looked for is not unknown', async () => {
+  await apply(k1, keyState())
+  jest.spyOn(redis.client, 'hget').mockImplementationOnce(async () => {
+    await redis.client.del(redis.keys.accountKeysComplete)
+    return null
+  })
+  await expect(store.find(acme, k1)).rejects.toThrow(AccountKeysIncomplete)
 })

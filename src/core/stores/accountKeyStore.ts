@@ -157,15 +157,14 @@ export class AccountKeyStore {
 
   /** The team's live keys. Throws `AccountKeysIncomplete`, as `find` does. */
   async list(teamId: TeamId): Promise<AccountKey[]> {
-    const { client, keys } = await this.#complete()
-    const fields = Object.values(await client.hgetall(keys.teamKeys(teamId)))
-    return fields.flatMap((field) => readField(field)?.key ?? [])
+    const fields = await this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
+    return Object.values(fields).flatMap((field) => readField(field)?.key ?? [])
   }
 
   /** The newest state of a key; undefined if the key is unknown or its slot only reserved. */
   async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
-    const { client, keys } = await this.#complete()
-    return readField((await client.hget(keys.teamKeys(teamId), keyId)) ?? '')
+    const field = await this.#readWhole(({ client, keys }) => client.hget(keys.teamKeys(teamId), keyId))
+    return readField(field ?? '')
   }
 
   /** When each used key of a team was used last, at most a minute too early. For display only, because Redis may lose it. */
@@ -196,9 +195,10 @@ export class AccountKeyStore {
     return { complete }
   }
 
-  /** The connection; throws `AccountKeysIncomplete` unless the store is complete. */
-  async #complete(): Promise<RedisConnection> {
-    if (await this.isComplete()) return this.#redis
+  /** Throws `AccountKeysIncomplete` unless the store is complete before and after: in between, Redis may lose all keys. One round trip. */
+  async #readWhole<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
+    const [before, found, after] = await Promise.all([this.isComplete(), read(this.#redis), this.isComplete()])
+    if (before && after) return found
     throw new AccountKeysIncomplete()
   }
 }
