@@ -30,13 +30,6 @@ test('the answer to a question is handed on, or its failure', async () => {
   expect(listeners()).toBe(0)
 })
 
-test('a question is given up when its client goes away', async () => {
-  const { runQuery, leave } = await requestOf('acme')
-  const ended = runQuery(untilAborted)
-  leave()
-  await expect(ended).rejects.toThrow()
-})
-
 test('a question of a client that has left before is not asked', async () => {
   const { runQuery } = await requestOf('acme', true)
   await expect(runQuery(async () => 'answer')).rejects.toBeInstanceOf(HttpError)

@@ -29,11 +29,6 @@ const answerOf = (...documents: string[]): string => `{"docs":[${documents.join(
 const texts = (details: readonly Detail[]): string[] => details.map(String)
 
 describe('readDetail', () => {
-  test('gives nothing for a missing or deleted document', async () => {
-    const answers = [envelope('a', '"found":false'), found('a', '{"tombstone":{"teamId":"team:1"}}')]
-    for (const each of answers) expect(await readDetail(answering(answerOf(each)).list, 'a', signal)).toBeUndefined()
-  })
-
   test('does not ask for what cannot be an id', async () => {
     const malformed = fc.string({ unit: 'binary' }).filter((id) => !/^[A-Za-z0-9._:-]{1,128}$/.test(id))
     await fc.assert(
@@ -72,12 +67,6 @@ test('the details of a team are asked for on its shard, by one request', async (
       body: { ids: ['team-1/a', 'team-1/b'] },
     },
   ])
-})
-
-test('what is deleted and what is missing is told apart', async () => {
-  const tombstone = '{"tombstone":{"teamId":"t","deletedAt":"2026-01-01T00:00:00.000Z"}}'
-  const answer = answerOf(found('a', tombstone), envelope('b', '"found":false'), found('c', '{"c":1}'))
-  expect(texts(await read(['a', 'b', 'c'], answer))).toEqual(['deleted', 'missing', '{"c":1}'])
 })
 
 test.each([
