@@ -120,7 +120,8 @@ export class AccountKeyManager {
       const revocation = { state: 'revoked', revokedAt: toInstant(nowMs()), revokedBy: by.toWellFormed() } as const
       const revoked = isRevoked ? key : { ...key, ...revocation }
       const state = { revision: (isRevoked ? revision : revision + 1) as Revision, key: revoked }
-      if (!isRevoked && (await store.apply(teamId, id as EntityId, state)).kind !== 'applied') continue
+      const since = `-${nowMs()}` as const
+      if (!isRevoked && (await store.apply(teamId, id as EntityId, state, since)).kind !== 'applied') continue
       return await this.#complete(state, keyChange('revoked', teamId, by, revoked, nowMs()))
     }
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
@@ -134,7 +135,7 @@ export class AccountKeyManager {
     const stored = isIdentifier(id) ? await store.find(teamId, keyId) : undefined
     if (stored === undefined) throw unknownKey(teamId, id)
     const deleted = stored.key === null ? stored : deletedAfter(stored.revision)
-    if (stored.key !== null) await store.apply(teamId, keyId, deleted)
+    if (stored.key !== null) await store.apply(teamId, keyId, deleted, `-${nowMs()}`)
     await this.#complete(deleted, keyChange('deleted', teamId, by, stored.key ?? { id }, nowMs()))
   }
 

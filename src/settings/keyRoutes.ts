@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Router } from '@koa/router'
+import type { Logger } from 'pino'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
 import { randomToken } from '../core/model/ids.ts'
 import { toInstant } from '../core/model/instant.ts'
@@ -12,6 +13,7 @@ import { type CreateFailure, type CreateForm, confirmPage, createdPage, keysPage
 import { messagePage } from './pages/parts.ts'
 import { respondWithPage, type SettingsContext, type SettingsState, seeOther } from './respond.ts'
 import type { OpenSession, Sessions } from './sessions.ts'
+import type { unreadChanges } from './unreadChanges.ts'
 
 type Change = 'revoke' | 'delete'
 
@@ -33,9 +35,18 @@ const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
 const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
-export function keyRoutes(keys: AccountKeyManager, { forOwner }: Sessions, nowMs: () => number) {
-  const listKeys = async ({ team }: OpenSession) =>
-    (await fromKeys(keys.list(team))).map((key) => listedKey(key, nowMs()))
+export function keyRoutes(
+  keys: AccountKeyManager,
+  completeUnread: ReturnType<typeof unreadChanges>,
+  { forOwner }: Sessions,
+  log: Logger,
+  nowMs: () => number,
+) {
+  const listKeys = async ({ team }: OpenSession) => {
+    const listed = await fromKeys(keys.list(team))
+    completeUnread(team).catch((err: unknown) => log.warn({ err, teamId: team }, 'account keys are not durable yet'))
+    return listed.map((key) => listedKey(key, nowMs()))
+  }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)
     const isFull = form === 'full' || all.length >= maxKeysPerTeam

@@ -15,6 +15,7 @@ import { keyRoutes } from './keyRoutes.ts'
 import { assets, chooseLanguage, type SettingsMiddleware, type SettingsState } from './respond.ts'
 import { createSessions, requireSameOrigin } from './sessions.ts'
 import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
+import { unreadChanges } from './unreadChanges.ts'
 
 const defaultPort = 3_001
 
@@ -35,7 +36,7 @@ export async function startSettings(service: Opening, nowMs: () => number = Date
   const port = portOf(server)
   // The origin needs the port, which the system may have chosen only now.
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
-  const app = listen(service, origin, keys, redis, nowMs)
+  const app = listen(service, origin, keys, unreadChanges(store, keys, nowMs), redis, nowMs)
   log.info({ port }, 'listening')
 
   return {
@@ -61,6 +62,7 @@ function listen(
   { config, log, metrics }: Opening,
   origin: string,
   keys: AccountKeyManager,
+  completeUnread: ReturnType<typeof unreadChanges>,
   redis: RedisConnection,
   nowMs: () => number,
 ): RequestListener {
@@ -75,7 +77,7 @@ function listen(
     .use(serveAssets)
     .use(requireSameOrigin(origin))
     .use(signIn.routes())
-    .use(keyRoutes(keys, sessions, nowMs).routes())
+    .use(keyRoutes(keys, completeUnread, sessions, log, nowMs).routes())
     .use(rejectUnrouted)
   return listenerOf(app, log)
 }

@@ -1,12 +1,15 @@
 import { pino } from 'pino'
 import type { KafkaSink } from '../../src/core/kafka/sink.ts'
+import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { AccountKeyManager, KeyChangeIncomplete } from '../../src/settings/accountKeyManager.ts'
+import { unreadChanges } from '../../src/settings/unreadChanges.ts'
 import { useRedis } from '../support/redisPair.ts'
 
+const positionOf = (offset: number) => appendPositionOf({ partition: 0, offset: BigInt(offset) })
 const nowMs = Date.parse('2026-05-01T12:00:00.000Z')
 const team = 'acme'
 const by = 'owner-1'
@@ -247,5 +250,28 @@ test.each(['revoke', 'delete'] as const)(
     await keys[change]({ team, id: key.id, by })
     const expected = { revoke: expect.objectContaining({ state: 'revoked' }), delete: null }
     expect(await holderOf(plaintext)).toEqual(expected[change])
+  },
+)
+
+test.each(['revoke', 'delete'] as const)(
+  'a %s whose process was killed before Kafka had it is appended once more after a minute, until an indexer has read it',
+  async (change) => {
+    const { kafka, keys } = keysOver()
+    const { key } = await keys.create({ team, name: 'n', by })
+    await keyStore.apply(team as TeamId, key.id as EntityId, JSON.parse(kafka.sent[0]?.value ?? ''), positionOf(0))
+    kafka.isAway = true
+    await expect(keys[change]({ team, id: key.id, by })).rejects.toThrow(KeyChangeIncomplete)
+    kafka.isAway = false
+    const listedAfter = (ms: number) => unreadChanges(keyStore, keys, () => nowMs + ms)(team as TeamId)
+    await listedAfter(60_000)
+    expect(kafka.sent).toHaveLength(1)
+    await listedAfter(60_001)
+    const state = JSON.parse(kafka.sent[1]?.value ?? '')
+    expect(state).toMatchObject({ revision: 2, key: change === 'delete' ? null : { state: 'revoked' } })
+    const done = { revoke: { change: 'revoked', by }, delete: { change: 'deleted', by: 'tidemark' } }
+    expect(JSON.parse(kafka.audit[1]?.value ?? '')).toMatchObject(done[change])
+    await keyStore.apply(team as TeamId, key.id as EntityId, state, positionOf(1))
+    await listedAfter(600_000)
+    expect(kafka.sent).toHaveLength(2)
   },
 )

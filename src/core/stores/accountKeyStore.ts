@@ -32,14 +32,14 @@ export class AccountKeysIncomplete extends Error {
 const replayLifeMs = 3_600_000
 
 /*
- * A field of `teamKeys` is `<position> <value>` of the key's newest record: position empty if unknown, value by `accountKeyValue`. A
- * reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Scripts never re-encode values, because Lua loses digits of revisions. The
+ * A field of `teamKeys` is `<position> <value>` of the key's newest record: position empty if unknown, or `-<epoch ms>` of a change whose
+ * record no indexer has read yet; value by `accountKeyValue`. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Scripts never re-encode values, because Lua loses digits of revisions. The
  * hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key with that digest.
  */
 
 const decode = `
 local function decode(field)
-  local position, value = string.match(field or ' {"revision":0}', '^(%S*) (.*)$')
+  local position, value = string.match(field or ' {"revision":0}', '^([%d/]*)%S* (.*)$')
   local entry = cjson.decode(value)
   if entry.key == cjson.null then entry.key, entry.isDeleted = nil, true end
   return entry, position, value
@@ -54,7 +54,7 @@ local teamKeys, digests, contested = unpack(KEYS)
 local team, id, position, value, holder, complete, runId = unpack(ARGV)
 if complete and redis.call('GET', complete) ~= runId then return {'incomplete'} end
 local old, oldPosition, oldValue = decode(redis.call('HGET', teamKeys, id))
-local new = decode(' ' .. value)
+local new, place = decode(position .. ' ' .. value)
 
 local function isNewer()
   if old.isDeleted or new.isDeleted then return not old.isDeleted end
@@ -62,7 +62,7 @@ local function isNewer()
   return new.key.state == 'revoked' and old.key.state ~= 'revoked'
 end
 if not isNewer() then
-  local isLater = position ~= '' and position > oldPosition
+  local isLater = place > oldPosition
   if value == oldValue or old.isDeleted and new.isDeleted then
     if isLater then redis.call('HSET', teamKeys, id, position .. ' ' .. oldValue) end
     return {'stale'}
@@ -129,12 +129,12 @@ export class AccountKeyStore {
     return completeOn !== null && completeOn === runId()
   }
 
-  /** Applies a state; `when complete`: to a complete store only. `position`: of the state's record, once appended. */
+  /** Applies a state; `when complete`: to a complete store only. `position`: of the state's record, or since when (`-<epoch ms>`) one is to follow. */
   async apply(
     teamId: TeamId,
     keyId: EntityId,
     state: AccountKeyState,
-    position?: AppendPosition,
+    position?: AppendPosition | `-${number}`,
     when: 'always' | 'when complete' = 'always',
   ): Promise<Applied> {
     const { keys, runId } = this.#redis
@@ -159,6 +159,14 @@ export class AccountKeyStore {
   async list(teamId: TeamId): Promise<AccountKey[]> {
     const fields = await this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
     return Object.values(fields).flatMap((field) => readField(field)?.key ?? [])
+  }
+
+  /** The changed keys, null once deleted, whose record no indexer has read and which have waited for that since before `beforeMs`. */
+  async unread(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
+    const { client, keys } = await this.#complete()
+    const fields = Object.entries(await client.hgetall(keys.teamKeys(teamId)))
+    const waiting = fields.filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1] ?? beforeMs) < beforeMs)
+    return waiting.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
   }
 
   /** The newest state of a key; undefined if the key is unknown or its slot only reserved. */

@@ -238,7 +238,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     seed: 5,
     file: 'src/core/stores/accountKeyStore.ts',
     from: 'const [kind, newest] = (await applyScript',
-    to: "if (state.key?.state === 'revoked' && position === undefined) return { kind: 'applied', newest: undefined }\n    const [kind, newest] = (await applyScript",
+    to: "if (state.key?.state === 'revoked' && !position?.includes('/')) return { kind: 'applied', newest: undefined }\n    const [kind, newest] = (await applyScript",
   },
   'stale-write-leaves-no-token': {
     themes: ['crashes', 'groups'],
