@@ -53,7 +53,8 @@ export type CreateKeyRequest = {
   readonly seed?: Uint8Array | undefined
 }
 
-export type CreatedKey = { readonly plaintext: string; readonly key: AccountKey }
+/** `isNew`: this request made the key. */
+export type CreatedKey = { readonly plaintext: string; readonly key: AccountKey; readonly isNew: boolean }
 
 export type UsedKey = AccountKey & { readonly lastUsedAt: Instant | null }
 
@@ -94,11 +95,12 @@ export class AccountKeyManager {
     const { nowMs } = this.#deps
     const team = readTeam(request.team)
     const { key, plaintext } = newKey(request, request.seed ?? randomBytes(seedBytes), nowMs())
-    if ((await this.#reserve(team, key)) !== 'reserved') return { plaintext, key: (await this.#find(team, key.id)).key }
+    if ((await this.#reserve(team, key)) !== 'reserved')
+      return { plaintext, key: (await this.#find(team, key.id)).key, isNew: false }
     const change = keyChange('created', team, request.by, key, nowMs())
     await this.#add(team, key, change)
     this.#log(change)
-    return { plaintext, key }
+    return { plaintext, key, isNew: true }
   }
 
   /** The keys of a team, the oldest first, each with its last use (`AccountKeyStore.lastUse`). */
@@ -250,7 +252,7 @@ const keyChange = (
 type KeyChange = ReturnType<typeof keyChange>
 
 /** The key that a request describes. Throws `KeyRefused` for an expiry or a name that breaks its rule. */
-function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): CreatedKey {
+function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): Omit<CreatedKey, 'isNew'> {
   // HKDF: neither id nor plaintext can be computed from the other, only from the seed.
   const derive = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))
   const expiresAt = expires === undefined ? null : parseInstant(expires)

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Router } from '@koa/router'
 import type { Logger } from 'pino'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
@@ -12,7 +11,7 @@ import { settingsError } from './errors.ts'
 import { type CreateFailure, type CreateForm, confirmPage, createdPage, keysPage, listedKey } from './pages/keyPages.ts'
 import { messagePage } from './pages/parts.ts'
 import { respondWithPage, type SettingsContext, type SettingsState, seeOther } from './respond.ts'
-import type { OpenSession, Sessions } from './sessions.ts'
+import { type OpenSession, type Sessions, sessionLifeMs } from './sessions.ts'
 import type { unreadChanges } from './unreadChanges.ts'
 
 type Change = 'revoke' | 'delete'
@@ -55,9 +54,10 @@ export function keyRoutes(
     const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice }
     respondWithPage(ctx, status, keysPage(view, ctx.state.say))
   }
+  const createKey = keyCreator(keys)
   const create = forOwner(async (ctx, session, fields) => {
     const form = readCreateForm(fields)
-    const result = await createKey(keys, session, form)
+    const result = await createKey(session, form)
     if (typeof result !== 'string') return showCreatedKey(ctx, result, nowMs())
     const status = problemStatuses[result]
     if (result === 'full') return showKeys(ctx, session, status, result)
@@ -92,12 +92,13 @@ export function keyRoutes(
 
 const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${change}d`)
 
-function showCreatedKey(ctx: SettingsContext, { plaintext, key }: CreatedKey, nowMs: number): void {
+function showCreatedKey(ctx: SettingsContext, { plaintext, key, isNew }: CreatedKey, nowMs: number): void {
   const { say } = ctx.state
-  const isNew = key.state === 'active' && nowMs - Date.parse(key.createdAt) <= shownAgainMs
+  // The clock may have been set back meanwhile.
+  const isYoung = Math.abs(nowMs - Date.parse(key.createdAt)) <= shownAgainMs
   const { title, text } = say.shownAlready
   const link = { href: '/keys', label: say.backToKeys }
-  if (isNew) respondWithPage(ctx, 200, createdPage(key.name, plaintext, say))
+  if (key.state === 'active' && (isNew || isYoung)) respondWithPage(ctx, 200, createdPage(key.name, plaintext, say))
   else respondWithPage(ctx, 409, messagePage({ title: title(key.name), text, link }))
 }
 
@@ -109,17 +110,29 @@ function readCreateForm(form: URLSearchParams): CreateForm {
 
 /**
  * Creates the key that a form describes, or says why there is none. Sending the same form again gives the same key, never a
- * second one.
+ * second one; while its creation is under way, it joins that. `isNew`: also of a key that no page has shown for it was not made in time.
  */
-async function createKey(keys: AccountKeyManager, session: OpenSession, { name, expires, once }: CreateForm) {
-  const endOfDay = expires === '' ? undefined : `${expires}T23:59:59.999Z`
-  const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }
-  try {
-    return await fromKeys(withDeadline(keys.create(request)))
-  } catch (error) {
-    if (error instanceof KeyChangeIncomplete) return 'unfinished'
-    if (!(error instanceof KeyRefused) || error.reason === 'team' || error.reason === 'unknown-key') throw error
-    return error.reason
+export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
+  const underWay = new Map<string, Promise<CreatedKey>>()
+  const unshown = new Set<string>()
+  return async (session: OpenSession, { name, expires, once }: CreateForm) => {
+    const endOfDay = expires === '' ? undefined : `${expires}T23:59:59.999Z`
+    const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }
+    const form = `${session.id} ${once}`
+    const creation = underWay.get(form) ?? keys.create(request).finally(() => underWay.delete(form))
+    underWay.set(form, creation)
+    try {
+      const created = await fromKeys(withDeadline(creation))
+      return { ...created, isNew: unshown.delete(form) || created.isNew }
+    } catch (error) {
+      if (error instanceof KeyChangeIncomplete) {
+        unshown.add(form)
+        setTimeout(() => unshown.delete(form), sessionLifeMs).unref()
+        return 'unfinished'
+      }
+      if (!(error instanceof KeyRefused) || error.reason === 'team' || error.reason === 'unknown-key') throw error
+      return error.reason
+    }
   }
 }
 
@@ -138,9 +151,8 @@ const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
 
 /** Waits for a change of a key. After the deadline the change goes on in the background; requesting it again completes it. */
 const withDeadline = <T>(change: Promise<T>): Promise<T> =>
-  Promise.race([
-    change,
-    sleep(changeDeadlineMs, undefined, { ref: false }).then(() => {
-      throw new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`)
-    }),
-  ])
+  new Promise((resolve, reject) => {
+    const late = () => reject(new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`))
+    setTimeout(late, changeDeadlineMs).unref()
+    change.then(resolve, reject)
+  })

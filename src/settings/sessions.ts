@@ -11,7 +11,7 @@ export type Owner = { readonly team: TeamId; readonly sub: string }
 /** `csrf` is in every form; `secret` never leaves the server; only the browser keeps `id`. */
 export type OpenSession = Owner & { readonly csrf: string; readonly secret: string; readonly id: string }
 
-const sessionLifeMs = 15 * 60_000
+export const sessionLifeMs = 15 * 60_000
 const randomLength = 32
 const idPattern = /^[A-Za-z0-9_-]{43}$/
 
