@@ -170,6 +170,10 @@ export class AccountKeyManager {
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
+      const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
+      // Another process has made it of the same form, and may have shown it.
+      if (stored?.key != null && accountKeyValue(stored) !== accountKeyValue(created))
+        throw new KeyChangeIncomplete(reason)
       const deleted = deletedAfter(created.revision)
       // Deleted rather than released: Kafka may have written the record after all, and an eleventh key must not come of it.
       await store.apply(team, id, deleted).catch((failure: Error) => {

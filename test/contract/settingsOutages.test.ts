@@ -1,12 +1,22 @@
 import { randomUUID } from 'node:crypto'
+import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
 import { startRelay } from '../support/relay.ts'
-import { plaintextIn, type SettingsAnswer, startTestSettings, useSettings, type Visitor } from '../support/settings.ts'
+import {
+  plaintextIn,
+  type SettingsAnswer,
+  startTestSettings,
+  type TestSettings,
+  useSettings,
+  type Visitor,
+} from '../support/settings.ts'
 import { signInClaims, signToken } from '../support/signIns.ts'
 
 const redisRelay = useStarted('the relay', () => startRelay(process.env['REDIS_URL']))
 const { names, area } = useSettings(() => ({ REDIS_URL: redisRelay.url }))
+
+const close = closing()
 
 const expectUnavailable = ({ status, headers, text }: SettingsAnswer): void => {
   expect([status, headers['retry-after']]).toEqual([503, '5'])
@@ -46,9 +56,9 @@ describe('without Kafka', () => {
     return startTestSettings(settings, { awaitReady: false })
   })
 
-  /** The same owner, in the same session, at the settings area that has lost Kafka. */
-  const elsewhere = (visitor: Visitor): Visitor => {
-    const other = cutOff.visitor()
+  /** The same owner, in the same session, at another settings area: by default the one that has lost Kafka. */
+  const elsewhere = (visitor: Visitor, at: Pick<TestSettings, 'visitor'> = cutOff): Visitor => {
+    const other = at.visitor()
     for (const [name, value] of visitor.jar) other.jar.set(name, value)
     return other
   }
@@ -78,5 +88,17 @@ describe('without Kafka', () => {
       expect(listed.text).toContain(change === 'revoke' ? 'data-variant="secondary"' : '<strong>0 of 10</strong>')
       expect((await visitor.post(`/keys/${id}/${change}`, { csrf })).status).toBe(303)
     }
+  })
+
+  test('a revocation is completed a minute later, by whoever looks at the keys', async () => {
+    const visitor = await area.signIn({ team: `team-${randomUUID()}` })
+    await visitor.post('/keys', { ...(await visitor.hidden()), name: 'Export', expires: '' })
+    const { csrf } = await visitor.hidden()
+    const id = /\/keys\/([^/"]+)\/delete/.exec((await visitor.get('/keys')).text)?.[1] ?? ''
+    expectUnavailable(await elsewhere(visitor).post(`/keys/${id}/revoke`, { csrf }))
+    const settings = { ...names, SETTINGS_URL: area.origin }
+    const later = close(await startTestSettings(settings, { nowMs: () => Date.now() + 61_000 }))
+    await elsewhere(visitor, later).get('/keys')
+    await eventually(() => later.log().includes('account key changed'))
   })
 })

@@ -43,7 +43,7 @@ function kafka() {
   }
   return { state, sink: { append } }
 }
-function keysOver(over: Partial<AccountKeyStore> = {}) {
+function keysOver(over: Partial<AccountKeyStore> = {}, atMs = nowMs) {
   const { state, sink } = kafka()
   const logged: string[] = []
   const keys = new AccountKeyManager({
@@ -51,7 +51,7 @@ function keysOver(over: Partial<AccountKeyStore> = {}) {
     sink,
     topics: { TOPIC_ACCOUNT_KEYS: 'sent', TOPIC_KEY_AUDIT: 'audit' },
     log: pino({ base: null, timestamp: false }, { write: (line) => logged.push(line) }),
-    nowMs: () => nowMs,
+    nowMs: () => atMs,
   })
   return { kafka: state, logged, keys }
 }
@@ -92,6 +92,18 @@ describe('A seed', () => {
     expect(await holderOf(asked[0]?.plaintext ?? '')).toMatchObject({ state: 'active' })
     const { key } = await keys.create({ team, name: 'n', by })
     expect(key.id).not.toBe(asked[0]?.key.id)
+  })
+
+  test('gives a key that stays, also when another process fails to make it of the same seed', async () => {
+    const { keys, kafka } = keysOver()
+    const request = { team, name: 'n', by, seed }
+    let plaintext = ''
+    kafka.onSend = async () => {
+      kafka.isAway = true
+      if (plaintext === '') plaintext = (await keysOver({}, nowMs + 1).keys.create(request)).plaintext
+    }
+    await expect(keys.create(request)).rejects.toThrow(KeyChangeIncomplete)
+    expect(await holderOf(plaintext)).toMatchObject({ state: 'active' })
   })
 
   test('leaves nothing behind when the key is deleted while it is created', async () => {
