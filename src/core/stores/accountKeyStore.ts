@@ -33,8 +33,9 @@ const replayLifeMs = 3_600_000
 
 /*
  * A field of `teamKeys` is `<position> <value>` of the key's newest record: position empty if unknown, or `-<epoch ms>` of a change whose
- * record no indexer has read yet; value by `accountKeyValue`. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Scripts never re-encode values, because Lua loses digits of revisions. The
- * hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key with that digest.
+ * record no indexer has read yet; value by `accountKeyValue`. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Scripts never
+ * re-encode values, because Lua loses digits of revisions. The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each
+ * live key with that digest.
  */
 
 const decode = `
@@ -163,9 +164,10 @@ export class AccountKeyStore {
 
   /** The changed keys, null once deleted, whose record no indexer has read and which have waited for that since before `beforeMs`. */
   async unread(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
-    const { client, keys } = await this.#complete()
-    const fields = Object.entries(await client.hgetall(keys.teamKeys(teamId)))
-    const waiting = fields.filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1] ?? beforeMs) < beforeMs)
+    const fields = await this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
+    const waiting = Object.entries(fields).filter(
+      ([, field]) => Number(/^-(\S+) /.exec(field)?.[1] ?? beforeMs) < beforeMs,
+    )
     return waiting.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
   }
 
