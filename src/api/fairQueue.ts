@@ -92,7 +92,9 @@ export class FairQueue {
       this.#admitWaiting()
     }
     const onAbort = (): void => giveUp('aborted')
-    const timer = setTimeout(() => giveUp(this.#isWithinShare(tenant, weight) ? 'full' : 'own-share'), maxWaitMs)
+    // Its own waiters in front of it count as its own, too.
+    const fitsOthers = (): boolean => this.#fits(this.#running - tenant.running, weight, this.#bounds.maxRunning)
+    const timer = setTimeout(() => giveUp(fitsOthers() ? 'own-share' : 'full'), maxWaitMs)
     signal.addEventListener('abort', onAbort, { once: true })
     const waiter = {
       weight,
