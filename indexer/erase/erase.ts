@@ -62,7 +62,12 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   const indices: Place[] = []
   for (const { index, age, state, seqNo } of documents)
     indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, age, state))
-  indices.push(...(await madeMeanwhile(tools, documents)))
+  indices.push(
+    ...(await madeMeanwhile(
+      tools,
+      documents.map(({ index }) => index),
+    )),
+  )
   // A snapshot that was begun during the merges may hold what they have removed, too.
   const backups = await backupsOf(tools, cleanSince)
   const detail = 'nobody is served them; until API processes restart, or newer answers take their memory'
@@ -103,14 +108,10 @@ async function submissionIndices({ elasticsearch, config, signal }: CommandTools
 }
 
 /** Indices that a rebuild has made since `known` were looked at: it may have written there what Kafka still holds. */
-async function madeMeanwhile(
-  tools: CommandTools,
-  known: readonly { readonly index: PhysicalIndex }[],
-): Promise<Place[]> {
-  const { indices } = await submissionIndices(tools)
-  const names = indices.map(({ name }) => name).filter((name) => !known.some(({ index }) => index === name))
+async function madeMeanwhile(tools: CommandTools, known: readonly PhysicalIndex[]): Promise<Place[]> {
+  const made = (await submissionIndices(tools)).indices.filter(({ name }) => !known.includes(name))
   const detail = 'was made meanwhile: run again'
-  return names.map((name) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
+  return made.map(({ name }) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
 }
 
 /** Waits until the generation that serves holds the tombstones. Returns the documents of every generation. */

@@ -211,7 +211,7 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
   if (found.length < documentKinds.length) return undefined
   const settings = found.map(({ state }) => state.settings?.index)
   // A snapshot that is restored over a closed index leaves its UUID, and gives it another history.
-  const uuids = settings.map((each) => `${each?.uuid ?? ''}${historyOf(each)}`)
+  const uuids = settings.map((each) => `${each?.uuid ?? ''}${each?.['history']?.uuid ?? ''}`)
   const fingerprint = hash('sha256', uuids.join())
   const isBlocked = settings.some((each) => String(each?.blocks?.write) === 'true')
   return {
@@ -232,10 +232,6 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
     foreignSettings: found.flatMap(({ name, state }) => foreignSettings(name, state)),
   }
 }
-
-/** The UUID of an index's history; empty unless it was restored. The client's types do not know it. */
-const historyOf = (settings: (estypes.IndicesIndexSettings & { history?: { uuid?: string } }) | undefined): string =>
-  settings?.history?.uuid ?? ''
 
 /** Set in the request by which a generation first serves. */
 const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`

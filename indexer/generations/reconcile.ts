@@ -113,7 +113,9 @@ export class Reconciliation {
     for (const [shard, copies] of shards) {
       const reached = copies.find(({ routing }) => routing?.primary)?.seq_no
       if (reached === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
-      const last = Math.min(reached.local_checkpoint, reached.global_checkpoint)
+      const { local_checkpoint: own, global_checkpoint: all } = reached
+      // Where one copy is left, the global checkpoint may stay behind until the next write.
+      const last = copies.length === 1 ? own : Math.min(own, all)
       this.#isWhole &&= last === reached.max_seq_no
       const above = this.#compared.get(`${index}/${shard}`) ?? -1
       const asked = {

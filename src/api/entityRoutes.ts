@@ -57,12 +57,16 @@ export function detailRoute<Schema extends z.ZodObject>(
     const parameters = readParameters(ctx, schema) as z.output<Schema> & { readonly fields?: string }
     const pick = pickFields(selectedFields(parameters.fields, lists[type].full))
     const validators = validatorsOf(ctx, type, parameters)
-    const { version, isSettled } = validators
     const { holder, runQuery, holdAnswer } = ctx.state
     const id = ctx.params['id'] ?? ''
     const whole = async () => {
       // While a change may be visible already, what is known of this version may not hold.
-      const list = { ...indexReader, type, teamId: holder.teamId, version: isSettled ? version : null }
+      const list = {
+        ...indexReader,
+        type,
+        teamId: holder.teamId,
+        version: validators.isSettled ? validators.version : null,
+      }
       const bytes = await weighDetail(list, id, runQuery)
       await holdAnswer(bytes)
       const found = await runQuery((signal) => readDetail(list, id, signal), bytes)
@@ -167,7 +171,7 @@ function makeExport({ ctx, deps, type, filters, parameters, fields }: Asked, for
   const { view, formId } = parameters
   const content = { filters, view, pick: pickFields(fields), deletions: deletionsOf(parameters) }
   const lines = (runPart: RunQuery): ExportParts => {
-    const rows = exportList({ ...deps.indexReader, type, teamId }, content, runPart, deps.nowMs)
+    const rows = exportList({ ...deps.indexReader, type, teamId }, content, runPart)
     const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null }
     const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, runPart)
     return format === ndjson ? ndjsonLines(rows) : csvLines(readTable, rows)

@@ -52,14 +52,12 @@ export function createStreams(watchKey: WatchKey): StartStream {
     const release = granted(acquired, what)
     const stream = Readable.from(open(runPart), { objectMode: false })
     stream.once('close', release)
-    try {
-      await once(stream, 'readable', { signal })
-      signal.throwIfAborted()
-    } catch (error) {
-      stream.destroy()
-      signal.throwIfAborted()
-      throw error
-    }
+    await once(stream, 'readable', { signal })
+      .finally(() => signal.throwIfAborted())
+      .catch((error: unknown) => {
+        stream.destroy()
+        throw error
+      })
     ctx.state.firstPartMs = performance.now()
     const breakOff = (error: Error): void => {
       if (ctx.res.closed) return

@@ -18,7 +18,8 @@ export function unreadChanges(store: AccountKeyStore, keys: AccountKeyManager, n
       for (const [id, key] of await store.unread(team, nowMs() - unreadMs))
         await keys[key === null ? 'delete' : 'revoke']({ team, id, by: key?.revokedBy ?? 'tidemark' })
     } finally {
-      completing.delete(team)
+      // Each look would append the same records again while no indexer reads.
+      setTimeout(() => completing.delete(team), unreadMs).unref()
     }
   }
 }

@@ -47,12 +47,7 @@ type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
  * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. Summaries are fetched only after the
  * part before was consumed. Also rejects if Elasticsearch returns fewer rows than it counted.
  */
-export async function* exportList(
-  list: SearchedList,
-  content: ExportContent,
-  runQuery: RunQuery,
-  nowMs: () => number,
-): Rows {
+export async function* exportList(list: SearchedList, content: ExportContent, runQuery: RunQuery): Rows {
   const { filters, view, pick, deletions } = content
   const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
   try {
@@ -62,14 +57,11 @@ export async function* exportList(
     const walk = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
     const hasLargeRows = () => runQuery((signal) => snapshot.hasLargeRows(signal))
     let items: AsyncIterable<readonly Buffer[]>
-    if (view === 'full')
+    if (view === 'full') {
       // Prefetches one part.
-      items = renewing(
-        Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 }),
-        hasLargeRows,
-        nowMs,
-      )
-    else if (await hasLargeRows()) items = readRows(snapshot, walk(maxKeys), runQuery)
+      const details = Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 })
+      items = renewing(details, hasLargeRows, () => performance.now())
+    } else if (await hasLargeRows()) items = readRows(snapshot, walk(maxKeys), runQuery)
     else items = readSmallRows(snapshot, filter, runQuery)
     for await (const rows of items) yield rows.map(pick)
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
@@ -83,7 +75,8 @@ export async function* renewing<Part>(parts: AsyncIterable<Part>, renew: () => P
   let renewedMs = nowMs()
   for await (const part of parts) {
     if (nowMs() - renewedMs >= renewAfterMs) {
-      await renew()
+      // Whoever still needs a snapshot that has expired is told so.
+      await renew().catch(() => undefined)
       renewedMs = nowMs()
     }
     yield part

@@ -101,8 +101,7 @@ export function readConfig(environment: Environment, needed: readonly Need[]): R
   const given: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
   const { values: set, problems: ofFiles } = readSecretFiles(given)
   const parsed = environmentSchema.safeParse(set)
-  const certificates = certificatesSchema.safeParse(set)
-  const problems: Problem[] = certificates.success ? keyProblems(certificates.data) : []
+  const problems = keyProblems(set)
   for (const { path, message } of parsed.error?.issues ?? []) problems.push({ path: String(path[0]), rule: message })
   const isBlank = (name: string): boolean => values.itemsOf(set[name]).length === 0
   for (const name of needed) {
@@ -122,10 +121,6 @@ const clientCertificates = [
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
   ['REDIS_CERT_FILE', 'REDIS_KEY_FILE'],
 ] as const
-/** Read also where other variables are wrong, so that their problems are told at once. */
-const certificatesSchema = environmentSchema.pick({
-  ...{ KAFKA_SSL_CERT_FILE: true, KAFKA_SSL_KEY_FILE: true, REDIS_CERT_FILE: true, REDIS_KEY_FILE: true },
-})
 /** Variables that are set together or not at all. */
 const together = [
   ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
@@ -181,10 +176,13 @@ function combinationProblems(environment: Environment): Problem[] {
   return [...problems, ...mechanismProblems(environment), ...topicProblems(environment)]
 }
 
-/** A client certificate needs its own key. */
-const keyProblems = (settings: z.output<typeof certificatesSchema>): Problem[] =>
+/** A client certificate needs its own key; told also where other variables are wrong. */
+const keyProblems = (set: Environment): Problem[] =>
   clientCertificates.flatMap(([certificate, path]) => {
-    const { [certificate]: pem, [path]: key } = settings
+    const [pem, key] = [
+      values.certificates.safeParse(set[certificate]).data,
+      values.privateKey.safeParse(set[path]).data,
+    ]
     const isOther =
       pem !== undefined && key !== undefined && !new X509Certificate(pem).checkPrivateKey(createPrivateKey(key))
     return isOther ? [{ path, rule: `holds another key than that of ${certificate}` }] : []

@@ -165,9 +165,7 @@ export class AccountKeyStore {
   /** The changed keys, null once deleted, whose record no indexer has read and which have waited for that since before `beforeMs`. */
   async unread(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
     const fields = await this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
-    const waiting = Object.entries(fields).filter(
-      ([, field]) => Number(/^-(\S+) /.exec(field)?.[1] ?? beforeMs) < beforeMs,
-    )
+    const waiting = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
     return waiting.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
   }
 

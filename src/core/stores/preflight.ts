@@ -37,9 +37,8 @@ export async function probe(
   const credentials = tryCredentials(signal)
   credentials.catch(() => undefined)
   // Of several addresses, one may be unreachable: whether the engine is, `tryCredentials` finds out.
-  const certificates = await Promise.all(
-    addresses.map((address) => certificateProblem(of, address, signal, Math.ceil(deadlineMs / 3))),
-  )
+  const judgementMs = Math.ceil(deadlineMs / 3)
+  const certificates = await Promise.all(addresses.map((each) => certificateProblem(of, each, signal, judgementMs)))
   try {
     return certificates.find((problem) => problem !== undefined) ?? (await credentials)
   } catch {
@@ -78,12 +77,7 @@ export function addressIn(url: string, defaultPort: number): Address {
 }
 
 /** Why a certificate is not trusted, by this process or the engine; undefined if it is, or nobody answers. */
-async function certificateProblem(
-  of: Of,
-  { host, port }: Address,
-  signal: AbortSignal,
-  judgementMs: number,
-): Promise<Problem | undefined> {
+async function certificateProblem(of: Of, { host, port }: Address, signal: AbortSignal, judgementMs: number) {
   const socket = connect({
     host,
     port,
