@@ -37,10 +37,6 @@ test.each(['Host:', 'Host: [::1]:3000', 'Host: 127.0.0.1:3000', 'Host: API_1.exa
   expect(statusesIn(await ask(`GET ${path} HTTP/1.1\r\n${one}\r\n${authorization}${close}`))).toEqual([200])
 })
 
-test('HTTP/1.0 asks for no Host', async () => {
-  expect(statusesIn(await ask(`GET ${path} HTTP/1.0\r\n${authorization}`))).toEqual([200])
-})
-
 test('HEAD without a Host gives 400 without a body', async () => {
   const read = await ask(`HEAD ${path} HTTP/1.1\r\n${authorization}`)
   expect([statusesIn(read), read.split('\r\n\r\n')[1]]).toEqual([[400], ''])

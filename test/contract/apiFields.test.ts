@@ -66,14 +66,3 @@ test('an answer is kept for its fields alone', async () => {
   expect((await get('records', undefined, named)).status).toBe(200)
   expect((await get('records?fields=id,status', undefined, named)).status).toBe(400)
 })
-
-test.each([
-  ['records?fields=id,email', 'fields must be names of fields such as id,result.score, not "email"'],
-  ['records?fields=reportResult', 'fields must be names of fields such as id,result.score, not "reportResult"'],
-  ['records?fields=', 'fields must not be empty'],
-  ['forms/x?fields=score', 'fields must be names of fields such as id,result.score, not "score"'],
-])('%s is 400', async (target, message) => {
-  expect((await get(target)).json).toMatchObject({
-    error: { code: 'bad_request', message: expect.stringContaining(message) as unknown },
-  })
-})

@@ -17,6 +17,7 @@ const counts = '/record-counts?by=day&'
 const changed = 'changedSince=2026-11-20'
 const noDates = ['1767225600', '2026-02-30', 'yesterday', '']
 const date = 'must be an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
+const names = 'must be names of fields such as id,result.score'
 const notOnPages = `belongs to exports (Accept: ${ndjson}): it must be left out of a page`
 const notInCsv = `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`
 const notInExports = 'belongs to pages: it must be left out of an export'
@@ -43,6 +44,8 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
     ['/records?', counts],
     ['', '1e400', '.5', '0x1', 'NaN', '1,5'],
   ]),
+  [`fields ${names}`, ['/records?'], ['email', 'reportResult']],
+  [`fields ${names}`, ['/forms/x?'], ['score']],
   ['includeFields must be true or false', ['/forms/x?'], ['']],
   ['includeReport must be true or false', ['/forms/x?'], ['0', '1', 'no', 'falsee', '']],
   [`since ${date}`, ['/records?'], noDates],

@@ -1,6 +1,5 @@
 import { type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { eventually } from '../support/eventually.ts'
 import { sendRaw } from '../support/raw.ts'
 
 const endpoints = ['/api/v1/forms', '/api/v1/forms/one', '/api/v1/records', '/api/v1/records/one']
@@ -89,11 +88,4 @@ describe('what a request may carry in vain', () => {
   test('an expectation that is not known changes nothing', async () => {
     expect((await api.get('/api/v1/forms', { headers: { expect: 'a miracle' } })).status).toBe(200)
   })
-})
-
-test('requests are measured by route, method and status', async () => {
-  await api.get('/api/v1/records/unknown')
-  const measured = (): Promise<string> => api.metrics.metrics()
-  const line = 'tidemark_http_request_duration_seconds_count{route="/api/v1/records/:id",method="GET",status="404"}'
-  await eventually(async () => (await measured()).includes(line))
 })

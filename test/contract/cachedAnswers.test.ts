@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers'
-import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import type { EntityType } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { type TestAnswer, useApi } from '../support/api.ts'
@@ -106,8 +106,11 @@ describe.each(endpoints)('%s, asked again', (endpoint) => {
     for (const round of ['made', 'kept']) {
       const gzip = await getRaw(endpoint, 'gzip')
       const zstd = await getRaw(endpoint, 'gzip, zstd')
+      const br = await getRaw(endpoint, 'br')
       const none = await getRaw(endpoint, 'identity')
-      expect([round, gzip.encoding, zstd.encoding, none.encoding]).toEqual([round, 'gzip', 'zstd', undefined])
+      const encodings = [gzip, zstd, br, none].map(({ encoding }) => encoding)
+      expect([round, ...encodings]).toEqual([round, 'gzip', 'zstd', 'br', undefined])
+      expect(brotliDecompressSync(br.body).toString()).toBe(plain)
       expect(gunzipSync(gzip.body).toString()).toBe(plain)
       expect(zstdDecompressSync(zstd.body).toString()).toBe(plain)
       expect(none.body.toString()).toBe(plain)

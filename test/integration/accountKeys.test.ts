@@ -213,19 +213,6 @@ test.each([false, true])(
   },
 )
 
-test('a slot outlives the longest that Kafka may take', async () => {
-  let reservedMs = 0
-  const { keys } = keysOver({
-    reserve: async (teamId, id, fromMs, untilMs) => {
-      reservedMs = untilMs - fromMs
-      return await keyStore.reserve(teamId, id, fromMs, untilMs)
-    },
-  })
-  await keys.create({ team, name: 'n', by })
-  const [attempts, attemptMs, betweenMs] = [6, 30_000, 5_000]
-  expect(reservedMs).toBeGreaterThan(attempts * (attemptMs + betweenMs))
-})
-
 test('a key that Kafka has but Redis does not is told as such, and shows no plaintext', async () => {
   const { keys } = keysOver({ apply: async () => Promise.reject(new Error('Redis is away')) })
   const why = /is recorded, but Redis does not have it.*delete it/

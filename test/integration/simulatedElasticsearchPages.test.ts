@@ -109,7 +109,7 @@ function readList(random: Random): Promise<unknown> {
   const content = { filters, view: 'summary', pick: asIs, deletions: [] } as const
   return both(async ({ reader }) => {
     const lines: string[] = []
-    for await (const part of exportList({ ...reader, ...list }, content, (send) => send(signal), Date.now))
+    for await (const part of exportList({ ...reader, ...list }, content, (send) => send(signal)))
       lines.push(...part.map(String))
     // Deletions come in no particular order.
     return [...lines.filter((line) => !isDeletion(line)), ...lines.filter(isDeletion).sort()]

@@ -132,7 +132,7 @@ async function indexAndRebuild(name: string): Promise<void> {
   await generations.serve(from)
   const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
   const reconciliation = new Reconciliation({ config, elasticsearch: client, report, signal }, from, to)
-  expect(await reconciliation.pass()).toEqual({ compared: 1, copied: 1 })
+  expect(await reconciliation.pass()).toEqual({ compared: 1, copied: 1, isWhole: true })
   await generations.blockWrites(from, 'rebuild')
   await generations.unblockWrites({ ...from, isServing: true })
   await client.count({ index: Object.values(to.indices) }, options())

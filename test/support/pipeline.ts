@@ -112,7 +112,8 @@ export async function openPipeline() {
       killPrograms()
       await producer.disconnect()
       const indices = Object.keys(await elasticsearch.indices.get({ index: `${names.INDEX_PREFIX}-*` }, bounded))
-      if (indices.length > 0) await elasticsearch.indices.delete({ index: indices }, bounded)
+      // A rebuild may remove some meanwhile.
+      if (indices.length > 0) await elasticsearch.indices.delete({ index: indices, ignore_unavailable: true }, bounded)
       await elasticsearch.close()
     },
   }

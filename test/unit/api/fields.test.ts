@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { pickFields, selectedFields } from '../../../src/api/fields.ts'
-import { servedSubmission, servedSubmissionSummary } from '../../../src/core/model/submission.ts'
+import { servedSubmissionSummary } from '../../../src/core/model/submission.ts'
 
 const pick = (fields: string, row: string, served = servedSubmissionSummary): string =>
   String(pickFields(selectedFields(fields, served))(Buffer.from(row)))
@@ -27,12 +27,6 @@ test.each(['', 'id,', 'ID', 'result.', 'result.summary', 'id.x', 'reportResult',
     expect(() => selectedFields(fields, servedSubmissionSummary)).toThrow('fields must be names of fields')
   },
 )
-
-test('whole entities have fields of their own', () => {
-  expect(pick('reportResult.outcome', '{"reportResult":{"outcome":[1]},"id":"s1"}', servedSubmission)).toBe(
-    '{"reportResult":{"outcome":[1]}}',
-  )
-})
 
 test('a hundred fields are selected at most', () => {
   const some = (count: number) => Array.from({ length: count }, (_, at) => `data.${at}`).join()

@@ -30,15 +30,6 @@ function ask(schema: z.ZodObject, pairs: Pairs): Asked {
 
 const anyText = fc.string({ unit: 'binary' }).map((text) => text.toWellFormed())
 
-test('booleans are read in any letter case', () => {
-  fc.assert(
-    fc.property(fc.mixedCase(fc.constantFrom('true', 'false')), (sent) => {
-      const includeFields = sent.toLowerCase() === 'true'
-      expect(ask(getForm.parameters, [['includeFields', sent]]).value).toEqual({ includeFields, includeReport: true })
-    }),
-  )
-})
-
 test('a problem names a known parameter, a rule and at most 64 characters of what was sent', () => {
   const names = schemas.flatMap((schema) => Object.keys(schema.shape))
   const anyQuery = fc.array(fc.tuple(fc.oneof(fc.constantFrom(...names), anyText), anyText), { maxLength: 5 })

@@ -90,30 +90,7 @@ describe.each(paths)('the parameters of %s', (path) => {
   })
 })
 
-test.each([
-  ['/forms', 'limit', { type: 'integer', minimum: 1, maximum: 100, default: 20 }],
-  ['/forms/{id}', 'includeReport', { type: 'boolean', default: true }],
-  ['/records', 'since', { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) }],
-])('in %s, %s has the type that the sent text stands for', (path, name, schema) => {
-  expect(query(path).find((parameter) => parameter.name === name)?.schema).toMatchObject(schema)
-})
-
 describe('answers', () => {
-  const identity = {
-    FormSummary: ['id', 'title', 'scene', 'createdAt', 'updatedAt'],
-    Form: ['id', 'title', 'scene', 'createdAt', 'updatedAt'],
-    SubmissionSummary: ['id', 'formId', 'submittedAt', 'updatedAt', 'result'],
-    Submission: ['id', 'formId', 'submittedAt', 'updatedAt'],
-  }
-
-  test.each(Object.entries(identity))('of %s may be null but for what every record has', (name, never) => {
-    const { properties } = described.components.schemas[name] ?? { properties: {} }
-    const judgeNull = (property: string): number =>
-      judge.problems(pointer('components', 'schemas', name, 'properties', property), null).length
-    const refused = Object.keys(properties).filter((property) => judgeNull(property) > 0)
-    expect(refused.sort()).toEqual(never.toSorted())
-  })
-
   const form = formEntity({ id: 'f1' })
   const submission = submissionEntity({ id: 's1' })
   test.each([

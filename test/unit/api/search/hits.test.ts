@@ -40,11 +40,6 @@ test('any JSON without tabs between its tokens comes back byte for byte', () => 
   )
 })
 
-test('aggregations and the name of a snapshot are told, where there are any', () => {
-  const changes = { aggregations: '{"a":[1]}', pit_id: '"p"', hits: '{"hits":[]}' }
-  expect(read(answerOf([], changes))).toMatchObject({ aggregations: { a: [1] }, pit_id: 'p' })
-})
-
 test.each([
   ['that timed out', { timed_out: 'true' }],
   ['of which a shard failed', { _shards: '{"total":2,"successful":1,"skipped":0,"failed":1}' }],

@@ -106,3 +106,34 @@ test('A record of a key whose entity is null deletes it, with a revision', () =>
   expect(deletion(3)).toEqual({ ok: true, value: { teamId: 'acme', entityId: 'e1', revision: 3, key: null } })
   expect(problemOf(deletion(0))).toBe('revision')
 })
+
+const formText = (changes: Record<string, unknown>): string =>
+  recordOf('form', formEntity({ id: 'f1', ...changes })).toString()
+const keyWith = (changes: Record<string, unknown>) => read('key', recordOf('key', { ...accountKey, ...changes }))
+
+test('the first problem is told, and those after it are not', () => {
+  expect(problemOf(read('form', bytes(formText({ title: 1, scene: 'x', createdAt: '' }))))).toBe('form.title')
+  expect(problemOf(read('form', bytes(formText({ scene: 'x', createdAt: '' }))))).toBe('form.scene')
+})
+
+test('what is not served, or only text, may be nested deep and have many digits', () => {
+  const secret = '['.repeat(5_000) + ']'.repeat(5_000)
+  const text = formText({ description: '['.repeat(5_000) + '7'.repeat(5_000) })
+  expect(problemOf(read('form', bytes(text.replace('"form":{', `"form":{"secret":${secret},`))))).toBe('accepted')
+})
+
+test('an account key holds no half of a surrogate pair, which the scripts of Redis cannot read', () => {
+  const [halves, whole] = [
+    { name: 'n\ud800', createdBy: '\udc00' },
+    { name: 'n\ufffd', createdBy: '\ufffd' },
+  ]
+  const others = { start: '\ud800', revokedBy: '\ud800' }
+  const entity = { ...whole, start: '\ufffd', revokedBy: '\ufffd' }
+  expect(keyWith({ ...halves, ...others })).toMatchObject({ value: { live: { entity } } })
+})
+
+test('an account key has its moments in UTC with milliseconds', () => {
+  const entity = { createdAt: '2026-03-01T10:00:00.000Z', expiresAt: '2026-03-01T10:00:00.123Z' }
+  const given = { createdAt: '2026-03-01T10:00:00Z', expiresAt: '2026-03-01T11:00:00.12345+01:00' }
+  expect(keyWith(given)).toMatchObject({ value: { live: { entity } } })
+})

@@ -143,26 +143,11 @@ test.each([
   expect(isParsed(recordOf(submission))).toBe(false)
 })
 
-/** The properties below tell that each of these is served as JSON.parse reads it, or refused. */
-test.each([
-  ['with a name given twice', objectOf([...members, ['formId', '"other"']])],
-  ['with a name written with escapes', objectOf([...members, ['i\\u0064', '"other"']])],
-  ['with a serial number that has a fraction of zeros', withMember('serialNumber', '17.0')],
-  ['on several lines', JSON.stringify(entity, null, 2)],
-  ['that is nested too deep', withMember('data', `{"a":${'['.repeat(2_000)}${']'.repeat(2_000)}}`)],
-  ['with a long number', withMember('serialNumber', '1'.repeat(1_001))],
-  ['with half an escape', withMember('shareToken', '"\\u12"')],
-  ['that ends early', objectOf(members).slice(0, -1)],
-])('a submission %s is parsed', (_, submission) => {
-  expect(isParsed(recordOf(submission))).toBe(true)
-  if (!/\]{1000}|1{1000}/.test(submission)) expectAsParsed(recordOf(submission))
-})
-
 const scalar = fc.constantFrom(
   ...['null', 'true', 'false', '0', '-0.0', '1E+2', '12345678901234567890.10', '1e999', '"x"', '""', '"\\u00e9\\/\\""'],
   ...['"é漢🎉"', '"\\ud800"', '"2026-04-01T14:00:00+02:00"', '"2026-02-30T00:00:00.000Z"', '"completed"', '"s1"'],
   ...['{}', '[]', '1.5', '17.0'],
-  ...['01', '.5', '1.', '"\\x"', 'nul', '{', '"\t"', '"'],
+  ...['01', '.5', '1.', '"\\x"', '"\\u12"', 'nul', '{', '"\t"', '"'],
 )
 const otherNames = ['status', 'customData', 'ranking', 'x', '', '__proto__', 'i\\u0064']
 const name = fc.constantFrom(...members.map(([each]) => each), ...otherNames)

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { jest } from '@jest/globals'
 import { type Config, readConfig } from '../../../../src/core/process/config.ts'
@@ -10,23 +8,18 @@ import {
   elasticsearchProbe,
 } from '../../../../src/core/stores/elasticsearch.ts'
 import { probe } from '../../../../src/core/stores/preflight.ts'
-import { eventually } from '../../../support/eventually.ts'
 import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
-import { useFolder } from '../../../support/temporaryFolder.ts'
 
 /** Answers everything but what is asked under `/unanswered`; who asks is refused. */
 const server = await startFakeElasticsearch()
 afterAll(() => server.close())
 /** How each request names its user. */
 const authorizations: (string | undefined)[] = []
-const paths: (string | undefined)[] = []
 /** What is asked under `/held` is answered then. */
 let held = Promise.resolve()
-const folder = useFolder()
 
 server.answerWith((request, response) => {
   authorizations.push(request.headers.authorization)
-  paths.push(request.url)
   const status = request.url === '/_security/_authenticate' ? 401 : 200
   const send = (): void => answer(status, {})(request, response)
   if (request.url === '/held') held.then(send, send)
@@ -95,25 +88,6 @@ describe.each([
   test('Elasticsearch is told the user of its URL', async () => {
     await opened(inUrl()).transport.request({ method: 'GET', path: '/' })
     expect(authorizations.at(-1)).toBe(`Basic ${Buffer.from('us er:p@ss').toString('base64')}`)
-  })
-
-  test.each([
-    ['ELASTICSEARCH_PASSWORD', { ELASTICSEARCH_USERNAME: 'user' }, Buffer.from('user:second').toString('base64')],
-    ['ELASTICSEARCH_API_KEY', {}, 'second'],
-  ])('and a secret of %s_FILE as the file has it then', async (name, settings, expected) => {
-    const file = join(folder, name)
-    writeFileSync(file, 'first\n')
-    const client = opened({ ...settings, [`${name}_FILE`]: file })
-    writeFileSync(file, 'second\n')
-    await eventually(async () => {
-      await client.transport.request({ method: 'GET', path: '/' })
-      return authorizations.at(-1)?.split(' ')[1] === expected
-    })
-  })
-
-  test('a node may be behind a path of a proxy', async () => {
-    await opened({ ELASTICSEARCH_URL: `${server.url}/search/` }).transport.request({ method: 'GET', path: '/_nodes' })
-    expect(paths.at(-1)).toBe('/search/_nodes')
   })
 })
 
