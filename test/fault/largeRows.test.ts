@@ -106,9 +106,9 @@ const stage = useStarted('the stage', () => openLargeStage(processes))
 beforeAll(() => stage.p99AloneMs(aloneMs))
 afterAll(killPrograms)
 
-/** Exports are whole, and other answers whole or not yet. */
+/** Exports are whole, and other answers whole or not yet: 503 where Elasticsearch takes too long, on a machine with too much to do. */
 const isForeseen = ({ ask, status, rows, isWhole }: Received): boolean =>
-  isWhole && ((status === 200 && rows === ask.rows) || (status === 429 && ask.accept === undefined))
+  isWhole && ((status === 200 && rows === ask.rows) || ([429, 503].includes(status) && ask.accept === undefined))
 
 test.each(teams)(
   'a team asks two processes at once for $name: it is answered whole or later, others at once',

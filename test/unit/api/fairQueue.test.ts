@@ -32,6 +32,20 @@ test('who does not wait gets a permit at once, or hears which limit is reached; 
   expect(await waiting).toBeInstanceOf(Function)
 })
 
+test('who has waited too long hears whether others hold the room, or its own tenant, also by what waits in front', async () => {
+  jest.useFakeTimers()
+  const queue = new FairQueue({ ...bounds, maxRunningPerTenant: 3 })
+  await queue.acquire('a', stays, 2)
+  const [heavy, behind, other] = [
+    queue.acquire('a', stays, 3),
+    queue.acquire('a', stays, 1, 500),
+    queue.acquire('b', stays, 3),
+  ]
+  await jest.advanceTimersByTimeAsync(1_000)
+  expect(await Promise.all([heavy, behind, other])).toEqual(['own-share', 'own-share', 'full'])
+  jest.useRealTimers()
+})
+
 type Asked = { readonly name: string; readonly weight: number; readonly client: AbortController; leave(): void }
 const ofAny = fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), weight: fc.integer({ min: 1, max: 9 }) })
 const step = fc.oneof(
