@@ -58,18 +58,14 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
   // Fails before anything is changed, where the command may not look.
-  await backupsOf(tools, cleanSince)
+  await snapshotsOf(tools)
   const indices: Place[] = []
   for (const { index, age, state, seqNo } of documents)
     indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, age, state))
-  indices.push(
-    ...(await madeMeanwhile(
-      tools,
-      documents.map(({ index }) => index),
-    )),
-  )
+  const { indices: present } = await submissionIndices(tools)
+  indices.push(...madeMeanwhile(present, documents))
   // A snapshot that was begun during the merges may hold what they have removed, too.
-  const backups = await backupsOf(tools, cleanSince)
+  const backups = backupsOf(await snapshotsOf(tools), present, cleanSince)
   const detail = 'nobody is served them; until API processes restart, or newer answers take their memory'
   const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
   const places = [...indices, ...backups, ...kafka, redis, api]
@@ -107,9 +103,11 @@ async function submissionIndices({ elasticsearch, config, signal }: CommandTools
   return { indices, serving: found.find(({ complete }) => complete?.isServing)?.number }
 }
 
+type FoundIndices = Awaited<ReturnType<typeof submissionIndices>>['indices']
+
 /** Indices that a rebuild has made since `known` were looked at: it may have written there what Kafka still holds. */
-async function madeMeanwhile(tools: CommandTools, known: readonly PhysicalIndex[]): Promise<Place[]> {
-  const made = (await submissionIndices(tools)).indices.filter(({ name }) => !known.includes(name))
+function madeMeanwhile(present: FoundIndices, known: readonly { readonly index: PhysicalIndex }[]): Place[] {
+  const made = present.filter(({ name }) => !known.some(({ index }) => index === name))
   const detail = 'was made meanwhile: run again'
   return made.map(({ name }) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
 }
@@ -154,23 +152,36 @@ function otherGeneration(name: PhysicalIndex, age: number, found: 'live' | 'miss
   return { ...place, state: 'left', detail: 'serves no longer: until `npm run rebuild` removes it' }
 }
 
-/**
- * Snapshots with indices of submissions, in the repositories that Elasticsearch knows. Nobody can look into one: each may hold the submission, but
- * those that were begun after an earlier run had left it in no index. A rebuild makes indices from Kafka, which may still hold the submission.
- */
-async function backupsOf({ elasticsearch, config, signal }: CommandTools, cleanSince?: Instant): Promise<Place[]> {
+/** Snapshots with indices of submissions, in the repositories that Elasticsearch knows. */
+async function snapshotsOf({ elasticsearch, config, signal }: CommandTools) {
   const { snapshots = [] } = await elasticsearch.snapshot.get({ repository: '*', snapshot: '*' }, { signal })
-  const cleanMs = cleanSince === undefined ? Infinity : Date.parse(cleanSince)
-  const created = await elasticsearch.indices.getSettings({ index: `${config.INDEX_PREFIX}-*` }, { signal })
-  const wasClean = (index: string): boolean =>
-    Number(created[index]?.settings?.index?.creation_date ?? Infinity) < cleanMs - clockOffsetMs
   const isOurs = (index: string): boolean =>
     kindsOf.submissions.some((kind) => readPhysicalName(config.INDEX_PREFIX, index)?.kind === kind)
-  return snapshots.flatMap(({ repository, snapshot, indices = [], start_time_in_millis: begun }): Place[] => {
-    const begunMs = Number(begun)
-    if (indices.filter(isOurs).every((index) => begunMs > cleanMs + clockOffsetMs && wasClean(index))) return []
+  return snapshots
+    .map(({ repository, snapshot, indices = [], start_time_in_millis: begunMs }) => ({
+      ...{ name: `snapshot ${repository}/${snapshot}`, begunMs: Number(begunMs), indices: indices.filter(isOurs) },
+    }))
+    .filter(({ indices }) => indices.length > 0)
+}
+
+/**
+ * What is said of snapshots. Nobody can look into one: each may hold the submission, but those that were begun after an earlier run had left it
+ * in no index. A rebuild makes indices from Kafka, which may still hold the submission.
+ */
+function backupsOf(
+  snapshots: Awaited<ReturnType<typeof snapshotsOf>>,
+  present: FoundIndices,
+  cleanSince: Instant | undefined,
+): Place[] {
+  const cleanMs = cleanSince === undefined ? Infinity : Date.parse(cleanSince)
+  const clean = present.filter(({ state }) => Number(state.settings?.index?.creation_date) < cleanMs - clockOffsetMs)
+  const mayHold = snapshots.filter(
+    ({ begunMs, indices }) =>
+      begunMs <= cleanMs + clockOffsetMs || !indices.every((index) => clean.some(({ name }) => name === index)),
+  )
+  return mayHold.map(({ name, begunMs }) => {
     const detail = `begun ${toInstant(begunMs)}, kept until it is deleted`
-    return [{ engine: 'elasticsearch', name: `snapshot ${repository}/${snapshot}`, state: 'left', until: null, detail }]
+    return { engine: 'elasticsearch', name, state: 'left', until: null, detail }
   })
 }
 

@@ -48,7 +48,6 @@ export class Reconciliation {
   readonly #request: RequestOptions
   /** `<index>/<shard>` → the highest sequence number that was compared. */
   readonly #compared = new Map<string, number>()
-  #isWhole = false
   readonly #writer: BulkWriter
   /** Rejects when the writer meets a bug, or the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
@@ -85,7 +84,7 @@ export class Reconciliation {
     // Read before the refresh: what is written during it no search below would find, and no later pass would look for.
     const asked = { index: Object.values(this.from.indices), level: 'shards' } as const
     const stats = await this.#tools.elasticsearch.indices.stats(asked, this.#request)
-    const shards = asked.index.flatMap((each) => Object.keys(stats.indices?.[each]?.shards ?? {}))
+    const shards = asked.index.flatMap((each) => Object.values(stats.indices?.[each]?.shards ?? {}))
     // Elasticsearch leaves out, with status 200, what a node could not tell.
     if (shards.length !== this.from.shards)
       throw new Error(`Elasticsearch tells of ${shards.length} of ${this.from.shards} shards: run the rebuild again`)
@@ -95,14 +94,13 @@ export class Reconciliation {
     const counts = Object.values(this.from.indices).map((each) => stats.indices?.[each]?.primaries?.docs?.count ?? 0)
     const total = counts.reduce((sum, each) => sum + each, 0)
     let [compared, copied] = [0, 0]
-    this.#isWhole = true
     for (const kind of documentKinds)
       for await (const old of this.#writtenUpTo(kind, stats)) {
         copied += await this.#compare(kind, old, isForgotten)
         compared += old.length
         if (isFirst) this.#tools.report.progress('documents compared', compared, total)
       }
-    return { compared, copied, isWhole: this.#isWhole }
+    return { compared, copied, isWhole: shards.map(reachedBy).every((each) => each?.last === each?.begun) }
   }
 
   /** What was written up to the sequence numbers up to which every copy has every write: any copy may be searched, and those above may get lost. */
@@ -111,12 +109,8 @@ export class Reconciliation {
     const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
     const times = timeFields.map((field) => ({ field, format: 'strict_date_time' }))
     for (const [shard, copies] of shards) {
-      const reached = copies.find(({ routing }) => routing?.primary)?.seq_no
-      if (reached === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
-      const { local_checkpoint: own, global_checkpoint: all } = reached
-      // Where one copy is left, the global checkpoint may stay behind until the next write.
-      const last = copies.length === 1 ? own : Math.min(own, all)
-      this.#isWhole &&= last === reached.max_seq_no
+      const last = reachedBy(copies)?.last
+      if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
       const above = this.#compared.get(`${index}/${shard}`) ?? -1
       const asked = {
         query: { range: { _seq_no: { gt: above, lte: last } } },
@@ -236,3 +230,12 @@ export class Reconciliation {
 }
 
 const idOf = ({ id }: Pick<Version, 'id'>): DocumentId => id
+
+/** Up to which sequence number every copy of a shard has every write, and which one was given last; undefined without a primary. */
+function reachedBy(copies: readonly estypes.IndicesStatsShardStats[]) {
+  const reached = copies.find(({ routing }) => routing?.primary)?.seq_no
+  if (reached === undefined) return undefined
+  const { local_checkpoint: own, global_checkpoint: all, max_seq_no: begun } = reached
+  // Where one copy is left, the global checkpoint may stay behind until the next write.
+  return { last: copies.length === 1 ? own : Math.min(own, all), begun }
+}

@@ -69,10 +69,8 @@ export class FairQueue {
   #tenantOf = (name: string): Tenant => this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
 
   #hasRoomFor = (tenant: Tenant, weight: number): boolean =>
-    this.#fits(this.#running, weight, this.#bounds.maxRunning) && this.#isWithinShare(tenant, weight)
-
-  #isWithinShare = ({ running }: Tenant, weight: number): boolean =>
-    this.#fits(running, weight, this.#bounds.maxRunningPerTenant)
+    this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
+    this.#fits(tenant.running, weight, this.#bounds.maxRunningPerTenant)
 
   #fits = (taken: number, weight: number, room: number): boolean => taken === 0 || taken + weight <= room * this.#share
 

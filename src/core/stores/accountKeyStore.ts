@@ -158,13 +158,13 @@ export class AccountKeyStore {
 
   /** The team's live keys. Throws `AccountKeysIncomplete`, as `find` does. */
   async list(teamId: TeamId): Promise<AccountKey[]> {
-    const fields = await this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
+    const fields = await this.#fields(teamId)
     return Object.values(fields).flatMap((field) => readField(field)?.key ?? [])
   }
 
   /** The changed keys, null once deleted, whose record no indexer has read and which have waited for that since before `beforeMs`. */
   async unread(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
-    const fields = await this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
+    const fields = await this.#fields(teamId)
     const waiting = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
     return waiting.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
   }
@@ -202,6 +202,9 @@ export class AccountKeyStore {
     }
     return { complete }
   }
+
+  #fields = (teamId: TeamId): Promise<Record<string, string>> =>
+    this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
 
   /** Throws `AccountKeysIncomplete` unless the store is complete before and after: in between, Redis may lose all keys. One round trip. */
   async #readWhole<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
