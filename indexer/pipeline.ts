@@ -5,6 +5,7 @@ import type { Config } from '../src/core/process/config.ts'
 import type { AccountKeys, RecordResult } from './accountKeys.ts'
 import { Retries } from './backoff.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
+import { expectOwnIndices } from './bulk/bulkFailure.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
 import type { Outcome } from './bulk/job.ts'
 import { type AssignedPartition, type Reading, SourceConsumer } from './consumer.ts'
@@ -63,8 +64,11 @@ export class Pipeline {
     this.#marking = new Retries(log, Math.random, this.#writing.signal)
     // The lists of everything that was handed to the writer. It is not sent before Redis has taken the marks.
     const mark = () => this.#marking.untilDone('marking lists in Redis', async () => await this.#pending?.mark())
+    const calls = bulkSender(elasticsearch, generation, metrics, this.#writing.signal, mark)
     this.writer = new BulkWriter({
-      ...bulkSender(elasticsearch, generation.indices, metrics, this.#writing.signal, mark),
+      ...calls,
+      send: async (documents) =>
+        serving ? await calls.send(documents) : expectOwnIndices(await calls.send(documents)),
       ...bulkBounds,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
       elapsedMs: () => performance.now(),

@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
-import { type DocumentKind, type Indices, writeAliasOf } from '../../src/core/stores/indices.ts'
+import type { DocumentKind, Indices, WriteAliases } from '../../src/core/stores/indices.ts'
 import { type Documents, type DocumentWrite, formWrites, submissionWrites } from '../convertRecord.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
@@ -19,8 +19,8 @@ export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_0
 export type VersionType = 'external' | 'external_gte'
 
 /** Encodes one bulk request: an action line and a source line for each document. `source` must hold no line break. */
-export function encodeBulk(indices: Indices, writes: Documents, versionType: VersionType = 'external'): Buffer {
-  const actions = writes.map((write) => actionLine(indices, write, versionType))
+export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType: VersionType = 'external'): Buffer {
+  const actions = writes.map((write) => actionLine(aliases, write, versionType))
   const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)
   const body = Buffer.allocUnsafe(bytes)
   let end = 0
@@ -35,8 +35,8 @@ export function encodeBulk(indices: Indices, writes: Documents, versionType: Ver
 const lineBreak = 0x0a
 
 /** ASCII only, as ids and index names are. */
-const actionLine = (indices: Indices, { kind, id, teamId, version }: DocumentWrite, type: VersionType): string =>
-  `{"index":{"_index":"${writeAliasOf(indices[kind])}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"${type}"}}\n`
+const actionLine = (aliases: WriteAliases, { kind, id, teamId, version }: DocumentWrite, type: VersionType): string =>
+  `{"index":{"_index":"${aliases[kind]}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"${type}"}}\n`
 
 /** Sends `writes`, encoded as `bulkBody`, and classifies each item of the response. Outcomes are in the order of `writes`. */
 export async function sendBulk(client: Client, bulkBody: Buffer, writes: Documents, options: RequestOptions) {
@@ -65,11 +65,14 @@ async function itemsOf(client: Client, bulkBody: Buffer, count: number, options:
   return items.map((item) => item['index'])
 }
 
+/** Where a bulk writer writes, and reads what is stored. */
+type Written = { readonly indices: Indices; readonly writeAliases: WriteAliases }
+
 /** What a bulk writer asks of the indices beside its writes. */
-export const bulkQuestions = (client: Client, indices: Indices, options: RequestOptions) => ({
+export const bulkQuestions = (client: Client, { indices, writeAliases }: Written, options: RequestOptions) => ({
   /** Whether the shard of each document takes documents now. Nothing is written. */
   async takesWrites(documents: Documents): Promise<boolean[]> {
-    const items = await itemsOf(client, encodeProbes(indices, documents), documents.length, options)
+    const items = await itemsOf(client, encodeProbes(writeAliases, documents), documents.length, options)
     return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
   },
   /**
@@ -93,13 +96,13 @@ export const bulkQuestions = (client: Client, indices: Indices, options: Request
 })
 
 /** Writes samples under an id that no document has, on condition that they were written before: a shard that works answers with a conflict. */
-const encodeProbes = (indices: Indices, documents: Documents): Buffer =>
+const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
   Buffer.from(
     documents
       .map(({ kind, teamId }) => {
         const written = { if_seq_no: 0, if_primary_term: 1 }
         // Every id of a document has a `/` in it.
-        const action = { _index: writeAliasOf(indices[kind]), _id: 'probe', routing: teamId, ...written }
+        const action = { _index: aliases[kind], _id: 'probe', routing: teamId, ...written }
         return `${JSON.stringify({ index: action })}\n${samples.get(kind)}\n`
       })
       .join(''),
@@ -125,7 +128,7 @@ export type BulkCalls = ReturnType<typeof bulkSender>
 /** The calls of an indexer's bulk writer, measured and traced. `mark` resolves once readers know of the writes that are about to be sent. */
 export function bulkSender(
   client: Client,
-  indices: Indices,
+  written: Written,
   metrics: PipelineMetrics,
   signal: AbortSignal,
   mark: () => Promise<void>,
@@ -134,7 +137,7 @@ export function bulkSender(
   return {
     /** Sends one bulk request; outcomes in the order of the documents. */
     send: async (documents: Documents): Promise<ItemOutcome[]> => {
-      const body = encodeBulk(indices, documents)
+      const body = encodeBulk(written.writeAliases, documents)
       metrics.bulkBytes.observe(body.length)
       await mark()
       const stop = metrics.bulkSeconds.startTimer()
@@ -143,6 +146,6 @@ export function bulkSender(
       metrics.countItems(outcomes)
       return outcomes
     },
-    ...bulkQuestions(client, indices, options),
+    ...bulkQuestions(client, written, options),
   }
 }

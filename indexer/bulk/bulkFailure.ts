@@ -66,6 +66,15 @@ const pauseStatuses: ReadonlySet<number> = new Set([401, 403, 404])
 /** A shard or a node is away, or does not answer in time. */
 const outageStatuses: ReadonlySet<number> = new Set([408, 502, 503, 504])
 
+/** The outcomes of a rebuild's request. Throws when its write alias is gone: no other one will give it back. */
+export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
+  if (outcomes.some((each) => each.kind === 'pause' && each.reason.startsWith('404 index_not_found')))
+    throw new Error(
+      'the indices that this rebuild writes were deleted, or taken over by another one: run the rebuild again',
+    )
+  return outcomes
+}
+
 /** Classifies the error that a request to Elasticsearch threw; undefined for a bug of ours. */
 export function classifyRequestError(error: unknown): RequestFailure | undefined {
   const reason = summaryOf(error)

@@ -12,6 +12,7 @@ import {
   type PhysicalIndex,
   physicalName,
   readPhysicalName,
+  writeAliasesOf,
   writeAliasOf,
 } from '../../src/core/stores/indices.ts'
 
@@ -89,18 +90,48 @@ export class Generations {
   }
 
   /** Creates the missing indices of a generation, which does not serve yet. Safe to call from several processes at once. */
-  async create(number: number): Promise<Generation> {
-    await Promise.all(documentKinds.map((kind) => this.#createIndex(kind, number)))
+  async create(number: number, rebuild?: string): Promise<Generation> {
+    await Promise.all(documentKinds.map((kind) => this.#createIndex(kind, number, rebuild)))
     const created = (await this.find()).find((each) => each.number === number)?.complete
     if (created === undefined) throw new Error(`generation ${number} is not complete`)
     await this.expectOwnSettings(created)
     return created
   }
 
-  async #createIndex(kind: DocumentKind, number: number): Promise<void> {
+  /**
+   * Creates a generation that a rebuild fills, or takes over what another one has left unfinished: that one writes it no more, and cannot make
+   * it serve, if it was only frozen. Rejects when it has served, or another rebuild takes it over at the same moment.
+   */
+  async fill(number: number, rebuild: string): Promise<Generation> {
+    const { indices } = await this.create(number, rebuild)
+    const index = Object.values(indices)
+    const found = await this.#client.indices.getAlias({ index }, this.#options)
+    const writersOf = (each: PhysicalIndex): readonly string[] =>
+      Object.keys(found[each]?.aliases ?? {}).filter((alias) => alias.startsWith(writeAliasOf(each)))
+    const served = servedAlias(this.#config.INDEX_PREFIX, number)
+    if (index.some((each) => writersOf(each).length === 0 || found[each]?.aliases[served] !== undefined))
+      throw new Error(`generation ${number} is another rebuild's: run the rebuild again`)
+    const writeAliases = writeAliasesOf(indices, rebuild)
+    await this.#updateAliases(
+      documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => [
+        ...writersOf(indices[kind]).map((alias) => ({ remove: { index: indices[kind], alias, must_exist: true } })),
+        { add: { index: indices[kind], alias: writeAliases[kind], is_write_index: true } },
+      ]),
+    )
+    // Its writes that are under way end before the block, or fail.
+    if (index.some((each) => !writersOf(each).includes(writeAliasOf(each, rebuild)))) {
+      await this.#blockWrites(index)
+      await this.#unblockWrites(index)
+    }
+    const taken = (await this.find()).find((each) => each.number === number)?.complete
+    if (taken === undefined) throw new Error(`generation ${number} is not complete`)
+    return { ...taken, writeAliases }
+  }
+
+  async #createIndex(kind: DocumentKind, number: number, rebuild?: string): Promise<void> {
     const { version, settings, mappings } = definitionOf(kind, this.#config.INDEX_ANSWERS)
     const index = physicalName(this.#config.INDEX_PREFIX, kind, version, number)
-    const aliases = { [writeAliasOf(index)]: { is_write_index: true } }
+    const aliases = { [writeAliasOf(index, rebuild)]: { is_write_index: true } }
     const all = { ...settings, ...ownSettings, number_of_shards: this.#config.INDEX_SHARDS }
     await this.#client.indices
       .create({ index, settings: all, mappings, aliases }, this.#options)
@@ -132,8 +163,9 @@ export class Generations {
   }
 
   /**
-   * Points the read aliases to a generation, in one request, and removes the write aliases of every lower one. With `blocked`, changes nothing
-   * and rejects unless the markers of `blockWrites` are still there: otherwise the other generation may have been written since.
+   * Points the read aliases to a generation, in one request, and removes the write aliases of every lower one. With `blocked`, which is of the
+   * rebuild that fills this one, hands its write aliases to indexers, and changes nothing and rejects unless they and the markers of
+   * `blockWrites` are still there: otherwise another rebuild may fill this generation, or the other one may have been written since.
    */
   async serve(
     { number }: Pick<Generation, 'number'>,
@@ -145,8 +177,14 @@ export class Generations {
     const moved = (await this.find()).flatMap((each) =>
       each.indices.flatMap(({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
         const read = aliasOf(this.#config.INDEX_PREFIX, kind)
-        if (each.number === number)
-          return [read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } }))
+        if (each.number === number) {
+          const filled = { index, alias: writeAliasOf(index, blocked?.holder), must_exist: true }
+          const written = { index, alias: writeAliasOf(index), is_write_index: true }
+          return [
+            ...(blocked === undefined ? [] : [{ remove: filled }, { add: written }]),
+            ...[read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } })),
+          ]
+        }
         const retired = [read, ...(each.number < number ? [writeAliasOf(index)] : [])]
         return retired
           .filter((alias) => alias in aliases)
@@ -156,7 +194,7 @@ export class Generations {
     await this.#updateAliases([...markers, ...moved]).catch((error: unknown) => {
       if (!isError(error, 'aliases_not_found_exception')) throw error
       throw new Error(
-        'indexers write the old generation again: the switch came too late. Nothing has changed; run the rebuild again',
+        'the switch came too late: indexers write the old generation again, or another rebuild fills the new one. Nothing has changed; run the rebuild again',
       )
     })
   }
@@ -172,8 +210,20 @@ export class Generations {
       { add: { index, alias: switchMarker(index, holder), is_hidden: true } },
     ])
     await this.#updateAliases(actions)
-    for (const index of Object.values(indices))
-      await this.#client.indices.addBlock({ index, block: 'write' }, this.#options)
+    await this.#blockWrites(Object.values(indices))
+  }
+
+  /** Resolves once no write is in flight on any shard. */
+  async #blockWrites(indices: readonly PhysicalIndex[]): Promise<void> {
+    for (const index of indices) {
+      const blocked = await this.#client.indices.addBlock({ index, block: 'write' }, this.#options)
+      if (!blocked.shards_acknowledged)
+        throw new Error(`writes to ${index} may still be under way: run the rebuild again`)
+    }
+  }
+
+  async #unblockWrites(index: PhysicalIndex[]): Promise<void> {
+    await this.#client.indices.putSettings({ index, settings: { 'index.blocks.write': null } }, this.#options)
   }
 
   /** Undoes `blockWrites`, and ends the right of that rebuild to switch; does nothing when a rebuild has switched, or an indexer has done this. */
@@ -197,7 +247,7 @@ export class Generations {
       if (isError(error, 'aliases_not_found_exception')) return
       throw error
     }
-    await this.#client.indices.putSettings({ index, settings: { 'index.blocks.write': null } }, this.#options)
+    await this.#unblockWrites(index)
   }
 
   async #updateAliases(actions: estypes.IndicesUpdateAliasesAction[]): Promise<void> {
@@ -213,11 +263,13 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
   // A snapshot that is restored over a closed index leaves its UUID, and gives it another history.
   const uuids = settings.map((each) => `${each?.uuid ?? ''}${each?.['history']?.uuid ?? ''}`)
   const fingerprint = hash('sha256', uuids.join())
+  const byKind = Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices
   const isBlocked = settings.some((each) => String(each?.blocks?.write) === 'true')
   return {
     ...named,
     tag: `${named.number}-${fingerprint.slice(0, 16)}` as GenerationTag,
-    indices: Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices,
+    indices: byKind,
+    writeAliases: writeAliasesOf(byKind),
     /** The number of its shards, of all indices. */
     shards: settings.reduce((sum, each) => sum + Number(each?.number_of_shards), 0),
     /** When the first of its indices was created (epoch ms). */

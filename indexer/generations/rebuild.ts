@@ -60,8 +60,8 @@ export async function rebuild(options: CommandTools): Promise<void> {
     throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
   const unfinished = left.find((each) => decideLeftOver(each, serving) === 'fill')
   const number = unfinished?.number ?? numberAbove(left, true)
-  const target = await generations.create(number)
-  if (target.hasServed) throw new Error(`generation ${number} is another rebuild's: run the rebuild again`)
+  const holder = randomUUID()
+  const target = await generations.fill(number, holder)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
 
   const failed = new AbortController()
@@ -71,7 +71,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
   try {
     await pipeline.readToTheEnd()
     const reconciliation = await reconcileAll(untilFailed, serving, target, forgotten)
-    await switchOver(untilFailed, pipeline, reconciliation, forgotten)
+    await switchOver(untilFailed, holder, pipeline, reconciliation, forgotten)
   } catch (error) {
     failed.signal.throwIfAborted()
     throw error
@@ -129,13 +129,13 @@ async function passWhole({ signal }: CommandTools, reconciliation: Reconciliatio
 /** Switches the readers to the new generation. When that fails, or `signal` aborts, writers get the old one back, and the watermark goes on. */
 async function switchOver(
   options: CommandTools,
+  holder: string,
   pipeline: RebuildPipeline,
   reconciliation: Reconciliation,
   forgotten: ForgottenEntities,
 ): Promise<void> {
   const { config, elasticsearch, redis, report, clock, signal } = options
   const { from: serving, to: target } = reconciliation
-  const holder = randomUUID()
   report.step('switching')
   if (!(await acquireWatermarkHold(redis, holder, maxHoldMs)))
     throw new Error('the watermark is held by another rebuild')

@@ -95,7 +95,6 @@ export class RebuildPipeline {
     const { source, config } = this.#tools
     const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
     if (own === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)
-    if (own.hasServed) throw new Error(`another rebuild has filled generation ${number}: run one again`)
     const isAlone = (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length <= 1
     this.#sharedMs = isAlone ? 0 : this.#sharedMs + checkMs
     if (this.#sharedMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')

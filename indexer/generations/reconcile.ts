@@ -6,6 +6,7 @@ import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import { type DocumentKind, documentKinds, entityTypeOf, isList, kindsOf } from '../../src/core/stores/indices.ts'
 import { multiGet, readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
+import { expectOwnIndices } from '../bulk/bulkFailure.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
 import { type Documents, type DocumentWrite, withChangedAt, withFoundBy } from '../convertRecord.ts'
@@ -62,9 +63,11 @@ export class Reconciliation {
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
     this.#writer = new BulkWriter({
       // Also over documents of the same version: what the old generation holds stays.
-      send: (documents) =>
-        sendBulk(elasticsearch, encodeBulk(to.indices, documents, 'external_gte'), documents, this.#request),
-      ...bulkQuestions(elasticsearch, to.indices, this.#request),
+      send: async (documents) => {
+        const body = encodeBulk(to.writeAliases, documents, 'external_gte')
+        return expectOwnIndices(await sendBulk(elasticsearch, body, documents, this.#request))
+      },
+      ...bulkQuestions(elasticsearch, to, this.#request),
       ...bulkBounds,
       elapsedMs: () => performance.now(),
       random: Math.random,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { bulkQuestions, encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import { expectOwnIndices } from '../../indexer/bulk/bulkFailure.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import type { CommandTools } from '../../indexer/engineCommand.ts'
 import { type Generation, Generations } from '../../indexer/generations/generations.ts'
@@ -47,7 +48,7 @@ describe.each([
     generations = new Generations(clients.elasticsearch, { ...config, INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }, options)
     first = await create(1)
     await generations.serve(first)
-    second = await create(2)
+    second = await generations.fill(2, 'first')
     reader = createIndexReader(openSearchClient(clients.elasticsearch, prefix, true), 5)
   })
   afterAll(async () => {
@@ -61,7 +62,7 @@ describe.each([
 
   const create = (number: number): Promise<Generation> => generations.create(number)
   const write = (documents: readonly DocumentWrite[], type?: VersionType, to = first) =>
-    sendBulk(clients.elasticsearch, encodeBulk(to.indices, documents, type), documents, options)
+    sendBulk(clients.elasticsearch, encodeBulk(to.writeAliases, documents, type), documents, options)
   const kinds = async (documents: readonly DocumentWrite[], type?: VersionType): Promise<readonly string[]> =>
     (await write(documents, type)).map(({ kind }) => kind)
   const refresh = (of = first): Promise<void> =>
@@ -79,16 +80,12 @@ describe.each([
 
   test('a generation is created once, and found with its aliases and blocks', async () => {
     expect(await create(1)).toEqual({ ...first, isServing: true, hasServed: true })
-    expect(await create(2)).toEqual(second)
     expect(await states()).toEqual([
       [1, true, true, true],
-      [2, false, true, false],
+      [2, false, false, false],
     ])
     await generations.blockWrites(first, 'holder')
-    expect(await states()).toEqual([
-      [1, true, false, true],
-      [2, false, true, false],
-    ])
+    expect((await states())[0]).toEqual([1, true, false, true])
     const old = (await generations.find())[0]?.complete ?? first
     await generations.unblockWrites(old)
     expect((await states())[0]).toEqual([1, true, true, true])
@@ -128,7 +125,7 @@ describe.each([
 
   test('whether a shard takes documents is asked without writing any', async () => {
     const documents = [...formWrites(formRecord(team, 'p', 1), instant), ...submission('p')]
-    const ask = () => bulkQuestions(clients.elasticsearch, first.indices, options).takesWrites(documents)
+    const ask = () => bulkQuestions(clients.elasticsearch, first, options).takesWrites(documents)
     const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
     await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
     const before = await count()
@@ -225,6 +222,21 @@ describe.each([
     return survey.find(({ name }) => name === first.indices[kind])?.documents ?? Number.NaN
   }
 
+  test('a rebuild takes over what another one fills, which then can neither write nor serve it', async () => {
+    expect((await write(submission('a'), undefined, second)).map(({ kind }) => kind)).toEqual(['written', 'written'])
+    const taken = await generations.fill(2, 'second')
+    expect(await generations.fill(2, 'second')).toEqual(taken)
+    const refused = await write(submission('b'), undefined, second)
+    expect(refused).toMatchObject(Array(2).fill({ kind: 'pause', reason: '404 index_not_found_exception' }))
+    expect(() => expectOwnIndices(refused)).toThrow('taken over by another one')
+    expect((await write(submission('c'), undefined, taken)).map(({ kind }) => kind)).toEqual(['written', 'written'])
+    await generations.blockWrites(first, 'first')
+    await expect(generations.serve(second, { generation: first, holder: 'first' })).rejects.toThrow('too late')
+    await generations.unblockWrites((await generations.find())[0]?.complete ?? first)
+    expect((await states())[0]).toEqual([1, true, true, true])
+    second = taken
+  })
+
   test('a switch is refused once another has undone its block, and changes nothing; what retired is pruned', async () => {
     const switchAs = (holder: string) => generations.serve(second, { generation: first, holder })
     await write([...submission('kept'), ...submission('forgotten')])
@@ -241,6 +253,7 @@ describe.each([
       [1, false, false, true],
       [2, true, true, true],
     ])
+    await expect(generations.fill(2, 'third')).rejects.toThrow("generation 2 is another rebuild's")
     // An indexer that has read the state of before changes nothing.
     const switched = await generations.find()
     await generations.unblockWrites({ ...old, isServing: true })
@@ -253,7 +266,8 @@ describe.each([
       },
     }
     const asked = { ...clients, config: { INDEX_PREFIX: prefix, ...topics }, source, signal, report }
-    await pruneLeftOver(asked as unknown as CommandTools, second, { hasAppendTimes: true, forgetful: {}, keptMs: {} })
+    const serving = (await generations.serving()) ?? second
+    await pruneLeftOver(asked as unknown as CommandTools, serving, { hasAppendTimes: true, forgetful: {}, keptMs: {} })
     await refreshEveryCopy(clients.elasticsearch, Object.values(second.indices), options)
     const ids = ['kept', 'forgotten'].map((id) => `${team}/${id}` as DocumentId)
     // Kafka holds no record of the other one any more: it was deleted since.

@@ -80,7 +80,7 @@ const write = (random: Random): Promise<unknown> => {
   const documents = Array.from({ length: 1 + random.below(12) }, () => randomWrites(random)).flat()
   const versionType = random.pick(['external', 'external', 'external_gte'] as const)
   return both(({ clients, generation }) =>
-    sendBulk(clients.elasticsearch, encodeBulk(generation.indices, documents, versionType), documents, request),
+    sendBulk(clients.elasticsearch, encodeBulk(generation.writeAliases, documents, versionType), documents, request),
   )
 }
 

@@ -36,10 +36,18 @@ export type IndexDefinition = {
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
- * The alias for writers of a generation. A write to a missing index would create an index without our mapping; with `require_alias` it
- * fails, also after the generation was retired and its alias removed.
+ * The alias for writers of an index: for indexers, or for the one `rebuild` that fills it before it serves. A write to a missing index would
+ * create an index without our mapping; with `require_alias` it fails, also once the alias was removed: the generation was retired, or another
+ * rebuild fills it.
  */
-export const writeAliasOf = (index: PhysicalIndex): Alias => `${index}-write` as Alias
+export const writeAliasOf = (index: PhysicalIndex, rebuild?: string): Alias =>
+  `${index}-write${rebuild === undefined ? '' : `-${rebuild}`}` as Alias
+
+/** The alias for writers of each kind. */
+export type WriteAliases = Readonly<Record<DocumentKind, Alias>>
+
+export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases =>
+  Object.fromEntries(documentKinds.map((kind) => [kind, writeAliasOf(indices[kind], rebuild)])) as WriteAliases
 
 /** The physical index of a kind in one generation: `<prefix>-<kind>-v<mapping version>-<generation>`. */
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>

@@ -131,13 +131,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
     to: '',
   },
-  'rebuild-reads-on-after-the-switch': {
-    themes: ['switch'],
-    seed: 66,
-    file: 'indexer/generations/rebuildPipeline.ts',
-    from: 'this.#stopping.abort()\n',
-    to: 'if (1 > 0) return true\n    this.#stopping.abort()\n',
-  },
   'watermark-of-an-earlier-run-of-redis': {
     themes: ['redis'],
     seed: 41,
@@ -224,6 +217,13 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     seed: 46,
     file: 'src/core/stores/redis.ts',
     from: 'setTimeout(readRunId, runIdRetryMs, connection).unref()',
+    to: '',
+  },
+  'frozen-rebuild-writes-on': {
+    themes: ['switch', 'rebuild'],
+    seed: 21,
+    file: 'indexer/generations/generations.ts',
+    from: '...writersOf(indices[kind]).map((alias) => ({ remove: { index: indices[kind], alias, must_exist: true } })),',
     to: '',
   },
   'tombstone-with-an-ordinary-version': {

@@ -12,6 +12,7 @@ import {
   type Indices,
   type PhysicalIndex,
   physicalName,
+  writeAliasesOf,
 } from '../../../src/core/stores/indices.ts'
 import { seededRandom } from '../../sample/random.ts'
 import { appendAll, connect } from '../replica.ts'
@@ -109,7 +110,7 @@ class BodyWriter {
 
   /** Takes the documents of one record. */
   async add(documents: readonly DocumentWrite[]): Promise<void> {
-    const lines = encodeBulk(this.#indices, documents)
+    const lines = encodeBulk(writeAliasesOf(this.#indices), documents)
     if (this.#bytes + lines.length > bulkBounds.maxBulkBytes) await this.#write()
     this.#lines.push(lines)
     this.#bytes += lines.length

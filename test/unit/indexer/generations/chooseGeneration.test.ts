@@ -12,7 +12,15 @@ function found(
 ): FoundGeneration {
   const { isServing = false, hasServed = isServing, hasCurrentMappings = true, isComplete = true } = state
   const complete = {
-    ...{ number, tag: tagOf(number), indices: {} as never, shards: 5, createdAtMs: 0, isWritable: true },
+    ...{
+      number,
+      tag: tagOf(number),
+      indices: {} as never,
+      writeAliases: {} as never,
+      shards: 5,
+      createdAtMs: 0,
+      isWritable: true,
+    },
     ...{ isServing, hasServed, hasCurrentMappings, foreignSettings: [] },
   }
   return { number, indices: [], hasCurrentMappings, complete: isComplete ? complete : undefined }

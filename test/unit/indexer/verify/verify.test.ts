@@ -78,7 +78,7 @@ async function index(records: readonly SourceRecord[], route?: string): Promise<
     if (projection.kind !== 'documents') throw new Error('the record is a dead letter')
     return projection.documents.map((each) => (route === undefined ? each : { ...each, teamId: route as TeamId }))
   })
-  await sendBulk(clients.elasticsearch, encodeBulk(serving.indices, documents), documents, request)
+  await sendBulk(clients.elasticsearch, encodeBulk(serving.writeAliases, documents), documents, request)
   await refreshEveryCopy(clients.elasticsearch, Object.values(serving.indices), request)
 }
 
