@@ -1,8 +1,8 @@
 import type { FoundGeneration, KnownGeneration } from './generations.ts'
 
 /**
- * Indexers number the generations that they create with odd numbers, rebuilds with even ones. So a rebuild that has not noticed yet that its
- * indices were deleted never writes into others of the same names that indexers build: its times are no later than append times.
+ * Indexers number the generations that they create with odd numbers, rebuilds with even ones. So the two never create the same one, and none
+ * goes on with what the other has left unfinished.
  */
 const isOfRebuild = (number: number): boolean => number % 2 === 0
 

@@ -119,10 +119,12 @@ export class Generations {
       ]),
     )
     // Its writes that are under way end before the block, or fail.
-    if (index.some((each) => !writersOf(each).includes(writeAliasOf(each, rebuild)))) {
-      await this.#blockWrites(index)
-      await this.#unblockWrites(index)
-    }
+    if (index.some((each) => !writersOf(each).includes(writeAliasOf(each, rebuild))))
+      try {
+        await this.#blockWrites(index)
+      } finally {
+        await this.#unblockWrites(index)
+      }
     const taken = (await this.find()).find((each) => each.number === number)?.complete
     if (taken === undefined) throw new Error(`generation ${number} is not complete`)
     return { ...taken, writeAliases }
@@ -216,14 +218,15 @@ export class Generations {
   /** Resolves once no write is in flight on any shard. */
   async #blockWrites(indices: readonly PhysicalIndex[]): Promise<void> {
     for (const index of indices) {
+      // Of an index that is blocked already, only `acknowledged` is true.
       const blocked = await this.#client.indices.addBlock({ index, block: 'write' }, this.#options)
-      if (!blocked.shards_acknowledged)
-        throw new Error(`writes to ${index} may still be under way: run the rebuild again`)
+      if (!blocked.acknowledged) throw new Error(`writes to ${index} may still be under way: run the rebuild again`)
     }
   }
 
+  /** Ends also a block that Elasticsearch is still adding, or could not verify on each shard: the setting alone would leave that one. */
   async #unblockWrites(index: PhysicalIndex[]): Promise<void> {
-    await this.#client.indices.putSettings({ index, settings: { 'index.blocks.write': null } }, this.#options)
+    await this.#client.indices.removeBlock({ index, block: 'write' }, this.#options)
   }
 
   /** Undoes `blockWrites`, and ends the right of that rebuild to switch; does nothing when a rebuild has switched, or an indexer has done this. */

@@ -55,7 +55,6 @@ export async function rebuild(options: CommandTools): Promise<void> {
   const rules = await readTopicRules(source, config)
   const left = await pruneLeftOver(options, serving, rules)
   // Removing takes long: another rebuild may have begun, and switched.
-  await expectAlone(options)
   if ((await generations.serving())?.tag !== serving.tag)
     throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
   const unfinished = left.find((each) => decideLeftOver(each, serving) === 'fill')
@@ -137,6 +136,7 @@ async function switchOver(
   const { config, elasticsearch, redis, report, clock, signal } = options
   const { from: serving, to: target } = reconciliation
   report.step('switching')
+  await pipeline.expectUndisturbed()
   if (!(await acquireWatermarkHold(redis, holder, maxHoldMs)))
     throw new Error('the watermark is held by another rebuild')
   let renewals = 0

@@ -26,8 +26,6 @@ export class RebuildPipeline {
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   #stopped: Promise<unknown> | undefined
-  /** For how long (ms) the group has had another member. */
-  #sharedMs = 0
   /** The watermark is read at each assignment, and may be set between two. */
   readonly #claim = { owner: 'rebuild', watermarkMs: undefined as number | undefined, changedAtRaisedByMs: 0 }
 
@@ -80,24 +78,22 @@ export class RebuildPipeline {
         reported = reasons
       }
       // The deadline of the switch is enough, and the hold must not wait for these questions.
-      if (extendHold === undefined && waitedMs % checkMs === 0) await this.#expectUndisturbed()
+      if (extendHold === undefined && waitedMs % checkMs === 0) await this.expectUndisturbed()
       await extendHold?.()
       await sleep(pollMs, undefined, { signal })
     }
   }
 
   /**
-   * Throws when the generation that is filled was deleted, or the group has had another member for longer than one that was killed: two
-   * rebuilds that have begun at once share the partitions, and each would wait for those of the other for ever.
+   * Throws when the generation that is filled was deleted, or another rebuild fills it now, or has: the two share the partitions, and this one
+   * would wait for those of the other.
    */
-  async #expectUndisturbed(): Promise<void> {
-    const { number, tag } = this.#generation
-    const { source, config } = this.#tools
-    const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
+  async expectUndisturbed(): Promise<void> {
+    const { number, tag, writeAliases } = this.#generation
+    const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
     if (own === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)
-    const isAlone = (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length <= 1
-    this.#sharedMs = isAlone ? 0 : this.#sharedMs + checkMs
-    if (this.#sharedMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
+    if (own.indices.some(({ kind, state }) => state.aliases?.[writeAliases[kind]] === undefined))
+      throw new Error(`another rebuild fills generation ${number}: run one again`)
   }
 
   /**

@@ -65,7 +65,9 @@ export class Reconciliation {
       // Also over documents of the same version: what the old generation holds stays.
       send: async (documents) => {
         const body = encodeBulk(to.writeAliases, documents, 'external_gte')
-        return expectOwnIndices(await sendBulk(elasticsearch, body, documents, this.#request))
+        const outcomes = await sendBulk(elasticsearch, body, documents, this.#request)
+        // Indexers give back the alias of what serves.
+        return to.isServing ? outcomes : expectOwnIndices(outcomes)
       },
       ...bulkQuestions(elasticsearch, to, this.#request),
       ...bulkBounds,

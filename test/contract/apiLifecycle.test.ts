@@ -54,7 +54,7 @@ test('a port that another process has, or that serves both clients and operators
   expect(await refusalOf('api', { PORT: '', ADMIN_PORT: '3000' })).toMatch(/^ADMIN_PORT must differ/)
 })
 
-test('an Elasticsearch of another major version is told by name, also to who may not ask for its version', async () => {
+test('an Elasticsearch whose version does not fit is told by name, also to who may not ask for its version', async () => {
   const fake = close(await startFakeElasticsearch())
   const settings = { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: fake.url }
   // As 8.19.4 does: it refuses what the client of 9 sends, whoever asks, and answers what has no body.
@@ -63,9 +63,12 @@ test('an Elasticsearch of another major version is told by name, also to who may
     const hasBody = request.headers['content-length'] !== undefined && request.headers['content-length'] !== '0'
     answer(hasBody ? 400 : 403, hasBody ? refused : {})(request, response)
   })
-  expect(await refusalOf('api', settings)).toBe('ELASTICSEARCH_URL names an older release; Elasticsearch 9 is needed\n')
-  fake.answerWith(answer(200, { version: { number: '10.0.1' } }))
-  expect(await refusalOf('api', settings)).toMatch(/^ELASTICSEARCH_URL names version 10\.0\.1/)
+  const needed = 'Elasticsearch 9.1 or a later 9 is needed'
+  expect(await refusalOf('api', settings)).toBe(`ELASTICSEARCH_URL names an older release; ${needed}\n`)
+  for (const number of ['10.1.1', '9.0.8']) {
+    fake.answerWith(answer(200, { version: { number } }))
+    expect(await refusalOf('api', settings)).toBe(`ELASTICSEARCH_URL names version ${number}; ${needed}\n`)
+  }
   fake.answerWith((_request, response) => {
     response.setHeader('content-type', 'application/json')
     response.end('{"version":{"distribution":"opensearch","number":"3.1.0"}}')

@@ -224,6 +224,8 @@ describe.each([
 
   test('a rebuild takes over what another one fills, which then can neither write nor serve it', async () => {
     expect((await write(submission('a'), undefined, second)).map(({ kind }) => kind)).toEqual(['written', 'written'])
+    // As a rebuild that was killed while it took over would leave it.
+    await clients.elasticsearch.indices.addBlock({ index: second.indices.forms, block: 'write' })
     const taken = await generations.fill(2, 'second')
     expect(await generations.fill(2, 'second')).toEqual(taken)
     const refused = await write(submission('b'), undefined, second)

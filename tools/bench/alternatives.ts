@@ -18,7 +18,7 @@ type Size = Readonly<typeof fullSize>
 export const fullSize = {
   teams: { largeTeam: 300_000, otherTeams: 100, ofEach: 300 },
   deepPage: 5_000,
-  rounds: { warmUps: 1, measured: 5 },
+  rounds: { warmUps: 1, measured: 3 },
   exports: { warmUps: 0, measured: 3 },
   follow: { perSecond: 500, forMs: 20_000, restarts: true },
 }

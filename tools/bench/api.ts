@@ -30,7 +30,7 @@ type Size = { readonly teams: TeamSizes; readonly lists: ListSize; readonly roun
 export const fullSize: Size = {
   teams: { largeTeam: 1_000_000, otherTeams: 400, ofEach: 300 },
   lists: { submissions: 1_000_000, deepPage: 10_000, walkFromRow: 20_000 },
-  rounds: { warmUps: 1, measured: 5 },
+  rounds: { warmUps: 1, measured: 3 },
   exports: { warmUps: 0, measured: 3 },
 }
 

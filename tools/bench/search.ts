@@ -15,7 +15,7 @@ import type { Stage } from './stage.ts'
 
 type Size = { readonly forms: number; readonly teams: number; readonly rounds: Rounds }
 
-export const fullSize: Size = { forms: 1_000_000, teams: 5_000, rounds: { warmUps: 1, measured: 5 } }
+export const fullSize: Size = { forms: 1_000_000, teams: 5_000, rounds: { warmUps: 1, measured: 3 } }
 export const smallSize: Size = { forms: 20_000, teams: 100, rounds: { warmUps: 0, measured: 1 } }
 
 /** Measures title search for a team of the median size and for the largest one: beside their lists, and beside a plain index. */

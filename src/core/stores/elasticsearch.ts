@@ -124,9 +124,9 @@ export const connectElasticsearch = (config: Config): Client =>
   })
 
 const httpsPort = 443
-/** The major version of the client. */
-const major = 9
-const needed = `Elasticsearch ${major} is needed`
+/** The major version of the client, and the first minor one that can remove a block which it is still adding. */
+const [major, minor] = [9, 1]
+const needed = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
 /** Statuses 400 to 599, which are results here, not errors. */
 const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
@@ -159,7 +159,7 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** The problem of a server with another major version; undefined when the version fits or is unknown. */
+/** The problem of a server whose version does not fit; undefined when it does, or is unknown. */
 async function versionProblem(ask: Ask): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
   // May be refused: it needs `cluster:monitor/main`, which our roles do not have.
@@ -167,7 +167,8 @@ async function versionProblem(ask: Ask): Promise<Problem | undefined> {
   const { version } = (about.body ?? {}) as { version?: { number?: unknown } }
   if (about.statusCode === 200 && typeof version?.number === 'string') {
     const number = printable(version.number)
-    return number.startsWith(`${major}.`) ? undefined : { path, rule: `names version ${number}; ${needed}` }
+    const fits = number.startsWith(`${major}.`) && Number(number.split('.')[1]) >= minor
+    return fits ? undefined : { path, rule: `names version ${number}; ${needed}` }
   }
   // Earlier versions refuse a body of this version's media type, for any path and user.
   const { statusCode, body } = await ask({ method: 'POST', path: '/', body: {} })

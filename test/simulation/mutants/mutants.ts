@@ -125,8 +125,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     to: 'moved',
   },
   'hold-not-renewed-nor-checked': {
-    themes: ['switch', 'late', 'redis'],
-    seed: 11,
+    themes: ['switch', 'network', 'late'],
+    seed: 48,
     file: 'indexer/generations/rebuild.ts',
     from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
     to: '',

@@ -43,23 +43,24 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
       return catalog.updateAliases(actions as Parameters<typeof catalog.updateAliases>[0])
     },
   },
-  'PUT /{names}/_settings': {
-    options: [],
-    run: ({ catalog }, { names, body }) => {
-      expectOnly(['index.blocks.write'], json(body), 'settings')
-      for (const index of catalog.find(names)) index.hasWriteBlock = json(body)['index.blocks.write'] === true
-      return acknowledged
-    },
-  },
   'PUT /{names}/_block/{last}': {
     options: [],
     run: ({ catalog }, { names, last }) => {
       if (last !== 'write') throw notSimulated(`the block ${last}`)
-      const indices = catalog.find(names)
+      const indices = catalog.find(names).filter(({ hasWriteBlock }) => !hasWriteBlock)
       // Bulk requests in progress check the block for each document, so there is nothing to wait for.
       for (const index of indices) index.hasWriteBlock = true
       const blocked = indices.map(({ name }) => ({ name, blocked: true }))
-      return { ...acknowledged, shards_acknowledged: true, indices: blocked }
+      return { ...acknowledged, shards_acknowledged: blocked.length > 0, indices: blocked }
+    },
+  },
+  'DELETE /{names}/_block/{last}': {
+    options: [],
+    run: ({ catalog }, { names, last }) => {
+      if (last !== 'write') throw notSimulated(`the block ${last}`)
+      const indices = catalog.find(names)
+      for (const index of indices) index.hasWriteBlock = false
+      return { ...acknowledged, indices: indices.map(({ name }) => ({ name, unblocked: true })) }
     },
   },
   'GET /{names}/_refresh': {
