@@ -103,21 +103,24 @@ export class Generations {
    * it serve, if it was only frozen. Rejects when it has served, or another rebuild takes it over at the same moment.
    */
   async fill(number: number, rebuild: string): Promise<Generation> {
-    const { indices } = await this.create(number, rebuild)
+    const created = await this.create(number, rebuild)
+    const { indices } = created
     const index = Object.values(indices)
     const found = await this.#client.indices.getAlias({ index }, this.#options)
     const writersOf = (each: PhysicalIndex): readonly string[] =>
       Object.keys(found[each]?.aliases ?? {}).filter((alias) => alias.startsWith(writeAliasOf(each)))
     const served = servedAlias(this.#config.INDEX_PREFIX, number)
-    if (index.some((each) => writersOf(each).length === 0 || found[each]?.aliases[served] !== undefined))
-      throw new Error(`generation ${number} is another rebuild's: run the rebuild again`)
+    const others = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
+    if (index.some((each) => writersOf(each).length === 0 || found[each]?.aliases[served] !== undefined)) throw others
     const writeAliases = writeAliasesOf(indices, rebuild)
     await this.#updateAliases(
       documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => [
         ...writersOf(indices[kind]).map((alias) => ({ remove: { index: indices[kind], alias, must_exist: true } })),
         { add: { index: indices[kind], alias: writeAliases[kind], is_write_index: true } },
       ]),
-    )
+    ).catch((error: unknown) => {
+      throw isError(error, 'aliases_not_found_exception') ? others : error
+    })
     // Its writes that are under way end before the block, or fail.
     if (index.some((each) => !writersOf(each).includes(writeAliasOf(each, rebuild))))
       try {
@@ -125,9 +128,7 @@ export class Generations {
       } finally {
         await this.#unblockWrites(index)
       }
-    const taken = (await this.find()).find((each) => each.number === number)?.complete
-    if (taken === undefined) throw new Error(`generation ${number} is not complete`)
-    return { ...taken, writeAliases }
+    return { ...created, writeAliases }
   }
 
   async #createIndex(kind: DocumentKind, number: number, rebuild?: string): Promise<void> {
