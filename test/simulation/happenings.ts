@@ -100,7 +100,7 @@ export class Happenings {
     },
     'redis-restart': (event) => this.#engines.simulatedRedis.restart(event),
     // To clients, a promoted replica that lacks the last writes looks like a restart.
-    'redis-failover': () => this.#engines.simulatedRedis.restart({ losesLastMs: 500 }),
+    'redis-failover': () => this.#engines.simulatedRedis.failOver(),
     'redis-flush': () => this.#engines.simulatedRedis.flush(),
     'redis-full': ({ forMs }) =>
       this.#forAWhile(forMs, 'Redis has memory again', (isFull) => {

@@ -25,6 +25,8 @@ const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
+/** A master that has had no replica for an hour takes another replication id. */
+const runIdPollMs = 5_000
 
 /**
  * Connects to Redis and keeps reconnecting. A command fails at once while Redis is unreachable, and after two seconds without a reply.
@@ -91,9 +93,11 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
   })
   const readRunId = (connection: object): void => {
     if (connection !== current) return
-    client.info('server').then(
+    client.info().then(
       (info) => {
-        if (connection === current) runId = /^run_id:(\w+)/m.exec(info)?.[1]
+        if (connection !== current) return
+        runId = runIn(info)
+        setTimeout(readRunId, runIdPollMs, connection).unref()
       },
       (error: Error) => {
         onError(error)
@@ -109,10 +113,20 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
   return {
     client,
     keys: redisKeys(prefix),
-    /** The server's `run_id`; undefined while not connected. Another one means a restart, which may have lost a second of writes. */
+    /** See `runIn`; undefined while not connected. Another one means a restart or a failover, which may have lost a second of writes. */
     runId: () => runId,
     close: async () => client.disconnect(),
   }
+}
+
+/**
+ * The run of a server, by what INFO says: its `run_id`. A master that was a replica before keeps that of its process, but lacks what the other
+ * one had lost: its replication id is added, which each promotion draws anew.
+ */
+export function runIn(info: string): string | undefined {
+  const read = (name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
+  const wasPromoted = /[^0]/.test(read('master_replid2') ?? '')
+  return wasPromoted ? `${read('run_id')}-${read('master_replid')}` : read('run_id')
 }
 
 /** Hooks `sendCommand`, through which every command goes, even in pipelines and while disconnected. */

@@ -226,6 +226,13 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: '...writersOf(indices[kind]).map((alias) => ({ remove: { index: indices[kind], alias, must_exist: true } })),',
     to: '',
   },
+  'failover-back-is-the-same-run': {
+    themes: ['redis'],
+    seed: 60,
+    file: 'src/core/stores/redis.ts',
+    from: "/[^0]/.test(read('master_replid2') ?? '')",
+    to: 'false',
+  },
   'tombstone-with-an-ordinary-version': {
     themes: ['crashes'],
     seed: 1,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { OnCommand, RedisConnection } from '../../../../src/core/stores/redis.ts'
+import { type OnCommand, type RedisConnection, runIn } from '../../../../src/core/stores/redis.ts'
 import type { Host, Network } from '../../network.ts'
 import { connectSimulated } from './client.ts'
 import { commands, growing, type Reply, writing } from './commands.ts'
@@ -8,7 +8,8 @@ import { runLua } from './lua.ts'
 import { Session } from './session.ts'
 
 const hexDigits = 16
-const runIdLength = 40
+const idLength = 40
+const noId = '0'.repeat(idLength)
 
 /** An in-memory Redis on the clock of its host, with the commands that the product uses, and failures as of a real one. */
 export class SimulatedRedis {
@@ -17,14 +18,17 @@ export class SimulatedRedis {
   /** SHA-1 → script. */
   readonly #scripts = new Map<string, string>()
   readonly #sessions = new Set<Session>()
-  #runId: string
+  /** The run ids of the master and of its replica. */
+  #runIds: [master: string, replica: string]
+  #replicationIds: [own: string, earlier: string]
   /** Out of memory: serves reads, refuses commands that need memory. */
   isFull = false
 
   constructor(host: Host) {
     this.#host = host
     this.#keys = new Keyspace(() => host.nowMs())
-    this.#runId = this.#newRunId()
+    this.#runIds = [this.#newId(), this.#newId()]
+    this.#replicationIds = [this.#newId(), noId]
   }
 
   /** Connects a process. Calls `onCommand` after every command. */
@@ -38,15 +42,25 @@ export class SimulatedRedis {
     this.#sessions.clear()
     this.#keys.lose(losesLastMs)
     this.#scripts.clear()
-    this.#runId = this.#newRunId()
+    this.#runIds[0] = this.#newId()
+    this.#replicationIds = [this.#newId(), noId]
+  }
+
+  /** A replica that lags by 500 ms takes over; the master becomes its replica, without a restart. */
+  failOver(): void {
+    const [master, replica] = this.#runIds
+    const [earlier] = this.#replicationIds
+    this.restart({ losesLastMs: 500 })
+    this.#runIds = [replica, master]
+    this.#replicationIds[1] = earlier
   }
 
   flush(): void {
     this.#keys.flush()
   }
 
-  get runId(): string {
-    return this.#runId
+  get runId(): string | undefined {
+    return runIn(this.#info())
   }
 
   /** The fields of a hash, for inspection by tests. */
@@ -71,11 +85,17 @@ export class SimulatedRedis {
         return this.#evaluate(script, args.slice(1))
       }
       case 'info':
-        return ['# Server', `run_id:${this.#runId}`, '# Memory', 'used_memory:1000000', 'maxmemory:0', ''].join('\r\n')
+        return this.#info()
       default:
         this.#refuseWhenFull(name)
         return this.#command(name, args)
     }
+  }
+
+  #info(): string {
+    const [own, earlier] = this.#replicationIds
+    const server = ['# Server', `run_id:${this.#runIds[0]}`, '# Memory', 'used_memory:1000000', 'maxmemory:0']
+    return [...server, '# Replication', `master_replid:${own}`, `master_replid2:${earlier}`, ''].join('\r\n')
   }
 
   #refuseWhenFull(name: string): void {
@@ -104,8 +124,8 @@ export class SimulatedRedis {
     })
   }
 
-  #newRunId(): string {
+  #newId(): string {
     const digit = (): string => Math.floor(this.#host.random() * hexDigits).toString(hexDigits)
-    return Array.from({ length: runIdLength }, digit).join('')
+    return Array.from({ length: idLength }, digit).join('')
   }
 }

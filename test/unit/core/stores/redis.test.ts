@@ -1,6 +1,6 @@
 import { fromRedis, RedisUnavailable } from '../../../../src/core/stores/redis.ts'
 import { SimulatedRedis } from '../../../simulation/engines/redis/simulatedRedis.ts'
-import { localHost, type Network, NetworkFailure } from '../../../simulation/network.ts'
+import { localHost, localNetwork, type Network, NetworkFailure } from '../../../simulation/network.ts'
 import { eventually } from '../../../support/eventually.ts'
 
 test('every error is an outage, without the arguments of the command', async () => {
@@ -23,5 +23,20 @@ test('a connection knows the run of Redis also when Redis hung as it was asked f
   const link = new SimulatedRedis(localHost()).connect(network, 'test')
   await eventually(() => link.runId() !== undefined)
   expect(unanswered).toBeLessThan(0)
+  await link.close()
+})
+
+test('a master to which a failover has gone back is another run than before', async () => {
+  const redis = new SimulatedRedis(localHost())
+  const link = redis.connect(localNetwork, 'test')
+  const runs: (string | undefined)[] = []
+  for (let failovers = 0; failovers <= 2; failovers++) {
+    await eventually(() => link.runId() !== undefined)
+    runs.push(link.runId())
+    redis.failOver()
+    await eventually(() => link.runId() !== runs.at(-1))
+  }
+  expect(new Set(runs).size).toBe(3)
+  expect(runs[2]).toMatch(new RegExp(`^${runs[0]}-`))
   await link.close()
 })
