@@ -93,8 +93,10 @@ function classifyResponse({ statusCode: status = 0, body }: errors.ResponseError
   return { kind: status === 429 ? 'busy' : 'retry', reason }
 }
 
-/** Elasticsearch answers 429 even to a request that exceeds its memory limit by itself; only the reason has the numbers. */
+/** Elasticsearch answers 429 even to what exceeds its memory limits by itself; only the reason has the numbers. */
 function isTooLarge(reason = ''): boolean {
-  const [, bytes, max] = /_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
-  return bytes !== undefined && max !== undefined && Number(bytes) > Number(max)
+  if (/^Request contains an operation of size \[\d+\] bytes, which exceeds/.test(reason)) return true
+  const [, place, bytes, max] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
+  // A primary reserves four times the largest document beside the document itself, and names only the former.
+  return Number(bytes) * (place === 'primary' ? 5 / 4 : 1) > Number(max)
 }

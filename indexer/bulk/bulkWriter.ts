@@ -81,12 +81,12 @@ export class BulkWriter {
     const documents = jobs.flatMap((job) => job.documents)
     let outcomes: ItemOutcome[]
     try {
-      outcomes = await this.#options.send(documents)
+      outcomes = await this.#send(jobs, documents)
     } catch (error) {
       return await this.#halveOrFail(jobs, batch, this.#classify(error))
     }
     batch.hasResults = true
-    if (outcomes.some(({ kind }) => kind === 'busy')) this.#scheduler.halveBounds()
+    if (outcomes.some(({ kind }) => kind === 'busy')) this.#askForLess(jobs)
     else this.#scheduler.widenBounds(documents.length, bytesOf(documents))
     const writable = await this.#writableShards(documents, outcomes)
     const tooLarge: Job[] = []
@@ -100,6 +100,27 @@ export class BulkWriter {
     }
     const split = outcomes.find((outcome) => outcome.kind === 'split')
     if (split !== undefined) await this.#halveOrFail(tooLarge, batch, split)
+  }
+
+  /** Sends documents together, or those of a lone record singly: the largest first, so that none is stored if that one cannot be. */
+  async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
+    const [only, ...others] = jobs
+    if (only === undefined || others.length > 0 || !only.isSentSingly) return await this.#options.send(documents)
+    const outcomes = new Map<DocumentWrite, ItemOutcome>()
+    for (const document of documents.toSorted((a, b) => b.source.length - a.source.length)) {
+      const [outcome = notSent] = await this.#options.send([document])
+      if (outcome.kind === 'split') return documents.map(() => outcome)
+      if (outcome.kind === 'written') only.isStored = true
+      outcomes.set(document, outcome)
+    }
+    return documents.map((each) => outcomes.get(each) ?? notSent)
+  }
+
+  /** After a sign of overload: smaller requests, also of a record that was alone in its request. */
+  #askForLess(jobs: readonly Job[]): void {
+    this.#scheduler.halveBounds()
+    const [only] = jobs
+    if (jobs.length === 1 && only !== undefined) only.isSentSingly = true
   }
 
   /** Classifies the failure of a request; throws an error that is a bug. */
@@ -121,13 +142,16 @@ export class BulkWriter {
   }
 
   async #halveOrFail(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
-    if (failure.kind === 'busy') this.#scheduler.halveBounds()
+    if (failure.kind === 'busy') this.#askForLess(jobs)
     const [only] = jobs
     if (isFailure(failure)) this.#fail(jobs, batch, failure)
     else if (jobs.length > 1 || only === undefined) {
       const middle = Math.ceil(jobs.length / 2)
       await this.#attempt(jobs.slice(0, middle), batch)
       await this.#attempt(jobs.slice(middle), batch)
+    } else if (failure.kind === 'split' && !only.isSentSingly) {
+      only.isSentSingly = true
+      await this.#attempt(jobs, batch)
     } else if (failure.kind === 'split' || only.isDeduplicated) this.#reject(only, only.documents, failure.reason)
     else batch.badRequests.push({ job: only, reason: failure.reason })
   }
@@ -207,6 +231,8 @@ export class BulkWriter {
     if (next !== undefined) this.#scheduler.putBack(next)
   }
 }
+
+const notSent: ItemOutcome = { kind: 'retry', reason: 'has no outcome' }
 
 /** Whether the document needs no further attempt: what is stored is it, or at least as new. */
 const isDone = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 'written' || outcome?.kind === 'stale'

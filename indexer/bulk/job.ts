@@ -31,6 +31,8 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   isStored: boolean
   /** Whether it was rejected once, and has been sent again without repeated names. */
   isDeduplicated: boolean
+  /** Whether its documents are sent one at a time: together they were too large, or there was no room for both. */
+  isSentSingly: boolean
   attempts: number
   suspicion: Suspicion | undefined
   /** Older records of the entity: stale once this one is stored, candidates again if it is rejected. */
@@ -46,7 +48,7 @@ export function newJob(write: RecordWrite, order: number): Job {
   return {
     ...write,
     ...{ entity: `${list.kind}/${list.id}`, order, list, version: list.version, superseded: [] },
-    ...{ isStored: false, isDeduplicated: false, attempts: 0, suspicion: undefined },
+    ...{ isStored: false, isDeduplicated: false, isSentSingly: false, attempts: 0, suspicion: undefined },
   }
 }
 

@@ -59,8 +59,20 @@ test.each([
 ])('"later" to %d bytes where 204800 are the most there will ever be room for is %s', (bytes, kind) => {
   const body = { error: { type: 'es_rejected_execution_exception', reason: rejected(bytes) } }
   expect(classifyRequestError(responseError(429, body))?.kind).toBe(kind)
-  const ofShard = rejected(bytes).replaceAll('coordinating_', 'primary_')
-  expect(classifyItem(429, { type: 'es_rejected_execution_exception', reason: ofShard }).kind).toBe(kind)
+})
+
+const beyondLimit =
+  'Request contains an operation of size [300209] bytes, which exceeds the maximum allowed limit of [204800] bytes'
+const ofPrimary = (bytes: number): string =>
+  `rejected execution of primary operation [coordinating_and_primary_bytes=41000, replica_bytes=0, all_bytes=41000, primary_operation_bytes=${bytes}, max_primary_bytes=204800]`
+
+test.each([
+  // Four times 40961 and 40960 bytes, which the primary reserves beside the document.
+  [ofPrimary(163_844), 'split'],
+  [ofPrimary(163_840), 'busy'],
+  [beyondLimit, 'split'],
+])('what a primary refuses is too large for ever, or not: %s', (reason, kind) => {
+  expect(classifyItem(429, { type: 'es_rejected_execution_exception', reason }).kind).toBe(kind)
 })
 
 describe('a reason quotes no document', () => {

@@ -124,6 +124,17 @@ test('a document that there will never be memory for beside others is sent alone
   expect(requests[0]).toHaveLength(6)
 })
 
+test.each<ItemOutcome>([
+  { kind: 'split', reason: 'too large' },
+  { kind: 'busy', reason: 'no room now' },
+])('a record whose documents there is no room for together is stored by one at a time: %p', async (refusal) => {
+  const { submit, requests } = writing(async (documents) =>
+    documents.map(() => (documents.length > 1 ? refusal : written)),
+  )
+  expect(await submit('a', 1)).toEqual({ kind: 'indexed' })
+  expect(requests.map(({ length }) => length)).toEqual([2, 1, 1])
+})
+
 test('a record whose request alone is not understood is rejected, when the requests of others are', async () => {
   const { submit } = writing(async (documents) => {
     if (documents.some(({ id }) => id === 't/b')) throw responseError(400)
