@@ -128,9 +128,7 @@ test.each<ItemOutcome>([
   { kind: 'split', reason: 'too large' },
   { kind: 'busy', reason: 'no room now' },
 ])('a record whose documents there is no room for together is stored by one at a time: %p', async (refusal) => {
-  const { submit, requests } = writing(async (documents) =>
-    documents.map(() => (documents.length > 1 ? refusal : written)),
-  )
+  const { submit, requests } = writing(answering([refusal, refusal]))
   expect(await submit('a', 1)).toEqual({ kind: 'indexed' })
   expect(requests.map(({ length }) => length)).toEqual([2, 1, 1])
 })
