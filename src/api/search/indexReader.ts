@@ -29,6 +29,9 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number) =>
 
 const lifeMs = 30_000
 
+/** Failures of a search that say nothing against its snapshot. */
+const maySucceedLater: ReadonlySet<string> = new Set(['deadline', 'overloaded'])
+
 type Kept = { readonly version: ListVersion; readonly opening: Promise<ListSnapshot>; forget(): void }
 
 /**
@@ -57,11 +60,12 @@ function keepSnapshots() {
   return async <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>): Promise<T> => {
     if (list.version !== null) {
       const { opening, forget } = keep(list, list.version)
+      const snapshot = await opening
       try {
-        return await read(await opening)
+        return await read(snapshot)
       } catch (error) {
-        // The snapshot was closed for a newer version, its index was closed, or a node restarted.
-        if (!(error instanceof ElasticsearchUnavailable) || error.reason !== 'missing-snapshot') throw error
+        if (!(error instanceof ElasticsearchUnavailable) || maySucceedLater.has(error.reason)) throw error
+        // The snapshot was closed for a newer version, its index was closed, or its node has left or restarted.
         forget()
       }
     }

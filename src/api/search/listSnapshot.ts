@@ -44,7 +44,9 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
   const counted = countsOfSnapshot()
   let pit = opened
   const send = async (body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> => {
-    const request = { method: 'POST', path: '/_search', body: { pit, ...body } } as const
+    // Else a snapshot whose node has left counts as an outage, not as missing.
+    const querystring = { allow_partial_search_results: false }
+    const request = { method: 'POST', path: '/_search', querystring, body: { pit, ...body } } as const
     const { isFound, bytes } = await list.send(request, signal)
     if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', type)
     const answer = hits.readAnswer(bytes)

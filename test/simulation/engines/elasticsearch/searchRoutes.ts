@@ -15,7 +15,8 @@ export const searchRoutes: Readonly<Record<string, Route>> = {
   },
   'POST /_search': {
     options: ['allow_partial_search_results'],
-    run: (cluster, { body }) => searchSnapshot(cluster, json(body)),
+    run: (cluster, { query, body }) =>
+      searchSnapshot(cluster, json(body), query['allow_partial_search_results'] !== 'false'),
   },
   'GET /{names}/_search_shards': {
     options: ['routing', 'master_timeout'],
@@ -51,9 +52,9 @@ function countOf(cluster: SimulatedElasticsearch, { names, body }: Call): object
   return count(cluster.copiesOf(cluster.catalog.find(names), {}).map(targetOf), json(body))
 }
 
-function searchSnapshot({ snapshots }: SimulatedElasticsearch, { pit, ...body }: Json): string {
+function searchSnapshot({ snapshots }: SimulatedElasticsearch, { pit, ...body }: Json, allowsPartial: boolean): string {
   const { id, keep_alive: keepAlive } = pit as { readonly id: string; readonly keep_alive: string }
-  const targets = snapshots.targets(id, milliseconds(keepAlive))
+  const targets = snapshots.targets(id, milliseconds(keepAlive), allowsPartial)
   if (targets === undefined) throw snapshotMissing()
   return search(targets, body, id)
 }

@@ -1,6 +1,6 @@
 import type { Host } from '../../network.ts'
 import type { Catalog, Index } from './catalog.ts'
-import { type Cause, noShardAvailable } from './refusal.ts'
+import { type Cause, noShardAvailable, Refusal } from './refusal.ts'
 import type { Target } from './search.ts'
 import { type Copy, isReachable } from './shard.ts'
 
@@ -33,14 +33,15 @@ export class Snapshots {
     return id
   }
 
-  /** The targets of a search in a snapshot, whose `keep_alive` it renews. */
-  targets(id: string, keepAliveMs: number): readonly Target[] | undefined {
+  /** The targets of a search in a snapshot, whose `keep_alive` it renews. Where a node has left, only a search for all results is told so. */
+  targets(id: string, keepAliveMs: number, allowsPartial: boolean): readonly Target[] | undefined {
     const snapshot = this.#open.get(id)
     if (snapshot === undefined) return undefined
     snapshot.close()
     this.#keep(id, snapshot.contexts, keepAliveMs)
+    if (!allowsPartial && snapshot.contexts.some(hasLeft)) throw new Refusal(404, nodesMissing)
     return snapshot.contexts.map(({ target, copy, recoveries }) => {
-      if (!this.#catalog.has(target.index)) return failing(target, noShardAvailable, 503)
+      if (!this.#catalog.has(target.index) || hasLeft({ copy })) return failing(target, noShardAvailable, 503)
       if (copy?.isActive === false || copy?.recoveries !== recoveries) return failing(target, contextMissing, 404)
       return copy !== undefined && isReachable(copy) ? target : failing(target, noShardAvailable, 503)
     })
@@ -73,6 +74,14 @@ const failing = ({ index, shard }: Target, failure: Cause, status: number): Targ
   failure,
   status,
 })
+
+/** Whether the master has dropped the node of a context. */
+const hasLeft = ({ copy }: Pick<Context, 'copy'>): boolean => copy?.isActive === false && !copy.node.isReachable
+
+const nodesMissing: Cause = {
+  type: 'search_context_missing_nodes_exception',
+  reason: 'Search context of type [pit] references nodes that have left the cluster: [node]',
+}
 
 export const contextMissing: Cause = {
   type: 'search_context_missing_exception',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { type Filters, termClauses, windowClauses } from '../../../../src/api/search/clauses.ts'
-import type { SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import { ElasticsearchUnavailable, type SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import { searchPage } from '../../../../src/api/search/searchPage.ts'
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
@@ -33,10 +33,31 @@ test('a page far down, or of large rows, is looked for in a snapshot, which is c
         expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(
           isDeep ? ['POST /tidemark-forms/_pit', 'POST /_search', 'DELETE /_pit'] : ['POST /tidemark-forms/_search'],
         )
-        expect(bodyOf(asked.find(({ path }) => path.endsWith('_search'))).from ?? 0).toBeLessThan(1_000)
+        const search = asked.find(({ path }) => path.endsWith('_search'))
+        expect(search?.querystring).toMatchObject({ allow_partial_search_results: false })
+        expect(bodyOf(search).from ?? 0).toBeLessThan(1_000)
       },
     ),
   )
+})
+
+test.each([
+  ['refused', true],
+  ['partial', true],
+  ['deadline', false],
+  ['overloaded', false],
+] as const)('a kept snapshot whose search fails (%s) is replaced at once: %p', async (reason, isReplaced) => {
+  let failures = 1
+  const { list, asked } = askedList(({ path }) => {
+    if (path === '/_search' && failures-- > 0) throw new ElasticsearchUnavailable(reason, '')
+    return nothing
+  })
+  const read = () =>
+    searchPage({ ...list, version: 'v' as ListVersion }, [[]], { page: 101, limit: 100 }, false, signal)
+  if (isReplaced) expect(await read()).toEqual({ total: 0, rows: [] })
+  else await expect(read()).rejects.toThrow(reason)
+  await read()
+  expect(asked.filter(({ path }) => path.endsWith('/_pit') && path !== '/_pit')).toHaveLength(isReplaced ? 3 : 1)
 })
 
 describe('a list that is known to be long', () => {
