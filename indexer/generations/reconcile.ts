@@ -90,9 +90,12 @@ export class Reconciliation {
     const asked = { index: Object.values(this.from.indices), level: 'shards' } as const
     const stats = await this.#tools.elasticsearch.indices.stats(asked, this.#request)
     const shards = asked.index.flatMap((each) => Object.values(stats.indices?.[each]?.shards ?? {}))
-    // Elasticsearch leaves out, with status 200, what a node could not tell.
-    if (shards.length !== this.from.shards)
-      throw new Error(`Elasticsearch tells of ${shards.length} of ${this.from.shards} shards: run the rebuild again`)
+    // Elasticsearch leaves out, with status 200, what a node could not tell. A copy that is left out may lack what its primary has.
+    const { failed } = stats._shards
+    if (shards.length !== this.from.shards || failed > 0)
+      throw new Error(
+        `Elasticsearch tells of ${shards.length} of ${this.from.shards} shards, without ${failed} copies: run the rebuild again`,
+      )
     // Any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, index, this.#request)
     const isFirst = this.#compared.size === 0

@@ -1,6 +1,12 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { CommandTools } from '../../../../indexer/engineCommand.ts'
-import { foreignSettings, Generations, readTag, unlessRemoved } from '../../../../indexer/generations/generations.ts'
+import {
+  foreignSettings,
+  type Generation,
+  Generations,
+  readTag,
+  unlessRemoved,
+} from '../../../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
 import type { Indices } from '../../../../src/core/stores/indices.ts'
 import { responseError } from '../../../support/bulkRecords.ts'
@@ -35,16 +41,20 @@ test('a missing index of another generation is no sign that this one is removed'
 })
 
 test('where a node does not tell of its shards, a generation may have readers, and a reconciliation is not whole', async () => {
+  let failed = 1
   const stats = async () => ({
-    _shards: { failed: 1 },
+    _shards: { failed },
     _all: { total: { search: { open_contexts: 0 } } },
     indices: { 'f-v1-2': { shards: { 0: [{ routing: { primary: true }, seq_no: { local_checkpoint: 7 } }] } } },
   })
   const { signal } = new AbortController()
   const elasticsearch = { indices: { stats } } as unknown as Client
-  const generation = { indices: { forms: 'f-v1-2' } as unknown as Indices, shards: 2 } as never
+  const generation = { indices: { forms: 'f-v1-2' } as unknown as Indices, shards: 1 } as Generation
   const generations = new Generations(elasticsearch, {} as never, { signal, requestTimeout: 1_000 })
   expect(await generations.countReaders(generation)).toBe(Number.POSITIVE_INFINITY)
   const tools = { elasticsearch, signal } as unknown as CommandTools
-  await expect(new Reconciliation(tools, generation, generation).pass()).rejects.toThrow('tells of 1 of 2 shards')
+  const pass = (shards: number) => new Reconciliation(tools, { ...generation, shards }, generation).pass()
+  await expect(pass(1)).rejects.toThrow('tells of 1 of 1 shards, without 1 copies')
+  failed = 0
+  await expect(pass(2)).rejects.toThrow('tells of 1 of 2 shards')
 })
