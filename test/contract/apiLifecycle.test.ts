@@ -69,6 +69,8 @@ test('an Elasticsearch whose version does not fit is told by name, also to who m
     fake.answerWith(answer(200, { version: { number } }))
     expect(await refusalOf('api', settings)).toBe(`ELASTICSEARCH_URL names version ${number}; ${needed}\n`)
   }
+  fake.answerWith(answer(200, { version: { number: '9.5.2' } }))
+  expect(await refusalOf('api', settings)).toMatch(/^ELASTICSEARCH_URL names version 9\.5\.2: .* may lack documents/)
   fake.answerWith((_request, response) => {
     response.setHeader('content-type', 'application/json')
     response.end('{"version":{"distribution":"opensearch","number":"3.1.0"}}')

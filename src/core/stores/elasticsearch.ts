@@ -127,6 +127,8 @@ const httpsPort = 443
 /** The major version of the client, and the first minor one that can remove a block which it is still adding. */
 const [major, minor] = [9, 1]
 const needed = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
+/** The releases in which an overloaded shard may keep documents on its primary only (elastic/elasticsearch#158212). */
+const losing = new Set(['9.5.0', '9.5.1', '9.5.2'])
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
 /** Statuses 400 to 599, which are results here, not errors. */
 const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
@@ -168,7 +170,11 @@ async function versionProblem(ask: Ask): Promise<Problem | undefined> {
   if (about.statusCode === 200 && typeof version?.number === 'string') {
     const number = printable(version.number)
     const fits = number.startsWith(`${major}.`) && Number(number.split('.')[1]) >= minor
-    return fits ? undefined : { path, rule: `names version ${number}; ${needed}` }
+    if (!fits) return { path, rule: `names version ${number}; ${needed}` }
+    const why = 'under load its replicas may lack documents (elastic/elasticsearch#158212)'
+    return losing.has(number)
+      ? { path, rule: `names version ${number}: ${why}; an earlier or later 9 is needed` }
+      : undefined
   }
   // Earlier versions refuse a body of this version's media type, for any path and user.
   const { statusCode, body } = await ask({ method: 'POST', path: '/', body: {} })
