@@ -17,8 +17,8 @@ type ReadState = {
   recordPrimary(primary: Primary, before: PrimaryRead | undefined, nowMs: number): Promise<PrimaryRead>
 }
 
-/** A primary, and the node that it is on; `isOnly`: the shard has no replica. */
-type FoundPrimary = Primary & { readonly node: string; readonly isOnly: boolean }
+/** A primary, and the node that it is on; `isOnly`: the shard has no replica; `searched`: the index or alias to search. */
+type FoundPrimary = Primary & { readonly node: string; readonly isOnly: boolean; readonly searched: string }
 
 /** Shards and lists that a process remembers. */
 const maxKept = 10_000
@@ -54,7 +54,8 @@ export function readPrimaries(client: SearchClient, state: ReadState, nowMs: () 
   const primaryOf = async (shard: Shard, signal: AbortSignal): Promise<FoundPrimary | undefined> => {
     const [name, sinceMs] = [nameOf(shard), elapsedMs()]
     const known = onlyCopies.get(name)
-    if (known !== undefined && sinceMs - known.sinceMs < onlyCopyMs) return known.primary
+    // Another index may serve by now.
+    if (known !== undefined && sinceMs - known.sinceMs < onlyCopyMs) return { ...known.primary, searched: shard.alias }
     const primary = await findPrimary(client, shard, signal)
     if (primary?.isOnly === true) onlyCopies.set(name, { primary, sinceMs })
     else onlyCopies.delete(name)
@@ -78,9 +79,11 @@ export function readPrimaries(client: SearchClient, state: ReadState, nowMs: () 
       if (primary === undefined) return await client.send(request, signal)
       if (await mayRead(shard, primary)) {
         const preference = `_only_nodes:${primary.node}`
-        const answer = client.send({ ...request, querystring: { ...querystring, preference } }, signal)
+        // By its own name: a node that lags behind would take the alias for an index that does not serve any more.
+        const path = request.path.replace(shard.alias, primary.searched)
+        const answer = client.send({ ...request, path, querystring: { ...querystring, preference } }, signal)
         const found = await answer.catch(undefinedWithoutCopy)
-        if (found !== undefined) return found
+        if (found?.isFound === true) return found
         onlyCopies.delete(nameOf(shard))
       }
       await sleep(pauseMs, undefined, { signal }).catch(() => {
@@ -93,9 +96,9 @@ export function readPrimaries(client: SearchClient, state: ReadState, nowMs: () 
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** Ignores `no-copy`: the node has lost its copy, and the master does not know yet. */
+/** Ignores that the node has lost its copy, which the master does not know yet, or that the index was removed, or is not known to a node yet. */
 function undefinedWithoutCopy(error: unknown): undefined {
-  if (!(error instanceof ElasticsearchUnavailable) || error.reason !== 'no-copy') throw error
+  if (!(error instanceof ElasticsearchUnavailable) || !['no-copy', 'missing-index'].includes(error.reason)) throw error
 }
 
 /** The primary of a team's shard in the cluster state; undefined if there is none. */
@@ -104,7 +107,7 @@ async function findPrimary(client: SearchClient, { alias, teamId }: Shard, signa
   const primary = copies.find((copy) => copy.primary)
   if (!primary?.node || !primary.allocation_id) return undefined
   const { index, shard, node, allocation_id } = primary
-  return { index, shard, node, id: allocation_id.id, isOnly: copies.length === 1 }
+  return { index, shard, node, id: allocation_id.id, isOnly: copies.length === 1, searched: index }
 }
 
 /** The copies of the shards behind aliases. Throws for an index of an earlier release, which may lack fields that this one searches. */

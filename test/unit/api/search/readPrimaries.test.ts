@@ -24,6 +24,8 @@ class Cluster {
   index: string = physicalName('x', 'forms', definitionOf('forms', true).version, 1)
   /** Nodes that hold no copy any more, though the master may not know it yet. */
   readonly gone = new Set<string>()
+  /** The index that replaces the present one, which is removed before it is searched. */
+  successor: string | undefined
   isSettled = true
   hasReplica = true
   elapsedMs = 0
@@ -67,6 +69,10 @@ class Cluster {
     this.asked.push(request)
     const node = String(request.querystring?.['preference'] ?? '')
     if (this.gone.has(node.replace('_only_nodes:', ''))) throw new ElasticsearchUnavailable('no-copy', '')
+    if (this.successor !== undefined) {
+      Object.assign(this, { index: this.successor, successor: undefined })
+      return { isFound: false, bytes: Buffer.alloc(0) }
+    }
     const bytes = Buffer.from(node)
     request.check?.(bytes)
     return { isFound: true, bytes }
@@ -84,7 +90,8 @@ class Cluster {
 test('a team is read from the primary of its shard', async () => {
   const cluster = new Cluster()
   expect(await cluster.read()).toBe('_only_nodes:a')
-  expect(cluster.asked).toEqual([{ ...search(), querystring: { routing: team, preference: '_only_nodes:a' } }])
+  const querystring = { routing: team, preference: '_only_nodes:a' }
+  expect(cluster.asked).toEqual([{ ...search(), path: `/${cluster.index}/_search`, querystring }])
 })
 
 test('what names no team is sent as it is: the search of a snapshot stays with its copy', async () => {
@@ -133,6 +140,13 @@ test('a primary that has moved before the master says so is looked for again', a
   expect(await reading).toContain('_only_nodes:b')
 })
 
+test('an index that is removed after it was named is looked for again', async () => {
+  const cluster = new Cluster()
+  cluster.successor = physicalName('x', 'forms', definitionOf('forms', true).version, 2)
+  expect(await cluster.read()).toBe('_only_nodes:a')
+  expect(cluster.asked.at(-1)?.path).toBe(`/${cluster.index}/_search`)
+})
+
 test('the master is asked before each read, but only once a second where the shard has no other copy', async () => {
   const lookUpsOf = async (cluster: Cluster, elapsedMs: number): Promise<number> => {
     cluster.elapsedMs = elapsedMs
@@ -143,6 +157,8 @@ test('the master is asked before each read, but only once a second where the sha
   alone.hasReplica = false
   for (const reads of [1, 2, 3]) expect(await lookUpsOf(cluster, 0)).toBe(reads)
   expect([await lookUpsOf(alone, 0), await lookUpsOf(alone, 999), await lookUpsOf(alone, 1_000)]).toEqual([1, 1, 2])
+  // What is remembered may serve no more.
+  expect(alone.asked.map(({ path }) => path.split('/')[1])).toEqual([alone.index, 'x-forms', alone.index])
 
   // Another copy may take its place from now on.
   alone.hasReplica = true
