@@ -43,9 +43,7 @@ test('a page far down, or of large rows, is looked for in a snapshot, which is c
 
 test.each([
   ['refused', true],
-  ['partial', true],
   ['deadline', false],
-  ['overloaded', false],
 ] as const)('a kept snapshot whose search fails (%s) is replaced at once: %p', async (reason, isReplaced) => {
   let failures = 1
   const { list, asked } = askedList(({ path }) => {

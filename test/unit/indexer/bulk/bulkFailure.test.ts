@@ -61,8 +61,6 @@ test.each([
   expect(classifyRequestError(responseError(429, body))?.kind).toBe(kind)
 })
 
-const beyondLimit =
-  'Request contains an operation of size [300209] bytes, which exceeds the maximum allowed limit of [204800] bytes'
 const ofPrimary = (bytes: number): string =>
   `rejected execution of primary operation [coordinating_and_primary_bytes=41000, replica_bytes=0, all_bytes=41000, primary_operation_bytes=${bytes}, max_primary_bytes=204800]`
 
@@ -70,7 +68,7 @@ test.each([
   // Four times 40961 and 40960 bytes, which the primary reserves beside the document.
   [ofPrimary(163_844), 'split'],
   [ofPrimary(163_840), 'busy'],
-  [beyondLimit, 'split'],
+  ['Request contains an operation of size [9] bytes, which exceeds the maximum allowed limit of [8] bytes', 'split'],
 ])('what a primary refuses is too large for ever, or not: %s', (reason, kind) => {
   expect(classifyItem(429, { type: 'es_rejected_execution_exception', reason }).kind).toBe(kind)
 })
