@@ -112,6 +112,7 @@ export class BulkWriter {
       if (outcome.kind === 'split') return documents.map(() => outcome)
       if (outcome.kind === 'written') only.isStored = true
       outcomes.set(document, outcome)
+      if (!isDone(outcome)) break
     }
     return documents.map((each) => outcomes.get(each) ?? notSent)
   }
