@@ -84,6 +84,12 @@ export function assignPartition(
   }
 }
 
+/** KafkaJS may bring a batch that it fetched, or go on from an offset that it reached, under an earlier assignment. */
+function expectNext(state: AssignedPartition, offset: bigint): void {
+  if (offset !== state.nextOffset)
+    throw new Error(`${partitionName(state)} was read from ${offset} instead of ${state.nextOffset}`)
+}
+
 /**
  * Reads the source topics as a member of a consumer group. Every assignment begins with new offset trackers, at `startOffsets`: records of
  * an earlier assignment that are processed later change nothing. A group member that crashes is replaced, with backoff.
@@ -177,7 +183,7 @@ export class SourceConsumer {
       },
       onAssigned: (partitions) => this.#startAssignment(member, partitions),
       onBatch: (batch) => this.#takeBatch(batch),
-      onBatchEnd: (partition, lastOffset) => this.#endBatch(partitionName(partition), lastOffset),
+      onBatchEnd: (partition, from, lastOffset) => this.#endBatch(partitionName(partition), from, lastOffset),
     })
     return member
   }
@@ -211,17 +217,17 @@ export class SourceConsumer {
     const { records, undecodable, position } = batch
     const state = this.#assigned.get(partitionName(batch))
     if (state === undefined) return false
-    // KafkaJS resets an offset that is out of range; then the start offset must be determined again.
-    if (position !== state.nextOffset)
-      throw new Error(`${partitionName(batch)} was read from ${position} instead of ${state.nextOffset}`)
+    expectNext(state, position)
+    const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     if (!(await this.#stillClaims(state, batch))) return false
     let taken = 0
     for (const record of records) {
       while (this.inFlightBytes >= this.#options.maxInFlightBytes && batch.isReading()) await batch.wait(roomPollMs)
-      if (!batch.isReading()) return false
+      if (!batch.isReading() || !isAssigned()) return false
       this.#take(record, state)
       if (++taken % recordsPerTurn === 0) await nextTurn()
     }
+    if (!isAssigned()) return false
     if (undecodable !== undefined) this.#pausePartition(undecodable, state)
     return undecodable === undefined
   }
@@ -279,9 +285,10 @@ export class SourceConsumer {
     }, undecodableRetryMs).unref()
   }
 
-  #endBatch(name: string, lastOffset: Offset): void {
+  #endBatch(name: string, from: bigint, lastOffset: Offset): void {
     const state = this.#assigned.get(name)
     if (state === undefined) return
+    expectNext(state, from)
     state.undecodable = undefined
     state.offsets.endBatch(lastOffset)
     state.nextOffset = lastOffset + 1n

@@ -15,7 +15,7 @@ import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type MarkStore, PendingWrites } from './pendingWrites.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
-import { fetchStartOffsets, rebuildGroup } from './startOffsets.ts'
+import { fetchStartOffsets, formerLeaderMs, rebuildGroup } from './startOffsets.ts'
 import { documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'
 import { type PublisherRedis, WatermarkPublisher } from './watermarkPublisher.ts'
@@ -87,6 +87,7 @@ export class Pipeline {
         fetchStartOffsets(source, partitions, {
           ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId), clock: Date.now },
           generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
+          patience: { ms: formerLeaderMs, signal: this.#writing.signal },
         }),
       onRecord: (...record) => this.#process(...record),
       onRebalance: () => metrics.rebalances.inc(),

@@ -1,8 +1,9 @@
 import type { PartitionCommit } from '../src/core/kafka/consumerGroup.ts'
-import type { KafkaSource, OffsetRange } from '../src/core/kafka/source.ts'
+import type { KafkaSource, OffsetRange, OffsetRanges } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
+import { until } from './backoff.ts'
 import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generations.ts'
 
@@ -101,9 +102,32 @@ export async function fetchCommittedOffsets(source: KafkaSource, groupId: string
   return new Map(commits.map((each) => [partitionName(each), readCommit(each)]))
 }
 
+/** For how long (ms) an end below a commit may be the answer of a former leader that does not know of the next one. */
+export const formerLeaderMs = 10_000
+
+type Patience = { readonly ms: number; readonly signal: AbortSignal }
+
+/** The offset ranges. While `isKnown` does not hold of them, asks again for `patience`, and others if the leaders have changed. */
+async function fetchRanges(
+  source: KafkaSource,
+  topics: readonly string[],
+  isKnown: (ranges: OffsetRanges) => boolean,
+  patience: Patience | undefined,
+): Promise<OffsetRanges> {
+  let ranges = await source.offsetRanges(topics)
+  const askAgain = async (): Promise<boolean> => {
+    source.forgetLeaders()
+    ranges = await source.offsetRanges(topics)
+    return isKnown(ranges)
+  }
+  if (patience !== undefined && !isKnown(ranges)) await until(askAgain, patience.ms, patience.signal)
+  return ranges
+}
+
 /**
  * The start offset of each partition, by `partitionName`. `rebuildGroupId`: a second group whose commits count (see `startOffset`);
- * `generationOf`: the generation that a topic's records are written to. A partition that Kafka does not know yet is left out.
+ * `generationOf`: the generation that a topic's records are written to; `patience`: for how long an end below a commit is
+ * not believed. A partition that Kafka does not know yet is left out.
  */
 export async function fetchStartOffsets(
   source: KafkaSource,
@@ -114,14 +138,22 @@ export async function fetchStartOffsets(
     readonly rebuildGroupId: string | undefined
     generationOf(topic: string): TargetGeneration | undefined
     readonly clock: () => number
+    readonly patience?: Patience
   },
 ): Promise<Map<string, StartOffset>> {
-  const { topics, groupId, rebuildGroupId, generationOf, clock } = from
+  const { topics, groupId, rebuildGroupId, generationOf, clock, patience } = from
   // Before the ends: what lies beyond them was appended later.
   const nowMs = clock()
-  const ranges = await source.offsetRanges(topics)
   const own = await fetchCommittedOffsets(source, groupId, topics)
   const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommittedOffsets(source, rebuildGroupId, topics)
+  // After the commits, which another indexer may raise meanwhile.
+  const committed = partitions.map((each) => {
+    const name = partitionName(each)
+    return { name, position: own.get(name)?.position ?? 0n }
+  })
+  const isKnown = (told: OffsetRanges): boolean =>
+    committed.every(({ name, position }) => position <= (told.get(name)?.high ?? position))
+  const ranges = await fetchRanges(source, topics, isKnown, patience)
   return new Map(
     partitions.flatMap((each) => {
       const name = partitionName(each)

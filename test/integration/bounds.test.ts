@@ -36,6 +36,16 @@ test('a release that refuses nearly everything does not move a topic into the de
   expect(await indexer.metric('tidemark_partition_paused')).toBe(0)
 })
 
+test('a rejected record whose bytes fit into the dead letters only when they are compressed becomes one', async () => {
+  const { TOPIC_FORMS, TOPIC_DEAD_LETTERS } = pipeline.names
+  const bounded = (bytes: number) => ({ 'max.message.bytes': String(bytes) })
+  await createTopicsWith(pipeline.kafka, [TOPIC_FORMS], 4, bounded(8 * mebibyte))
+  await createTopicsWith(pipeline.kafka, [TOPIC_DEAD_LETTERS], 1, { ...bounded(mebibyte), 'cleanup.policy': 'delete' })
+  const indexer = await pipeline.startIndexer()
+  await pipeline.produce('forms', [{ key: 'no-slash', value: 'x'.repeat(3 * mebibyte) }])
+  await eventually(async () => (await writeDeadLetter(indexer)) === 1)
+})
+
 test.each([
   { size: '1 KB', bytes: 0, count: 20_000, perRequest: 1_000 },
   { size: '5 MB', bytes: 5 * mebibyte, count: 24, perRequest: 1 },

@@ -5,7 +5,7 @@ import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRec
 import { toOffset } from '../../src/core/model/ids.ts'
 import { closing } from '../support/closing.ts'
 import { eventually, succeeds } from '../support/eventually.ts'
-import { type GroupReader, takeAll } from '../support/groupReader.ts'
+import type { GroupReader } from '../support/groupReader.ts'
 import { type KafkaUnderTest, realKafka, simulatedKafka } from '../support/kafkaUnderTest.ts'
 import { TopicUnderTest } from '../support/topicUnderTest.ts'
 
@@ -176,7 +176,7 @@ describe.each([
         }
         return true
       },
-      onBatchEnd: (_at, lastOffset) => {
+      onBatchEnd: (_at, _from, lastOffset) => {
         lastEnd = lastOffset
       },
     })
@@ -217,22 +217,17 @@ describe.each([
     expect(texts(records)).toEqual(['b', 'c', 'a', 'e', 'd'])
   })
 
-  test('an offset that is out of range is replaced by the first one', async () => {
+  test('an offset that is out of range ends the member, and what its group has committed stands', async () => {
     await on.create(1)
     await on.append(['a', 'b', 'c'])
-    await kafka.deleteBelow(on.topic, 0, 1n)
-    const starts: bigint[] = []
-    const reader: GroupReader = on.startReader({
-      onAssigned: async ([first]) => first && reader.member.readFrom([{ ...first, nextOffset: 99n }]),
-      onBatch: async (batch) => {
-        starts.push(batch.position)
-        return takeAll(batch, reader.records)
-      },
-    })
-    await eventually(() => reader.records.length === 2)
-    expect(texts(reader.records)).toEqual(['b', 'c'])
-    expect(starts[0]).toBe(1n)
-    expect(await on.source.committedOffsets(on.groupId, [on.topic])).toEqual([])
+    const at = { topic: on.topic, partition: 0 }
+    const committed = { ...at, position: toOffset('2'), metadata: 'generation 1' }
+    const { member, records, ended } = on.startReader()
+    await eventually(() => records.length === 3)
+    await member.commit([committed])
+    member.readFrom([{ ...at, nextOffset: 99n }])
+    await expect(ended).rejects.toThrow('not within the range')
+    expect(await on.source.committedOffsets(on.groupId, [on.topic])).toEqual([committed])
   })
 
   test('a member whose callback throws ends with the error, and gives its partitions back', async () => {

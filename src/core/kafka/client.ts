@@ -4,13 +4,22 @@ import { type Logger, pino } from 'pino'
 import type { Problem } from '../model/schema.ts'
 import { type Config, latest } from '../process/config.ts'
 import { aborted, addressIn, type EngineProbe, type Tls } from '../stores/preflight.ts'
-import { announceJoining, closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './patches.ts'
+import {
+  announceJoining,
+  closeUnansweredConnections,
+  fetchLogEndOffsets,
+  keepCommitsOutOfRange,
+  replaceFetchDecoder,
+  tellFetchedOffsets,
+} from './patches.ts'
 import { awsTokens, fetchOAuthToken, keepToken } from './tokens.ts'
 
 replaceFetchDecoder()
 fetchLogEndOffsets()
 closeUnansweredConnections()
 announceJoining()
+keepCommitsOutOfRange()
+tellFetchedOffsets()
 
 const connectionTimeoutMs = 5_000
 /** A request to a broker that is frozen or cut off fails after this time; joining a group and fetching may take longer. */

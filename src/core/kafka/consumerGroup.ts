@@ -36,8 +36,8 @@ export type GroupOptions = {
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
   /** Called with one batch at a time; resolves with whether all of its records were taken. */
   onBatch(batch: FetchedBatch): Promise<boolean>
-  /** Called once every record up to `lastOffset` was taken; also for batches without records. */
-  onBatchEnd(partition: TopicPartition, lastOffset: Offset): void
+  /** Called once every record of a batch was taken, also of one without records. None is at `from`, after the last of them, to `lastOffset`. */
+  onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }
 
 /** The offset to commit for one partition. */
@@ -69,7 +69,17 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
   })
   consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
     // KafkaJS skips eachBatch for batches of transaction markers alone, and for those that compaction emptied.
-    if (payload.batchSize === 0) onBatchEnd(payload, toOffset(payload.lastOffset))
+    if (payload.batchSize > 0) return
+    try {
+      onBatchEnd(payload, toOffset(payload.firstOffset), toOffset(payload.lastOffset))
+    } catch (error) {
+      // KafkaJS would only log it.
+      ended.reject(error)
+    }
+  })
+  let accepted = 0
+  consumer.on(consumer.events.COMMIT_OFFSETS, () => {
+    accepted++
   })
   return {
     /** Joins and reads until `signal` aborts, then keeps the partitions until `leave`. Rejects when the member or a callback fails. */
@@ -98,8 +108,12 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
      * Commits offsets of assigned partitions; after a rebalance the broker rejects them. But it accepts a commit that KafkaJS retries
      * after a lost connection and a rejoin: the committed offset may then go back, to one already searchable.
      */
-    commit: (commits: readonly PartitionCommit[]): Promise<void> =>
-      consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) }))),
+    commit: async (commits: readonly PartitionCommit[]): Promise<void> => {
+      const before = accepted
+      await consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) })))
+      // KafkaJS resolves without a commit while it stops.
+      if (accepted === before) throw new Error('nothing was committed: the member stops')
+    },
     /** Leaves the group, which reassigns the member's partitions at once. */
     leave: (): Promise<void> => consumer.disconnect(),
   }
@@ -125,7 +139,8 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
       },
     })
     if (!isTaken) return
-    options.onBatchEnd({ topic, partition }, toOffset(batch.lastOffset()))
+    const from = last === undefined ? BigInt(batch.fetchedOffset) : BigInt(last.offset) + 1n
+    options.onBatchEnd({ topic, partition }, from, toOffset(batch.lastOffset()))
     resolveOffset(batch.lastOffset())
     await heartbeat()
   } catch (error) {

@@ -116,6 +116,35 @@ export function announceJoining(): void {
   }
 }
 
+/**
+ * Fails the consumer when the broker finds its offset out of range, so that the next one asks where to start. KafkaJS replaces what is
+ * committed, with its metadata, by the beginning, also when only a former leader has answered (`simulatedKafka.test.ts`).
+ */
+export function keepCommitsOutOfRange(): void {
+  const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
+    prototype: { recoverFromOffsetOutOfRange(error: Error): Promise<void> }
+  }
+  if (prototype.recoverFromOffsetOutOfRange === undefined)
+    throw new Error('this release of KafkaJS has no ConsumerGroup.recoverFromOffsetOutOfRange')
+  prototype.recoverFromOffsetOutOfRange = async (error) => {
+    throw new kafkajs.KafkaJSNonRetriableError(error)
+  }
+}
+
+type FetchedBatch = { readonly fetchedOffset: string; isEmpty(): boolean }
+
+/** Makes the events of a batch without records tell from which offset it was fetched: KafkaJS leaves that out (`consumerGroup.test.ts`). */
+export function tellFetchedOffsets(): void {
+  const { prototype } = load('kafkajs/src/consumer/batch') as {
+    prototype: { firstOffset(this: FetchedBatch): string | null }
+  }
+  const { firstOffset } = prototype
+  if (firstOffset === undefined) throw new Error('this release of KafkaJS has no Batch.firstOffset')
+  prototype.firstOffset = function () {
+    return this.isEmpty() ? this.fetchedOffset : firstOffset.call(this)
+  }
+}
+
 function wrapRequests<Answer>(name: string, wrap: (ask: Ask<Answer>) => Ask<Answer>): void {
   const requests = load(`kafkajs/src/protocol/requests/${name}`) as {
     protocol?: (wanted: { version: number }) => Ask<Answer> | undefined

@@ -58,8 +58,9 @@ export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord 
           await onRecord(record)
           lastRecordMs = performance.now()
         }
-        if (each.next < each.span.to) unread.set(each.partition, { from: each.next, to: each.span.to })
-        else unread.delete(each.partition)
+        const { partition, next, span, emptyAnswers } = each
+        if (next < span.to) unread.set(partition, { from: next, to: span.to, emptyAnswers })
+        else unread.delete(partition)
       }
       if (performance.now() - lastRecordMs > stallMs) throw new Error(`${topic} has returned no record for ten minutes`)
     }
@@ -86,8 +87,14 @@ type Answer = {
   readonly lastStableOffset: string
   readonly messages: readonly FetchedRecord[]
 }
+/** `emptyAnswers`: how many in a row there were at `from` though the last stable offset is past the span. */
+type Unread = OffsetSpan & { readonly emptyAnswers: number }
 /** `next` is the next offset to fetch. */
-type Fetched = Pick<Answer, 'partition' | 'messages'> & { readonly span: OffsetSpan; readonly next: bigint }
+type Fetched = Pick<Answer, 'partition' | 'messages'> & {
+  readonly span: OffsetSpan
+  readonly next: bigint
+  readonly emptyAnswers: number
+}
 
 /** Private API of KafkaJS 2.2.4 that finds partition leaders: its consumers cannot read without a group. */
 type Cluster = {
@@ -113,23 +120,25 @@ function createCluster(kafka: Kafka): Cluster {
 }
 
 const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
-const nothing: OffsetSpan = { from: 0n, to: 0n }
+const nothing: Unread = { from: 0n, to: 0n, emptyAnswers: 0 }
+/** A broker that reads from remote storage may answer without records for a while. */
+const emptyAnswersOfNothing = 5
 const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 /** Intersects `ranges`, or everything, with the offsets that each partition holds. */
-async function heldOf(admin: Admin, topic: string, ranges: ReadOptions['ranges']): Promise<Map<number, OffsetSpan>> {
-  const held = new Map<number, OffsetSpan>()
+async function heldOf(admin: Admin, topic: string, ranges: ReadOptions['ranges']): Promise<Map<number, Unread>> {
+  const held = new Map<number, Unread>()
   for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {
     const [low, high] = [BigInt(ends.low), BigInt(ends.high)]
     const { from, to } = ranges === undefined ? everything : (ranges.get(partition) ?? nothing)
-    const span = { from: higher(from, low), to: to < high ? to : high }
+    const span = { from: higher(from, low), to: to < high ? to : high, emptyAnswers: 0 }
     if (span.from < span.to) held.set(partition, span)
   }
   return held
 }
 
 /** Fetches once from every partition leader. */
-async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, OffsetSpan>): Promise<Fetched[]> {
+async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, Unread>): Promise<Fetched[]> {
   const leaders = Object.entries(cluster.findLeaderForPartitions(topic, [...unread.keys()]))
   if (leaders.length === 0) throw new Error(`Kafka returns no partitions of ${topic}`)
   const answers = await Promise.all(
@@ -147,12 +156,13 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
       const isEmpty = fetched.every(({ messages }) => messages.length === 0)
       return fetched.map(({ partition, lastStableOffset, messages }) => {
         const span = unread.get(partition) ?? nothing
-        // A broker omits records only above the response size or the last stable offset. So when a response is empty and that offset
+        // A broker omits records above the response size or the last stable offset. So when responses stay empty though that offset
         // is past the span, the rest of the span was deleted.
-        const isGone = isEmpty && BigInt(lastStableOffset) >= span.to
+        const emptyAnswers = isEmpty && BigInt(lastStableOffset) >= span.to ? span.emptyAnswers + 1 : 0
         const last = messages.at(-1)
+        const isGone = emptyAnswers >= emptyAnswersOfNothing
         const next = isGone ? span.to : last === undefined ? span.from : BigInt(last.offset) + 1n
-        return { partition, messages, span, next }
+        return { partition, messages, span, next, emptyAnswers }
       })
     }),
   )

@@ -1,4 +1,4 @@
-import { type Kafka, Partitioners, type Producer } from 'kafkajs'
+import { CompressionTypes, type Kafka, Partitioners, type Producer } from 'kafkajs'
 import type { RecordHeaders } from './sourceRecord.ts'
 
 /** A record to append. Its key selects the partition, as in the Java client. */
@@ -14,6 +14,9 @@ export type KafkaSink = ReturnType<typeof kafkaSink>
 /** How long a broker waits for in-sync replicas; shorter than the client's request timeout. */
 const timeoutMs = 8_000
 
+/** A topic's `max.message.bytes` bounds compressed bytes: a record that arrived compressed may fit no other way. */
+const compression = CompressionTypes.GZIP
+
 /** A producer that partitions by key, as the Java client does. */
 export const createProducer = (kafka: Kafka): Producer =>
   kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, allowAutoTopicCreation: false })
@@ -27,7 +30,7 @@ export function kafkaSink(kafka: Kafka) {
       // One record at a time: when a send spans several brokers and one of them fails, KafkaJS drops that broker's records, yet
       // resolves, if a broker that has already answered becomes the new leader.
       for (const { topic, key, value, headers = {} } of records)
-        await producer.send({ topic, acks: -1, timeout: timeoutMs, messages: [{ key, value, headers }] })
+        await producer.send({ topic, acks: -1, timeout: timeoutMs, compression, messages: [{ key, value, headers }] })
     },
     disconnect: (): Promise<void> => producer.disconnect(),
   }

@@ -22,6 +22,7 @@ export type KafkaSource = ReturnType<typeof kafkaSource>
 /** Reads Kafka. All admin requests share one connection, which the first request opens. */
 export function kafkaSource(kafka: Kafka) {
   let current: { readonly admin: Admin; questions: number } | undefined
+  const disconnect = ({ admin }: { readonly admin: Admin }): void => void admin.disconnect().catch(() => undefined)
   /**
    * Replaces the connection after any failure, because KafkaJS keeps stale metadata: for five minutes it asks former leaders, even if
    * gone, and every request includes the topics of earlier ones, even if missing.
@@ -39,7 +40,7 @@ export function kafkaSource(kafka: Kafka) {
     } finally {
       connection.questions--
       // Other requests on the replaced connection may still be pending.
-      if (current !== connection && connection.questions === 0) connection.admin.disconnect().catch(() => undefined)
+      if (current !== connection && connection.questions === 0) disconnect(connection)
     }
   }
   return {
@@ -50,6 +51,11 @@ export function kafkaSource(kafka: Kafka) {
       ask((admin) => topicSettings(admin, topics, [...names])),
     /** The offset range of every partition of the topics. */
     offsetRanges: (topics: readonly string[]) => ask((admin) => offsetRanges(admin, topics)),
+    /** Lets the next question learn anew who leads each partition. */
+    forgetLeaders: (): void => {
+      if (current?.questions === 0) disconnect(current)
+      current = undefined
+    },
     /** The committed offsets of a group, of partitions that have one. */
     committedOffsets: async (groupId: string, topics: readonly string[]): Promise<PartitionCommit[]> => {
       const found = await ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }))

@@ -78,9 +78,11 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
     const records = offsets.map(record)
     const batch = { ...forms, position: at(offsets[0] ?? 0), records, undecodable }
     const isTaken = await group?.onBatch({ ...batch, isReading: () => true, wait })
-    if (isTaken) group?.onBatchEnd(forms, at(offsets.at(-1) ?? 0))
+    const last = offsets.at(-1) ?? 0
+    if (isTaken) group?.onBatchEnd(forms, BigInt(last + 1), at(last))
     return isTaken
   }
+  const bringMarkers = (from: number, last: number): void => group?.onBatchEnd(forms, BigInt(from), at(last))
   const process = (offset: number): void => processed.get(BigInt(offset))?.()
   const position = (): bigint | undefined => consumer.assigned()[0]?.offsets.progress().position
   const claimBy = (owner: string): void => {
@@ -88,7 +90,19 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   }
   const assignAgain = async (): Promise<void> => await group?.onAssigned([forms])
   return {
-    ...{ consumer, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy },
+    ...{
+      consumer,
+      attempts,
+      processed,
+      failing,
+      claiming,
+      assignAgain,
+      bring,
+      bringMarkers,
+      process,
+      position,
+      claimBy,
+    },
     waits: () => waits,
     members: () => members,
   }
@@ -153,6 +167,20 @@ test('a partition is paused from a batch that cannot be decoded until one that c
   expect(bench.consumer.undecodableReason()).toBe('forms/0: its checksum is wrong')
   expect(await bench.bring([1])).toBe(true)
   expect(bench.consumer.undecodableReason()).toBeUndefined()
+})
+
+test('a batch of an earlier assignment ends nothing of the next one', async () => {
+  const bench = await joined({ maxBytes: 5_000 })
+  expect(await bench.bring([0, 1])).toBe(true)
+  bench.bringMarkers(2, 3)
+  await bench.assignAgain()
+  expect(() => bench.bringMarkers(4, 5)).toThrow('forms/0 was read from 4 instead of 0')
+  expect(bench.position()).toBe(0n)
+  const taken = bench.bring(span(0, 10))
+  await eventually(() => bench.waits() > 0)
+  await bench.assignAgain()
+  for (const markProcessed of bench.processed.values()) markProcessed()
+  expect([await taken, bench.position()]).toEqual([false, 0n])
 })
 
 test('an indexer takes no record once another indexer has claimed the partition, and joins the group again', async () => {

@@ -99,6 +99,22 @@ test.each([
   expect(start.position).toEqual(now.low)
 })
 
+test('an end below the commit is believed only while no other leader knows better', async () => {
+  const told = [{ low: 0n, high: 30n }, { low: 0n, high: 30n }, ends]
+  const leaders: unknown[] = []
+  const source = {
+    offsetRanges: async () => new Map([['forms/0', { ...partition, ...(told.shift() ?? ends) }]]),
+    committedOffsets: async () => [{ ...partition, position: at(40), metadata: commitMetadata(first, 40n, 0, 0) }],
+    forgetLeaders: () => leaders.push('forgotten'),
+  } as unknown as KafkaSource
+  const starts = await fetchStartOffsets(source, [partition], {
+    ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
+    generationOf: () => ({ tag: first, createdAtMs }),
+    patience: { ms: 10_000, signal: new AbortController().signal },
+  })
+  expect([starts.get('forms/0')?.position, leaders.length]).toEqual([40n, 2])
+})
+
 describe('The time up to which a generation is known to hold everything', () => {
   test.each([
     ['what the commit says', ends, commit(40, first), undefined, first, committedAtMs],

@@ -1,26 +1,34 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { toOffset } from '../../../../src/core/model/ids.ts'
 import { SimulatedKafka } from '../../../simulation/engines/kafka/simulatedKafka.ts'
 import { localHost, localNetwork, type Network, NetworkFailure } from '../../../simulation/network.ts'
 import { closing } from '../../../support/closing.ts'
 import { eventually } from '../../../support/eventually.ts'
+import type { ReaderOptions } from '../../../support/groupReader.ts'
 import { TopicUnderTest } from '../../../support/topicUnderTest.ts'
 
 const closed = closing()
 
-/** A group of one member that has all partitions of a topic, and a network that loses the connection when the member asks `losing`. */
-async function setting() {
+/**
+ * A group of one member that has all partitions of a topic, and a network that loses the connection when the member asks `losing`, and holds
+ * what it asks of `held`.
+ */
+async function setting(options: ReaderOptions = {}) {
   const losing = new Set<string>()
+  const held = new Map<string, PromiseWithResolvers<void>>()
   const network: Network = {
-    call: (engine, what, work, options) => {
-      if (!losing.delete(what)) return localNetwork.call(engine, what, work, options)
-      return Promise.reject(new NetworkFailure('unreachable', what))
+    call: async (engine, what, work, options) => {
+      await held.get(what)?.promise
+      if (!losing.delete(what)) return await localNetwork.call(engine, what, work, options)
+      throw new NetworkFailure('unreachable', what)
     },
   }
   const kafka = new SimulatedKafka(localHost())
   const on = closed(new TopicUnderTest(kafka.client(network)))
   kafka.topics.create({ topic: on.topic, partitions: 2, settings: {} })
-  const reader = on.startReader()
+  const reader = on.startReader(options)
   await eventually(async () => reader.assigned().length === 2)
-  return { kafka, on, reader, losing }
+  return { kafka, on, reader, losing, held }
 }
 
 test.each<[string, (kafka: SimulatedKafka, on: TopicUnderTest) => void]>([
@@ -33,4 +41,24 @@ test.each<[string, (kafka: SimulatedKafka, on: TopicUnderTest) => void]>([
   happen(kafka, on)
   await expect(reader.ended).rejects.toThrow()
   expect(reader.assigned()).toEqual([])
+})
+
+test('a member that stops rejects a commit that it does not send', async () => {
+  const { on, reader, held } = await setting()
+  held.set('LeaveGroup', Promise.withResolvers())
+  const left = reader.close()
+  await nextTurn()
+  const commit = reader.member.commit([{ topic: on.topic, partition: 0, position: toOffset('1'), metadata: '' }])
+  await expect(commit).rejects.toThrow('nothing was committed')
+  held.get('LeaveGroup')?.resolve()
+  await left
+})
+
+test('the end of a batch without records tells from where it was fetched, also when compaction has removed what was there', async () => {
+  const ends = new Set<string>()
+  const { kafka, on } = await setting({ onBatchEnd: (_at, from, last) => ends.add(`${from} to ${last}`) })
+  for (const isOpen of [true, false]) kafka.topics.setTransaction(on.topic, isOpen)
+  kafka.compact(on.topic)
+  await eventually(() => ends.size > 0)
+  expect([...ends]).toEqual(['0 to 1'])
 })

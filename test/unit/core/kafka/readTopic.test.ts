@@ -1,5 +1,5 @@
 import { SimulatedKafka } from '../../../simulation/engines/kafka/simulatedKafka.ts'
-import { localHost, localNetwork } from '../../../simulation/network.ts'
+import { localHost, localNetwork, type Network } from '../../../simulation/network.ts'
 
 const topic = 'forms'
 
@@ -9,8 +9,12 @@ function setting() {
   kafka.topics.create({ topic, partitions: 1, settings: {} })
   kafka.append(topic, 'acme/f1', 'left')
   const last = kafka.append(topic, 'acme/f2', null)
-  const read = async (onKey: (key: string) => void, signal = AbortSignal.timeout(60_000)): Promise<void> => {
-    const source = kafka.client(localNetwork).openSource()
+  const read = async (
+    onKey: (key: string) => void,
+    signal = AbortSignal.timeout(60_000),
+    network = localNetwork,
+  ): Promise<void> => {
+    const source = kafka.client(network).openSource()
     await source.readTopic({ topic, signal, onRecord: async ({ key }) => onKey(String(key)) })
   }
   return { kafka, last, read }
@@ -51,4 +55,21 @@ test('records that are removed while the topic is read are passed over', async (
     keys.add(key)
   })
   expect([...keys].at(-1)).toBe('acme/more-19')
+})
+
+test('answers without records, as of a slow remote storage, do not end the reading', async () => {
+  const { read } = setting()
+  let empty = 4
+  const network: Network = {
+    call: async (engine, what, work, options) => {
+      const answer = await localNetwork.call(engine, what, work, options)
+      if (what === 'Fetch' && empty-- > 0)
+        for (const { partitions } of (answer as { responses: { partitions: { messages: unknown[] }[] }[] }).responses)
+          for (const partition of partitions) partition.messages = []
+      return answer
+    },
+  }
+  const keys: string[] = []
+  await read((key) => keys.push(key), undefined, network)
+  expect(keys).toEqual(['acme/f1', 'acme/f2'])
 })
