@@ -61,7 +61,7 @@ export class SimulatedKafka {
       .flatMap((log, partition) => log.records().map((record) => ({ topic, partition, ...record })))
   }
 
-  /** The committed offsets of a group; negative ones of KafkaJS mean the beginning. */
+  /** The committed offsets of a group. */
   committed(groupId: string): { topic: string; partition: number; offset: bigint; metadata: string | null }[] {
     return this.#broker.coordinator.committed(groupId).map((commit) => ({ ...commit, offset: BigInt(commit.offset) }))
   }
