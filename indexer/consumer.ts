@@ -222,12 +222,11 @@ export class SourceConsumer {
     if (!(await this.#stillClaims(state, batch))) return false
     let taken = 0
     for (const record of records) {
+      if (++taken % recordsPerTurn === 0) await nextTurn()
       while (this.inFlightBytes >= this.#options.maxInFlightBytes && batch.isReading()) await batch.wait(roomPollMs)
       if (!batch.isReading() || !isAssigned()) return false
       this.#take(record, state)
-      if (++taken % recordsPerTurn === 0) await nextTurn()
     }
-    if (!isAssigned()) return false
     if (undecodable !== undefined) this.#pausePartition(undecodable, state)
     return undecodable === undefined
   }
