@@ -9,10 +9,7 @@ import { TopicUnderTest } from '../../../support/topicUnderTest.ts'
 
 const closed = closing()
 
-/**
- * A group of one member that has all partitions of a topic, and a network that loses the connection when the member asks `losing`, and holds
- * what it asks of `held`.
- */
+/** A group of one member that has all partitions of a topic. The network loses the connection at a request of `losing`, and keeps those of `held`. */
 async function setting(options: ReaderOptions = {}) {
   const losing = new Set<string>()
   const held = new Map<string, PromiseWithResolvers<void>>()

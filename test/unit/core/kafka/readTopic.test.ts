@@ -1,19 +1,15 @@
 import { SimulatedKafka } from '../../../simulation/engines/kafka/simulatedKafka.ts'
-import { localHost, localNetwork, type Network } from '../../../simulation/network.ts'
+import { localHost, localNetwork } from '../../../simulation/network.ts'
 
 const topic = 'forms'
 
 /** Kafka with two records, and a way to read them. */
-function setting() {
+function setting(network = localNetwork) {
   const kafka = new SimulatedKafka(localHost())
   kafka.topics.create({ topic, partitions: 1, settings: {} })
   kafka.append(topic, 'acme/f1', 'left')
   const last = kafka.append(topic, 'acme/f2', null)
-  const read = async (
-    onKey: (key: string) => void,
-    signal = AbortSignal.timeout(60_000),
-    network = localNetwork,
-  ): Promise<void> => {
+  const read = async (onKey: (key: string) => void, signal = AbortSignal.timeout(60_000)): Promise<void> => {
     const source = kafka.client(network).openSource()
     await source.readTopic({ topic, signal, onRecord: async ({ key }) => onKey(String(key)) })
   }
@@ -58,18 +54,17 @@ test('records that are removed while the topic is read are passed over', async (
 })
 
 test('answers without records, as of a slow remote storage, do not end the reading', async () => {
-  const { read } = setting()
   let empty = 4
-  const network: Network = {
+  const { read } = setting({
     call: async (engine, what, work, options) => {
       const answer = await localNetwork.call(engine, what, work, options)
+      const { responses = [] } = answer as { responses?: { partitions: { messages: unknown[] }[] }[] }
       if (what === 'Fetch' && empty-- > 0)
-        for (const { partitions } of (answer as { responses: { partitions: { messages: unknown[] }[] }[] }).responses)
-          for (const partition of partitions) partition.messages = []
+        for (const partition of responses.flatMap(({ partitions }) => partitions)) partition.messages = []
       return answer
     },
-  }
+  })
   const keys: string[] = []
-  await read((key) => keys.push(key), undefined, network)
+  await read((key) => keys.push(key))
   expect(keys).toEqual(['acme/f1', 'acme/f2'])
 })
