@@ -58,7 +58,7 @@ test('answers without records, as of a slow remote storage, do not end the readi
   const { read } = setting({
     call: async (engine, what, work, options) => {
       const answer = await localNetwork.call(engine, what, work, options)
-      const { responses = [] } = answer as { responses?: { partitions: { messages: unknown[] }[] }[] }
+      const { responses = [] } = (answer ?? {}) as { responses?: { partitions: { messages: unknown[] }[] }[] }
       if (what === 'Fetch' && empty-- > 0)
         for (const partition of responses.flatMap(({ partitions }) => partitions)) partition.messages = []
       return answer
