@@ -147,12 +147,15 @@ export async function fetchStartOffsets(
   const own = await fetchCommittedOffsets(source, groupId, topics)
   const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommittedOffsets(source, rebuildGroupId, topics)
   // After the commits, which another indexer may raise meanwhile.
-  const committed = partitions.map((each) => {
-    const name = partitionName(each)
-    return { name, position: own.get(name)?.position ?? 0n }
-  })
   const isKnown = (told: OffsetRanges): boolean =>
-    committed.every(({ name, position }) => position <= (told.get(name)?.high ?? position))
+    partitions.every((each) => {
+      const name = partitionName(each)
+      const high = told.get(name)?.high
+      const ofRebuild = rebuilt?.get(name)
+      const counts =
+        ofRebuild?.generation === generationOf(each.topic)?.tag ? [own.get(name), ofRebuild] : [own.get(name)]
+      return high === undefined || counts.every((commit) => (commit?.position ?? 0n) <= high)
+    })
   const ranges = await fetchRanges(source, topics, isKnown, patience)
   return new Map(
     partitions.flatMap((each) => {

@@ -107,14 +107,17 @@ export class BulkWriter {
     const [only, ...others] = jobs
     if (only === undefined || others.length > 0 || !only.isSentSingly) return await this.#options.send(documents)
     const outcomes = new Map<DocumentWrite, ItemOutcome>()
+    let missing: ItemOutcome = notSent
     for (const document of documents.toSorted((a, b) => b.source.length - a.source.length)) {
       const [outcome = notSent] = await this.#options.send([document])
       if (outcome.kind === 'split') return documents.map(() => outcome)
       if (outcome.kind === 'written') only.isStored = true
       outcomes.set(document, outcome)
-      if (!isDone(outcome)) break
+      if (isDone(outcome)) continue
+      if (isFailure(outcome)) missing = outcome
+      break
     }
-    return documents.map((each) => outcomes.get(each) ?? notSent)
+    return documents.map((each) => outcomes.get(each) ?? missing)
   }
 
   /** After a sign of overload: smaller requests, also of a record that was alone in its request. */

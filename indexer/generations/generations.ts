@@ -121,7 +121,7 @@ export class Generations {
     ).catch((error: unknown) => {
       throw isError(error, 'aliases_not_found_exception') ? others : error
     })
-    // Its writes that are under way end before the block, or fail.
+    // Its writes that have reached a shard end before the block; later ones fail while it stands.
     if (index.some((each) => !writersOf(each).includes(writeAliasOf(each, rebuild))))
       try {
         await this.#blockWrites(index)

@@ -14,8 +14,8 @@ export type KafkaSink = ReturnType<typeof kafkaSink>
 /** How long a broker waits for in-sync replicas; shorter than the client's request timeout. */
 const timeoutMs = 8_000
 
-/** A topic's `max.message.bytes` bounds compressed bytes: a record that arrived compressed may fit no other way. */
-const compression = CompressionTypes.GZIP
+/** From this size on records are compressed. A topic's `max.message.bytes` bounds compressed bytes: what arrived compressed may fit no other way. */
+const compressedFromBytes = 256 * 1024
 
 /** A producer that partitions by key, as the Java client does. */
 export const createProducer = (kafka: Kafka): Producer =>
@@ -29,8 +29,11 @@ export function kafkaSink(kafka: Kafka) {
       await producer.connect()
       // One record at a time: when a send spans several brokers and one of them fails, KafkaJS drops that broker's records, yet
       // resolves, if a broker that has already answered becomes the new leader.
-      for (const { topic, key, value, headers = {} } of records)
+      for (const { topic, key, value, headers = {} } of records) {
+        const isLarge = Buffer.byteLength(value ?? '') >= compressedFromBytes
+        const compression = isLarge ? CompressionTypes.GZIP : CompressionTypes.None
         await producer.send({ topic, acks: -1, timeout: timeoutMs, compression, messages: [{ key, value, headers }] })
+      }
     },
     disconnect: (): Promise<void> => producer.disconnect(),
   }
