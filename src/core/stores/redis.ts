@@ -124,10 +124,12 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
  * one had lost: its replication id is added, which each promotion draws anew.
  */
 export function runIn(info: string): string | undefined {
-  const read = (name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
-  const wasPromoted = /[^0]/.test(read('master_replid2') ?? '')
-  return wasPromoted ? `${read('run_id')}-${read('master_replid')}` : read('run_id')
+  const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')
+  const runId = fieldIn(info, 'run_id')
+  return wasPromoted ? `${runId}-${fieldIn(info, 'master_replid')}` : runId
 }
+
+const fieldIn = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
 
 /** Hooks `sendCommand`, through which every command goes, even in pipelines and while disconnected. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
@@ -189,8 +191,8 @@ export async function fromRedis<T>(answer: Promise<T>, ...others: readonly Error
 /** The bytes that Redis uses, and its `maxmemory` (undefined when unlimited). */
 export async function readRedisMemory({ client }: RedisConnection) {
   const info = await client.info('memory')
-  const read = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
-  return { usedBytes: read('used_memory'), limitBytes: read('maxmemory') || undefined }
+  const bytesIn = (name: string): number => Number(fieldIn(info, name) ?? 0)
+  return { usedBytes: bytesIn('used_memory'), limitBytes: bytesIn('maxmemory') || undefined }
 }
 
 const defaultPort = 6_379

@@ -230,7 +230,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['redis'],
     seed: 60,
     file: 'src/core/stores/redis.ts',
-    from: "/[^0]/.test(read('master_replid2') ?? '')",
+    from: "/[^0]/.test(fieldIn(info, 'master_replid2') ?? '')",
     to: 'false',
   },
   'tombstone-with-an-ordinary-version': {

@@ -12,6 +12,7 @@ import {
   type Indices,
   type PhysicalIndex,
   physicalName,
+  type WriteAliases,
   writeAliasesOf,
 } from '../../../src/core/stores/indices.ts'
 import { seededRandom } from '../../sample/random.ts'
@@ -98,19 +99,19 @@ function ceilingIndices({ INDEX_ANSWERS }: Config): Indices {
 /** Writes documents to a folder as the bodies of bulk requests, each as large as an indexer's largest. */
 class BodyWriter {
   readonly #folder: string
-  readonly #indices: Indices
+  readonly #aliases: WriteAliases
   readonly #bodies: Body[] = []
   #lines: Buffer[] = []
   #bytes = 0
 
   constructor(folder: string, indices: Indices) {
     this.#folder = folder
-    this.#indices = indices
+    this.#aliases = writeAliasesOf(indices)
   }
 
   /** Takes the documents of one record. */
   async add(documents: readonly DocumentWrite[]): Promise<void> {
-    const lines = encodeBulk(writeAliasesOf(this.#indices), documents)
+    const lines = encodeBulk(this.#aliases, documents)
     if (this.#bytes + lines.length > bulkBounds.maxBulkBytes) await this.#write()
     this.#lines.push(lines)
     this.#bytes += lines.length
