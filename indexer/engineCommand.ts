@@ -21,19 +21,19 @@ export type CommandTools = Stores & {
 }
 
 /**
- * Runs a command on the engines of the environment, and closes them. When it fails, or is asked to stop (`stopped` is the reason), stderr
- * says why after `failed`, and the exit code is `failedCode`.
+ * Runs a command on the engines of the environment, and closes them. When it fails, or is asked to stop, stderr says why, and the exit code
+ * is `failedCode`.
  */
 export async function runEngineCommand(
   name: string,
-  { stopped, failed = `${name}: `, failedCode = 1 }: { stopped: string; failed?: string; failedCode?: number },
   run: (tools: CommandTools) => Promise<void>,
+  failedCode = 1,
 ): Promise<void> {
   const config = await configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
   const log = createLog({ name, level: 'error' }, destination({ fd: 2, sync: true }))
   const stop = new AbortController()
   const { signal } = stop
-  const onSignal = (): void => stop.abort(new Error(stopped))
+  const onSignal = (): void => stop.abort(new Error('stopped: run it again'))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   const elasticsearch = connectElasticsearch(config)
   const redis = connectRedis(config, () => undefined)
@@ -44,7 +44,7 @@ export async function runEngineCommand(
     await run({ config, source, elasticsearch, redis, report, log, clock: Date.now, signal })
   } catch (error) {
     report.end()
-    process.stderr.write(`${failed}${summaryOf(signal.aborted ? signal.reason : error)}\n`)
+    process.stderr.write(`${name}: ${summaryOf(signal.aborted ? signal.reason : error)}\n`)
     process.exitCode = failedCode
   }
   report.end()

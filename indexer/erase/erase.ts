@@ -12,9 +12,10 @@ import { expunge, type Place } from './expunge.ts'
 import { isLetterOf, type KeptRecord, placesOf, readKeeping, readKept } from './keptRecords.ts'
 
 const appliedDeadlineMs = 60_000
-const namesAtOnce = 1_000
 /** By how much the clocks of this machine and of Elasticsearch may differ. */
 const clockOffsetMs = 5_000
+/** No key there names a submission, or holds anything of one (`redisKeys`). */
+const redis: Place = { engine: 'redis', name: 'Redis', state: 'nothing', until: null, detail: 'holds no submissions' }
 
 export const command = new Command()
   .requiredOption('--team <id>', 'its team', readIdentifier<TeamId>)
@@ -23,7 +24,7 @@ export const command = new Command()
   .option('--json', 'print one JSON object')
   .addHelpText('after', '\nExit code 0: nothing is left on disk. 1: something is, or it was not judged.')
   .action(async ({ team, submission, cleanSince, json }: Options) => {
-    await runEngineCommand('erase', { stopped: 'stopped: run it again' }, async (tools) => {
+    await runEngineCommand('erase', async (tools) => {
       const receipt = await erase(tools, documentId(team, submission), cleanSince)
       tools.report.end()
       const lines = receiptLines(receipt).map((line) => `${line.split('\t').map(printable).join('\t')}\n`)
@@ -53,7 +54,6 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
     ...placesOf(records, await readKeeping(tools, topic), tools.clock()),
     ...placesOf(keptLetters, await readKeeping(tools, letters), tools.clock()),
   ]
-  const redis = await redisPlace(tools, id)
   const { deletedAt, documents } = await untilApplied(tools, id, records.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
@@ -183,16 +183,4 @@ function backupsOf(
     const detail = `begun ${toInstant(begunMs)}, kept until it is deleted`
     return { engine: 'elasticsearch', name, state: 'left', until: null, detail }
   })
-}
-
-/** Redis should hold nothing of a submission: the name of every key is looked at. */
-async function redisPlace({ redis: { client }, config, signal }: CommandTools, id: DocumentId): Promise<Place> {
-  let [looked, naming] = [0, 0]
-  for await (const names of client.scanStream({ match: `${config.INDEX_PREFIX}:*`, count: namesAtOnce })) {
-    signal.throwIfAborted()
-    looked += names.length
-    naming += (names as string[]).filter((name) => name.includes(id)).length
-  }
-  const detail = `${naming} of ${looked} keys name it`
-  return { engine: 'redis', name: 'Redis', state: naming === 0 ? 'nothing' : 'left', until: null, detail }
 }

@@ -36,7 +36,7 @@ const readersDeadlineMs = 600_000
 const pollMs = 1_000
 
 export const command = new Command().action(async () => {
-  await runEngineCommand('rebuild', { stopped: 'stopped; run it again to go on' }, rebuild)
+  await runEngineCommand('rebuild', rebuild)
   // A pipeline that did not stop in time ends here.
   process.exit()
 })
@@ -106,11 +106,11 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation, 
 }
 
 /** Runs passes until one is short enough to be repeated while the watermark is held. `forgotten` takes what the first one does not copy. */
-async function reconcileAll(options: CommandTools, from: Generation, to: Generation, forgotten?: ForgottenEntities) {
+async function reconcileAll(options: CommandTools, from: Generation, to: Generation, forgotten: ForgottenEntities) {
   const reconciliation = new Reconciliation(options, from, to)
-  const { compared, copied } = await reconciliation.pass((kind, old) => forgotten?.takes(kind, old) ?? false)
+  const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.takes(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
-  await forgotten?.copyHeld(reconciliation)
+  await forgotten.copyHeld(reconciliation)
   while ((await reconciliation.pass()).compared > smallPass);
   return reconciliation
 }

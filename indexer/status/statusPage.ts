@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import type { AdminPages } from '../../src/core/process/adminServer.ts'
@@ -9,10 +8,10 @@ import { readIcon, readStyle } from '../../src/core/process/staticFile.ts'
 import { lagsOf, type Observed, type OwnState, type PartitionLag } from './observe.ts'
 
 const refreshSeconds = 5
-const assets = { style: '/status.css', script: '/status.js', icon: '/icon.svg' }
+const assets = { style: '/status.css', icon: '/icon.svg' }
 const pageHeaders = {
   'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': contentSecurityPolicy({ 'connect-src': "'self'" }),
+  'Content-Security-Policy': contentSecurityPolicy({}),
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
 }
@@ -30,7 +29,7 @@ export function statusPages(sources: Sources): AdminPages {
     const body = String(await statusPage(sources, query.get('refresh') !== 'off'))
     return { status: 200, headers: pageHeaders, body }
   }
-  const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
+  const style = new URL('assets/status.css', import.meta.url)
   const asset = (type: string, read: () => string) => async (): Promise<PlainAnswer> => ({
     status: 200,
     headers: { 'Content-Type': `${type}; charset=utf-8` },
@@ -39,13 +38,12 @@ export function statusPages(sources: Sources): AdminPages {
   return new Map([
     ['/status', page],
     ['/', async () => ({ status: 302, headers: { Location: '/status' }, body: '' })],
-    [assets.style, asset('text/css', () => readStyle(own('status.css')))],
-    [assets.script, asset('text/javascript', () => readFileSync(own('status.js'), 'utf8'))],
+    [assets.style, asset('text/css', () => readStyle(style))],
     [assets.icon, asset('image/svg+xml', readIcon)],
   ])
 }
 
-/** The whole document. The script replaces its content; without JavaScript the browser reloads it. */
+/** The whole document, which the browser loads again every few seconds, unless paused. */
 async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html> {
   const checks = await sources.health.results()
   const [own, observed, nowMs] = [sources.own(), sources.observed(), sources.clock()]
@@ -58,16 +56,12 @@ async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html
     language: 'en',
     title: `${isReady ? '' : 'Not ready · '}${ageSeconds === undefined ? 'no watermark' : duration(ageSeconds)} – Tidemark status`,
     assets,
-    head: isRefreshing
-      ? html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}"></noscript>
-<script src="${assets.script}" data-seconds="${refreshSeconds}" defer></script>`
-      : '',
+    head: isRefreshing ? html`<meta http-equiv="refresh" content="${refreshSeconds}">` : '',
     brand: { name: 'Tidemark status', href: '/status' },
     barEnd: isRefreshing
       ? html`<span class="text-light">Refreshes every ${refreshSeconds} s</span> <a href="/status?refresh=off">Pause</a>`
       : html`<span class="text-light">Paused</span> <a href="/status">Resume</a>`,
-    main: html`<p class="lost" role="alert" data-variant="danger" hidden>The indexer does not answer. What you see is what it said last.</p>
-<h1 class="hstack">${isReady ? 'Ready' : 'Not ready'} ${isReady ? badge('success', 'every check is ok') : badge('danger', `${problems.length} of ${checks.length} checks ${are} not ok`)}</h1>
+    main: html`<h1 class="hstack">${isReady ? 'Ready' : 'Not ready'} ${isReady ? badge('success', 'every check is ok') : badge('danger', `${problems.length} of ${checks.length} checks ${are} not ok`)}</h1>
 <p class="lead text-light">${
       watermarkMs === undefined
         ? 'There is no watermark: how complete answers are is unknown.'
@@ -88,7 +82,7 @@ function tiles(ageSeconds: number | undefined, { group }: Observed): Html {
   const { partitions, deadLetters } = group?.value ?? {}
   const behind = partitions?.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
   const tile = (title: string, level: Level, figure: string, about: string): Html => html`<article class="tile card">
-<h2>${title}</h2>
+<h2 class="text-light">${title}</h2>
 <p class="figure" data-level="${level}">${figure}</p>
 <small class="text-light">${about}</small>
 </article>`
@@ -147,12 +141,12 @@ ${
 </div>`
 }
 <div class="card">
-<table class="wide">
+<table class="indices">
 <caption>${written}${others.size === 0 ? '' : `; there is also ${[...others].join(', ')}`}</caption>
-<thead><tr><th scope="col">Index</th><th scope="col" class="number">Documents</th><th scope="col" class="number">Size</th><th scope="col">Generation</th></tr></thead>
+<thead><tr><th scope="col">Index</th><th scope="col" class="number">Documents</th><th scope="col" class="number">Size</th></tr></thead>
 <tbody>${indices.value.map(
     ({ name, documents, bytes, generation }) =>
-      html`<tr><th scope="row">${name}</th><td class="number">${count(documents)}</td><td class="number">${size(bytes)}</td><td>${generation} ${generation === own.generation ? badge('success', 'written') : ''}</td></tr>`,
+      html`<tr><th scope="row">${name} ${generation === own.generation ? badge('success', 'written') : ''}</th><td class="number">${count(documents)}</td><td class="number">${size(bytes)}</td></tr>`,
   )}</tbody>
 </table>
 </div>
@@ -168,7 +162,7 @@ const timeOfDay = (epochMs: number): Html => {
 const minute = 60
 const hour = 3_600
 const day = 86_400
-const kibi = 1024
+const mebi = 1024 ** 2
 
 const told = (value: number | undefined, say: (value: number) => string): string =>
   value === undefined ? 'not known' : say(value)
@@ -182,15 +176,6 @@ function duration(seconds: number): string {
   return seconds < 2 * day ? `${Math.floor(seconds / hour)} h` : `${Math.floor(seconds / day)} days`
 }
 
-/** A number of bytes in the largest unit that leaves it at 1 or above. */
-function size(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  let [value, unit] = [bytes, 0]
-  while (value >= kibi && unit < units.length - 1) {
-    value /= kibi
-    unit++
-  }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
-}
+const size = (bytes: number): string => `${(bytes / mebi).toLocaleString('en', { maximumFractionDigits: 1 })} MiB`
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
-import { hasRepeatedNames } from '../../src/core/json/rawJson.ts'
+import { withoutRepeatedNames } from '../../src/core/json/rawJson.ts'
 import { type DocumentId, deletedRevision, type EntityType, type Revision } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { isTombstone } from '../../src/core/stores/documentFormat.ts'
@@ -45,7 +45,8 @@ export function contentOf(kind: DocumentKind, source: Buffer) {
 
 /** The content of a document as Elasticsearch stores it: it rejects repeated names, and the bulk writer sends each name once then. */
 export function storedContentOf(document: DocumentWrite): ReturnType<typeof contentOf> {
-  const isRejected = hasRepeatedNames(document.source.toString())
+  const source = document.source.toString()
+  const isRejected = withoutRepeatedNames(source) !== source
   return contentOf(document.kind, isRejected ? withNamesOnce(document).source : document.source)
 }
 

@@ -5,7 +5,7 @@ import { jsonLine, summaryOf } from '../../src/core/process/log.ts'
 import { documentKinds, type Indices } from '../../src/core/stores/indices.ts'
 import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
-import { readIdentifier, runEngineCommand } from '../engineCommand.ts'
+import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn } from '../topics.ts'
 import { CommittedTopics } from './committedTopics.ts'
 import { verifyAccountKeys } from './compareAccountKeys.ts'
@@ -23,19 +23,18 @@ export const command = new Command()
   .action(async ({ team, json }: { team?: TeamId; json?: true }) => {
     // Node's own exit code would say that there are differences.
     process.on('uncaughtException', (error) => {
-      process.stderr.write(`verify: not judged: ${summaryOf(error)}\n`)
+      process.stderr.write(`verify: ${summaryOf(error)}\n`)
       process.exit(exitCodes.notJudged)
     })
     // Whatever serves goes first.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
-    const texts = { failed: 'verify: not judged: ', stopped: 'stopped' }
-    await runEngineCommand('verify', { ...texts, failedCode: exitCodes.notJudged }, async (tools) => {
-      const rest = restsAsLong(() => performance.now(), tools.signal)
-      const { lines, result } = await verify({ ...tools, team, rest })
+    const run = async (tools: CommandTools): Promise<void> => {
+      const { lines, result } = await verify({ ...tools, team, rest: restsAsLong(tools.signal) })
       tools.report.end()
       process.stdout.write(json ? jsonLine(result) : lines.map((line) => `${line}\n`).join(''))
       process.exitCode = result.equal ? exitCodes.equal : exitCodes.different
-    })
+    }
+    await runEngineCommand('verify', run, exitCodes.notJudged)
   })
 
 /**

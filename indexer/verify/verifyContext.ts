@@ -12,13 +12,13 @@ export type VerifyContext = CommandTools & {
 const workMs = 20
 const maxRestMs = 1_000
 
-/** Rests as long as the command has worked, once it has worked for 20 ms. `elapsedMs`: time that never steps. */
-export function restsAsLong(elapsedMs: () => number, signal: AbortSignal): () => Promise<void> {
-  let sinceMs = elapsedMs()
+/** Rests as long as the command has worked, once it has worked for 20 ms. */
+export function restsAsLong(signal: AbortSignal): () => Promise<void> {
+  let sinceMs = performance.now()
   return async () => {
-    const workedMs = elapsedMs() - sinceMs
+    const workedMs = performance.now() - sinceMs
     if (workedMs < workMs) return
     await sleep(Math.min(workedMs, maxRestMs), undefined, { signal })
-    sinceMs = elapsedMs()
+    sinceMs = performance.now()
   }
 }

@@ -26,7 +26,8 @@ export class FairQueue {
   readonly #tenants = new Map<string, Tenant>()
   #running = 0
   #waiting = 0
-  #share = 1
+  /** The part of all room, and of each tenant's, that is given away, at most 1. `open` changes it. */
+  share = 1
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -53,15 +54,10 @@ export class FairQueue {
     return this.#running + 1 > this.#bounds.maxRunning ? 'full' : this.#take(name, tenant, 1)
   }
 
-  /** The part of all room, and of each tenant's, that is given away, at most 1. */
-  get share(): number {
-    return this.#share
-  }
-
   /** Gives away this share from now on; at least one permit whatever it weighs. */
   open(share: number): void {
-    if (share === this.#share) return
-    this.#share = share
+    if (share === this.share) return
+    this.share = share
     this.#admitWaiting()
   }
 
@@ -72,7 +68,7 @@ export class FairQueue {
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     this.#fits(tenant.running, weight, this.#bounds.maxRunningPerTenant)
 
-  #fits = (taken: number, weight: number, room: number): boolean => taken === 0 || taken + weight <= room * this.#share
+  #fits = (taken: number, weight: number, room: number): boolean => taken === 0 || taken + weight <= room * this.share
 
   #wait(name: string, tenant: Tenant, weight: number, maxWaitMs: number | undefined, signal: AbortSignal) {
     const { promise, resolve } = Promise.withResolvers<Permit>()

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import { maxValueCharacters } from '../core/model/answers.ts'
 import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
-import { parsed } from '../core/model/schema.ts'
+import { attempt, parsed } from '../core/model/schema.ts'
 import { metricsIn } from '../core/process/metrics.ts'
 import { routeOf } from '../core/process/requestLog.ts'
 import type { ParameterReader } from './context.ts'
@@ -160,11 +160,7 @@ export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
   const isName = /^[a-z]/i.test(text) && (text.length !== 3 || shortNames.test(text))
   if (!isName) return undefined
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone
-  } catch {
-    return undefined
-  }
+  return attempt(() => new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone)
 }
 
 export const timeZone = parsed(parseTimeZone, 'must be the name of an IANA time zone, such as Europe/Berlin')

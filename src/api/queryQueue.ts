@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RouteMiddleware } from './context.ts'
 import { unavailable } from './errors.ts'
 import { FairQueue, type Permit } from './fairQueue.ts'
-import { disconnectionOf, granted, whenClosed } from './requestsInFlight.ts'
+import { granted, whenClosed } from './requestsInFlight.ts'
 import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
@@ -51,7 +51,12 @@ export function queueQueries(): RouteMiddleware {
     ctx.state.runQuery = runWith(ofPages)
     ctx.state.runPart = runWith(ofParts)
     ctx.state.holdAnswer = async (bytes) => {
-      const release = granted(await answers.acquire(teamId, disconnectionOf(ctx.res), bytes), 'answers')
+      const waiting = new AbortController()
+      const giveUp = (): void => waiting.abort()
+      whenClosed(ctx.res, giveUp)
+      const permit = await answers.acquire(teamId, waiting.signal, bytes)
+      ctx.res.off('close', giveUp)
+      const release = granted(permit, 'answers')
       whenClosed(ctx.res, release)
       return () => {
         if (ctx.res.closed) return

@@ -24,16 +24,6 @@ export function whenClosed(response: ServerResponse, listener: () => void): void
   else response.once('close', listener)
 }
 
-/** Aborted when the client disconnects before its answer is complete. */
-export function disconnectionOf(response: ServerResponse): AbortSignal {
-  const disconnected = new AbortController()
-  whenClosed(response, () => {
-    // A complete answer has nothing left to abort, and every abort constructs an error.
-    if (!response.writableFinished) disconnected.abort()
-  })
-  return disconnected.signal
-}
-
 /** Refuses requests while too many are in progress. */
 export function limitRequestsInFlight(): ApiMiddleware {
   let inProgress = 0

@@ -45,7 +45,7 @@ export class KeyChangeIncomplete extends Error {
 }
 
 /** `seed` is 32 secret bytes; without one, every request creates another key. */
-export type CreateKeyRequest = {
+type CreateKeyRequest = {
   readonly team: string
   readonly name: string
   readonly by: string

@@ -79,16 +79,9 @@ async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Pro
 }
 
 function table(keys: readonly UsedKey[]): string {
-  const rows = keys.map((key) => {
-    const lastUsed = key.lastUsedAt ?? 'unknown'
-    const expires = key.expiresAt ?? 'never'
-    return [key.id, key.state, key.start ?? '', key.createdAt, expires, lastUsed, key.createdBy, key.name].map(
-      printable,
-    )
-  })
   const header = ['ID', 'STATE', 'START', 'CREATED', 'EXPIRES', 'LAST USED', 'BY', 'NAME']
-  const lines = [header, ...rows]
-  const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
-  const render = (line: readonly string[]): string => line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')
-  return lines.map((line) => `${render(line).trimEnd()}\n`).join('')
+  const rows = keys.map(({ id, state, start, createdAt, expiresAt, lastUsedAt, createdBy, name }) => {
+    return [id, state, start ?? '', createdAt, expiresAt ?? 'never', lastUsedAt ?? 'unknown', createdBy, name]
+  })
+  return [header, ...rows].map((line) => `${line.map(printable).join('\t')}\n`).join('')
 }

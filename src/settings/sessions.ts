@@ -6,7 +6,7 @@ import { settingsError } from './errors.ts'
 import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 
 /** A person whom the product has signed in, and the team. */
-export type Owner = { readonly team: TeamId; readonly sub: string }
+type Owner = { readonly team: TeamId; readonly sub: string }
 
 /** `csrf` is in every form; `secret` never leaves the server; only the browser keeps `id`. */
 export type OpenSession = Owner & { readonly csrf: string; readonly secret: string; readonly id: string }

@@ -1,8 +1,8 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import { submissionEntity } from '../support/entities.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { createTestReplica } from '../support/replica.ts'
 import { type Outcome, startBoundedApi, type Watched, watch } from './bystander.ts'
+import { storeTeam, submissionAt } from './largeRows.ts'
 import type { Scenario } from './scenarios.ts'
 
 const [attacker, bystander] = ['attacker', 'bystander']
@@ -18,8 +18,9 @@ export async function openStage() {
   const replica = await createTestReplica()
   await replica.completeAccountKeys()
   const [key, bystanderKey] = [await replica.storeKey(attacker), await replica.storeKey(bystander)]
-  await store(replica, attacker, submissions)
-  await store(replica, bystander, 100)
+  const some = (count: number) => Array.from({ length: count }, (_, at) => submissionAt(at))
+  await storeTeam(replica, { name: attacker, submissions: some(submissions) })
+  await storeTeam(replica, { name: bystander, submissions: some(100) })
   await replica.publishWatermark(toInstant(Date.now()))
   const elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
   const api = await startBoundedApi({ INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: elasticsearch.url })
@@ -47,15 +48,6 @@ export async function openStage() {
       await replica.close()
     },
   }
-}
-
-async function store(replica: TestReplica, team: string, count: number): Promise<void> {
-  const records = Array.from({ length: count }, (_, at) => ({
-    team,
-    id: `s${at}`,
-    entity: submissionEntity({ id: `s${at}`, submittedAt: new Date(Date.UTC(2026, 0, 1) + at * 1_000).toISOString() }),
-  }))
-  await replica.storeSubmissions(...records)
 }
 
 /** What must not have come of an attack; empty when it was survived. */

@@ -1,5 +1,4 @@
 import { request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import type { Program } from '../support/programs.ts'
@@ -29,15 +28,10 @@ export type Received = {
   readonly status: number
   readonly rows: number
   readonly isWhole: boolean
-  readonly seconds: number
 }
 
-/** What the requests of one team did: to themselves, to the processes and to another team. */
-export type LargeRows = Watched & {
-  readonly received: readonly Received[]
-  /** Of the other team, and the kind of question whose p99 is the longest. */
-  readonly p99Ms: number
-}
+/** What the requests of one team did: to themselves, and to each process and another team there. */
+export type LargeRows = { readonly received: readonly Received[]; readonly watched: readonly Watched[] }
 
 /** API processes of their own, teams whose rows are large or many, and another team. */
 export async function openLargeStage(processes: number) {
@@ -47,7 +41,7 @@ export async function openLargeStage(processes: number) {
   const keyOf = (name: string): string => keys.get(name) ?? ''
   const fill = async (team: Having): Promise<void> => {
     keys.set(team.name, await replica.storeKey(team.name))
-    await store(replica, team)
+    await storeTeam(replica, team)
   }
   await fill({
     name: bystander,
@@ -58,22 +52,18 @@ export async function openLargeStage(processes: number) {
   const apis = await Promise.all(
     Array.from({ length: processes }, () => startBoundedApi({ INDEX_PREFIX: replica.prefix })),
   )
-  const startWatch = watcherOf(apis, keyOf(bystander))
+  const bystanders = apis.map((api) => ({ api, polls: pollsOf(api, keyOf(bystander)) }))
+  // The first answers take longer.
+  await Promise.all(bystanders.flatMap(({ polls }) => polls.map((poll) => poll())))
   return {
-    /** The other team's p99 while nobody else asks for anything. */
-    p99AloneMs: async (forMs: number): Promise<number> => {
-      const watched = startWatch()
-      await sleep(forMs)
-      return (await watched.stop()).p99Ms
-    },
     fill,
     /** Asks the processes for all that a team asks for, at the same time. */
     ask: async (team: LargeTeam): Promise<LargeRows> => {
-      const watched = startWatch()
+      const watches = bystanders.map(({ api, polls }) => watch([api], polls))
       const received = await Promise.all(
         apis.flatMap(({ url }, at) => team.asksOf(at).map((ask) => receive(url, ask, keyOf(team.name)))),
       )
-      return { received, ...(await watched.stop()) }
+      return { received, watched: await Promise.all(watches.map((each) => each.stop())) }
     },
     /** Asks one process for an answer, alone. */
     askAlone: (team: LargeTeam, ask: Ask): Promise<Received> => receive(apis[0]?.url ?? '', ask, keyOf(team.name)),
@@ -92,7 +82,7 @@ export const submissionAt = (at: number, changes: Readonly<Record<string, unknow
 export const formAt = (at: number, changes: Readonly<Record<string, unknown>> = {}): Entity =>
   formEntity({ id: `s${at}`, createdAt: createdAt(at), ...changes })
 
-async function store(replica: TestReplica, { name, submissions = [], forms = [] }: Having): Promise<void> {
+export async function storeTeam(replica: TestReplica, { name, submissions = [], forms = [] }: Having): Promise<void> {
   const storeEach = async (entities: readonly Entity[], storeSome: (...some: TestRecord[]) => Promise<void>) => {
     for (let at = 0; at < entities.length; at += storedAtOnce)
       await storeSome(...entities.slice(at, at + storedAtOnce).map((entity) => ({ team: name, id: entity.id, entity })))
@@ -105,13 +95,11 @@ const rowMarks: Readonly<Record<string, string>> = { 'text/csv': '\n"s' }
 
 /** Reads an answer without keeping it. */
 function receive(url: string, ask: Ask, key: string): Promise<Received> {
-  const beganMs = performance.now()
   const { path, accept = 'application/json' } = ask
   const mark = rowMarks[accept] ?? '{"id":"s'
   return new Promise((resolve) => {
     let [rows, rest, status] = [0, Buffer.alloc(0), 0]
-    const end = (isWhole: boolean): void =>
-      resolve({ ask, status, rows, isWhole, seconds: (performance.now() - beganMs) / 1_000 })
+    const end = (isWhole: boolean): void => resolve({ ask, status, rows, isWhole })
     const sent = request(`${url}/api/v1${path}`, { agent: false, headers: { accept, authorization: `Bearer ${key}` } })
     sent.on('error', () => end(false))
     sent.on('response', (response) => {
@@ -128,33 +116,22 @@ function receive(url: string, ask: Ask, key: string): Promise<Received> {
   })
 }
 
-/** What the bystander asks for: none of it twice of one process. */
+/** What the bystander asks for, each again soon after its answer: none of it twice of one process. */
 const bystanderAsks: readonly ((at: number) => string)[] = [
   (at) => `/records?since=${createdAt(at - bystanderSubmissions)}`,
   (at) => `/records/s${at % bystanderSubmissions}`,
   (at) => `/forms?titleContains=prodcut+${at % bystanderForms}&limit=${1 + (Math.floor(at / bystanderForms) % 100)}`,
 ]
 
-/** Starts to poll as the bystander until it is stopped. */
-function watcherOf(apis: readonly Program[], key: string) {
-  const asked = apis.map(() => bystanderAsks.map(() => 0))
-  return (): { stop(): Promise<Watched & { readonly p99Ms: number }> } => {
-    const timesOf = bystanderAsks.map(() => [] as number[])
-    const polls = apis.flatMap(({ url }, api) =>
-      bystanderAsks.map((pathOf, kind) => async () => {
-        const at = asked[api]?.[kind] ?? 0
-        asked[api]?.splice(kind, 1, at + 1)
-        const { status, isWhole, seconds } = await receive(url, { path: pathOf(at), rows: 0 }, key)
-        timesOf[kind]?.push(seconds * 1_000)
-        return isWhole ? String(status) : 'no answer'
-      }),
-    )
-    const watched = watch(apis, polls)
-    return { stop: async () => ({ ...(await watched.stop()), p99Ms: Math.max(...timesOf.map(p99)) }) }
-  }
-}
+/** In how many ways the bystander asks each process. */
+export const bystanderWays = bystanderAsks.length
 
-function p99(times: readonly number[]): number {
-  const sorted = times.toSorted((a, b) => a - b)
-  return sorted[Math.floor(0.99 * (sorted.length - 1))] ?? Number.NaN
-}
+/** What asks a process for the next of each of these. */
+const pollsOf = ({ url }: Program, key: string): (() => Promise<string>)[] =>
+  bystanderAsks.map((pathOf) => {
+    let at = 0
+    return async () => {
+      const { status, isWhole } = await receive(url, { path: pathOf(at++), rows: 0 }, key)
+      return isWhole ? String(status) : 'no answer'
+    }
+  })

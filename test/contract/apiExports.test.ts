@@ -112,7 +112,7 @@ test.each([
   [`${ndjson}; charset=utf-8; q=0, */*`, json],
   [`${ndjson};q=0.4, application/json;charset=utf-8;q=0.5`, json],
   ['application/x-ndjsonl', json],
-  ['text/csvx', json],
+  ['???', json],
   [`${ndjson}, */*;q=0.1`, ndjson],
   [`${ndjson}; charset=utf-8`, ndjson],
   [`${ndjson};charset=UTF-8;q=0.5, application/json;q=0.4`, ndjson],

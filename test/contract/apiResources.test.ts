@@ -36,10 +36,6 @@ const api = useApi({
 const get = (target: string): Promise<TestAnswer> => api.get(`/api/v1${target}`)
 const read = async (target: string): Promise<Record<string, unknown>> => api.read(`/api/v1${target}`)
 
-test.each(['/forms', '/records'])('%s is totalDocs, page, limit and items', async (list) => {
-  expect(Object.keys(await read(list))).toEqual(['totalDocs', 'page', 'limit', 'items'])
-})
-
 test.each([
   ['', 'fields report'],
   ['?includeFields=TRUE&includeReport=true', 'fields report'],
@@ -71,13 +67,10 @@ test.each([
   ['does not exist', 'unknown'],
   ["is another team's", 'foreign'],
   ['was deleted', 'deleted'],
-  ['has a malformed id: a space', 'a%20b'],
   ['has a malformed id: a slash', 'team-1%2Fparts'],
   ['has a malformed id: broken percent-encoding', '%E0%A4%A'],
   ['has a malformed id: a control character', '%00'],
   ['has a malformed id: dots', '..'],
-  ['has a malformed id: too long', 'x'.repeat(129)],
-  ['has a malformed id: no ASCII', '%C3%A9'],
 ])('what %s gives 404, all alike', async (_why, id) => {
   for (const what of ['form', 'record']) {
     const { status, text } = await get(`/${what}s/${id}`)

@@ -54,12 +54,6 @@ describe.each(endpoints)('%s', (endpoint) => {
       }
     },
   )
-
-  test.each(['text/html', 'application/xml', 'image/*;q=0.1', '???', ''])('Accept: %s gives JSON', async (accept) => {
-    const { status, headers } = await api.get(endpoint, { headers: { accept } })
-    expect(status).toBe(200)
-    expect(headers['content-type']).toBe('application/json; charset=utf-8')
-  })
 })
 
 test.each([
@@ -77,15 +71,12 @@ test.each([
   expect(status).toBe(expected)
 })
 
-describe('what a request may carry in vain', () => {
-  test('a body that is sent along changes nothing', async () => {
-    const head = `GET /api/v1/forms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n`
-    expect(await sendRaw(api.port, `${head}Content-Length: 11\r\n\r\n{"limit":0}`)).toMatch(
-      /^HTTP\/1\.1 200 .*"limit":20/s,
-    )
-  })
+test('a body that is sent along changes nothing', async () => {
+  const head = `GET /api/v1/forms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n`
+  const read = await sendRaw(api.port, `${head}Content-Length: 11\r\n\r\n{"limit":0}`)
+  expect(read).toMatch(/^HTTP\/1\.1 200 .*"limit":20/s)
+})
 
-  test('an expectation that is not known changes nothing', async () => {
-    expect((await api.get('/api/v1/forms', { headers: { expect: 'a miracle' } })).status).toBe(200)
-  })
+test('an expectation that is not known changes nothing', async () => {
+  expect((await api.get('/api/v1/forms', { headers: { expect: 'a miracle' } })).status).toBe(200)
 })

@@ -1,5 +1,5 @@
 import type { EntityType } from '../../src/core/model/ids.ts'
-import { type TestAnswer, type TestApi, type TestRequest, useApi } from '../support/api.ts'
+import { type TestAnswer, type TestRequest, useApi } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -28,19 +28,12 @@ const added: (() => Promise<void>)[] = []
 afterEach(async () => {
   // The next test shall find nothing new.
   for (const remove of added.splice(0)) await remove()
-  await untilWaiting(0)
+  await api.untilWaiting(0)
 })
 
 const prefer = (wait: string, headers: Readonly<Record<string, string>> = {}): TestRequest => ({
   headers: { prefer: wait, ...headers },
 })
-
-async function untilWaiting(count: number, { metrics }: Pick<TestApi, 'metrics'> = api): Promise<void> {
-  await eventually(async () => {
-    const waiting = await metrics.getSingleMetric('tidemark_http_requests_waiting')?.get()
-    return waiting?.values[0]?.value === count
-  })
-}
 
 let last = 0
 /** What an indexer makes visible: another form or submission, and then a new change token. Returns its id. */
@@ -72,7 +65,7 @@ describe.each([
 
   test.each(forms)('%s is held until something has changed, and comes at once afterwards', async (_what, headers) => {
     const held = api.get(target, prefer('wait=60', headers))
-    await untilWaiting(1)
+    await api.untilWaiting(1)
     const id = await add(type)
     for (const answer of [await held, await api.get(target, prefer('wait=60', headers))]) {
       expect(applied(answer)).toEqual([200, 'wait=60'])
@@ -89,7 +82,7 @@ test.each(forms)(
       const { headers: last } = await api.get(records, { headers })
       const target = `/api/v1/records?changedSince=${since}`
       const answer = api.get(target, prefer('wait=60', { ...headers, 'if-none-match': last['etag'] ?? '' }))
-      await untilWaiting(1)
+      await api.untilWaiting(1)
       const id = await add('submissions')
       expect(applied(await answer)).toEqual([200, 'wait=60'])
       for (const each of [known, id]) expect((await answer).text).toContain(each)
@@ -116,7 +109,7 @@ test('when the time of a wait is over, its answer is empty, or 304, with the wat
     api.get(records, prefer('wait=60', whole)),
     api.get(records, prefer('wait=60', { 'if-none-match': etag })),
   ]
-  await untilWaiting(answers.length)
+  await api.untilWaiting(answers.length)
   await api.replica.advanceWatermark(later)
   endWaits()
   const ended = await Promise.all(answers)
@@ -130,7 +123,7 @@ test('a deletion ends a wait when deletions are asked for', async () => {
   // Later than those of other tests.
   const [since, deletedAt] = ['2026-11-21T10:00:10.000Z', '2026-11-21T10:00:20.000Z']
   const answer = api.get(`/api/v1/records?changedSince=${since}&includeDeleted=true`, prefer('wait=60', whole))
-  await untilWaiting(1)
+  await api.untilWaiting(1)
   await api.replica.storeSubmissions({ team, id: 'deleted', entity: null, appendedAt: deletedAt })
   await api.replica.replaceChangeToken(`submissions/${team}`)
   expect(applied(await answer)).toEqual([200, 'wait=60'])
@@ -139,26 +132,26 @@ test('a deletion ends a wait when deletions are asked for', async () => {
 
 test('HEAD is held like GET', async () => {
   const answer = api.get(records, { method: 'HEAD', ...prefer('wait=60') })
-  await untilWaiting(1)
+  await api.untilWaiting(1)
   await add('submissions')
   expect(applied(await answer)).toEqual([200, 'wait=60'])
 })
 
 test('changes that the filter leaves out, or of another team or list, do not end a wait', async () => {
   const answer = api.get(`${records}&formId=form-2`, prefer('wait=60'))
-  await untilWaiting(1)
+  await api.untilWaiting(1)
   await add('submissions')
   await add('submissions', otherTeam)
   await add('forms')
   await add('submissions')
-  await untilWaiting(1)
+  await api.untilWaiting(1)
   const id = await add('submissions', team, { formId: 'form-2' })
   expect((await answer).json).toMatchObject({ totalDocs: 1, items: [{ id }] })
 })
 
 test('a request goes on waiting when other indices serve, as long as they hold nothing new either', async () => {
   const answer = api.get(records, prefer('wait=60'))
-  await untilWaiting(1)
+  await api.untilWaiting(1)
   await api.replica.disturb('switched')
   const id = await add('submissions')
   expect((await answer).json).toMatchObject({ totalDocs: 1, items: [{ id }] })
@@ -166,7 +159,7 @@ test('a request goes on waiting when other indices serve, as long as they hold n
 
 test('a request that waits is answered 503 when Redis has lost the watermark', async () => {
   const answer = api.get(records, prefer('wait=60'))
-  await untilWaiting(1)
+  await api.untilWaiting(1)
   await api.replica.disturb('flushed')
   expect(applied(await answer)).toEqual([503, undefined])
 })
@@ -183,34 +176,31 @@ test('a key that is revoked while nothing changes gets its 401 at once', async (
   const key = await api.replica.storeKey(team, { id: 'revoked-2' })
   const answers = [page, whole].map((headers) => api.get(records, { ...prefer('wait=60', headers), key }))
   const other = api.get(records, prefer('wait=60'))
-  await untilWaiting(3)
+  await api.untilWaiting(3)
   await api.replica.storeKey(team, { id: 'revoked-2', plaintext: key, state: 'revoked', revision: 2 })
   for (const answer of answers) {
     expect(applied(await answer)).toEqual([401, undefined])
     expect((await answer).json).toMatchObject({ error: { code: 'unauthorized' } })
   }
-  await untilWaiting(1)
+  await api.untilWaiting(1)
   endWaits()
   expect(applied(await other)).toEqual([200, 'wait=60'])
 })
 
 test('ten of a team wait in a process, and any further one is answered at once; who disconnects leaves a place', async () => {
-  const clients = Array.from({ length: maxOfTeam }, () => new AbortController())
-  const answers = clients.map(({ signal }) => api.get(records, { ...prefer('wait=60'), signal }))
-  const settled = Promise.allSettled(answers)
-  await untilWaiting(maxOfTeam)
+  const gone = new AbortController()
+  const left = api.get(records, { ...prefer('wait=60'), signal: gone.signal })
+  const answers = Array.from({ length: maxOfTeam - 1 }, () => api.get(records, prefer('wait=60')))
+  await api.untilWaiting(maxOfTeam)
   expect(applied(await api.get(records, prefer('wait=60')))).toEqual([200, undefined])
-  clients[0]?.abort()
-  await untilWaiting(maxOfTeam - 1)
-  const another = api.get(records, prefer('wait=60', whole))
-  await untilWaiting(maxOfTeam)
+  gone.abort()
+  await expect(left).rejects.toMatchObject({ name: 'AbortError' })
+  await api.untilWaiting(maxOfTeam - 1)
   const other = api.get(records, { ...prefer('wait=60'), key: api.keyOf(otherTeam) })
-  await untilWaiting(maxOfTeam + 1)
-
-  await add('submissions')
-  await add('submissions', otherTeam)
-  expect((await settled).map(({ status }) => status)).toEqual(['rejected', ...Array(maxOfTeam - 1).fill('fulfilled')])
-  for (const answer of await Promise.all([another, other])) expect(applied(answer)).toEqual([200, 'wait=60'])
+  answers.push(api.get(records, prefer('wait=60', whole)), other)
+  await api.untilWaiting(maxOfTeam + 1)
+  endWaits()
+  for (const answer of await Promise.all(answers)) expect(applied(answer)).toEqual([200, 'wait=60'])
 })
 
 test('a request that has waited counts once, and the time for which it was held is told apart from its duration', async () => {
@@ -236,7 +226,7 @@ test('a process that stops answers at once what waits', async () => {
   const answers = [page, whole].map((headers) =>
     stopping.send(records, { ...prefer('wait=60', { connection: 'keep-alive', ...headers }), key: api.key }),
   )
-  await untilWaiting(answers.length, stopping)
+  await stopping.untilWaiting(answers.length)
   await stopping.close()
   for (const answer of await Promise.all(answers)) {
     expect(applied(answer)).toEqual([200, 'wait=60'])
@@ -248,7 +238,7 @@ test('a request that waits is answered 503 once Redis is away', async () => {
   const relay = close(await startRelay(process.env['REDIS_URL']))
   const cutOff = await api.startAnother({ REDIS_URL: relay.url })
   const answer = cutOff.send(records, { ...prefer('wait=60'), key: api.key })
-  await untilWaiting(1, cutOff)
+  await cutOff.untilWaiting(1)
   relay.cut()
   expect(applied(await answer)).toEqual([503, undefined])
 })

@@ -55,11 +55,6 @@ describeNginx.each([
         headers: { authorization: `Bearer ${api.key}`, prefer: 'wait=30' },
         signal: signal ?? null,
       })
-    const untilWaiting = (count: number): Promise<void> =>
-      eventually(async () => {
-        const waiting = await api.metrics.getSingleMetric('tidemark_http_requests_waiting')?.get()
-        return waiting?.values[0]?.value === count
-      })
     const store = async (id: string, entity: Readonly<Record<string, unknown>> | null): Promise<void> => {
       await api.replica.storeSubmissions({ team, id, entity, appendedAt: since })
       await api.replica.replaceChangeToken(`submissions/${team}`)
@@ -67,7 +62,7 @@ describeNginx.each([
 
     test('is answered once a change is visible', async () => {
       const answer = wait()
-      await untilWaiting(1)
+      await api.untilWaiting(1)
       const id = randomUUID()
       await store(id, submissionEntity({ id }))
       expect((await answer).headers.get('preference-applied')).toBe('wait=30')
@@ -78,10 +73,10 @@ describeNginx.each([
     test('frees its permit when its client disconnects', async () => {
       const client = new AbortController()
       const answer = wait(client.signal)
-      await untilWaiting(1)
+      await api.untilWaiting(1)
       client.abort()
       await expect(answer).rejects.toThrow()
-      await untilWaiting(0)
+      await api.untilWaiting(0)
     })
   })
 
@@ -206,20 +201,13 @@ describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API
     await nginx.reload(asking('first=='))
   })
 
-  test.each([
-    ['indexer', []],
-    ['api', []],
-    ['rebuild', []],
-    ['verify', []],
-    ['erase', ['--team', team, '--submission', 's1']],
-  ] as const)('ends %s with 78 and one line when it has another key, a user, or nothing', async (command, args) => {
-    expect(await refusalOf(command, settings({ ELASTICSEARCH_API_KEY: 'hunter2' }), args)).toBe(
+  test('ends a process with 78 and one line when it has another key, a user, or nothing', async () => {
+    const refusal = (more: Record<string, string>): Promise<string> => refusalOf('api', settings(more))
+    expect(await refusal({ ELASTICSEARCH_API_KEY: 'hunter2' })).toBe(
       'ELASTICSEARCH_API_KEY is refused by Elasticsearch\n',
     )
     const user = { ELASTICSEARCH_USERNAME: 'elastic', ELASTICSEARCH_PASSWORD: 'first==' }
-    expect(await refusalOf(command, settings(user), args)).toMatch(/^ELASTICSEARCH_PASSWORD is refused by/)
-    expect(await refusalOf(command, settings({}), args)).toMatch(
-      /^ELASTICSEARCH_USERNAME or ELASTICSEARCH_API_KEY must/,
-    )
+    expect(await refusal(user)).toMatch(/^ELASTICSEARCH_PASSWORD is refused by/)
+    expect(await refusal({})).toMatch(/^ELASTICSEARCH_USERNAME or ELASTICSEARCH_API_KEY must/)
   })
 })

@@ -3,7 +3,7 @@ import { documentKinds } from '../../src/core/stores/indices.ts'
 import { eventually } from '../support/eventually.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, startProgram } from '../support/programs.ts'
+import { type Program, probe, startProgram } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 
 const pipeline = usePipeline()
@@ -76,10 +76,8 @@ describe('with templates of the cluster that match our indices', () => {
     const indexer = await startProgram('indexer', templated.names)
     await append()
     await eventually(async () => {
-      const { checks } = (await (await fetch(`${indexer.adminUrl}/readyz`)).json()) as {
-        checks: { preparation: { problem?: string } }
-      }
-      return checks.preparation.problem?.includes('_source={"excludes":["summary"]}') === true
+      const { checks } = (await probe(indexer, 'readyz')).said
+      return checks['preparation']?.problem?.includes('_source={"excludes":["summary"]}') === true
     })
     await pipeline.elasticsearch.indices.deleteIndexTemplate({ name: prefix })
     expect(await titles(await templated.startApi())).toEqual(['A form'])

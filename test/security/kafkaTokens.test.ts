@@ -98,11 +98,8 @@ describe('with tokens of an endpoint', () => {
     expect(await refusal({ ...byToken(), KAFKA_OAUTH_SCOPE: 'everything' })).toBe(line)
   })
 
-  test.each([
-    ['for somebody else', { audience: 'other' }],
-    ['that are over', { lifetimeSeconds: -60 }],
-  ])('tokens %s end it, too', async (_what, rules) => {
-    Object.assign(endpoint.rules, rules)
+  test('tokens for somebody else end it, too', async () => {
+    endpoint.rules.audience = 'other'
     expect(await refusal(byToken())).toBe('KAFKA_OAUTH_TOKEN_URL gives tokens that Kafka refuses\n')
   })
 

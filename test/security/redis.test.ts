@@ -116,9 +116,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await new AccountKeyStore(link).isComplete()
     await surveyAccountKeys(link)
   },
-  'tidemark-erase': async (link) => {
-    for await (const _ of link.client.scanStream({ match: `${prefix}:*` }));
-  },
+  'tidemark-erase': async () => undefined,
 }
 
 /** What another process would have left there. */

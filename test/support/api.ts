@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { startApi } from '../../src/api/startApi.ts'
+import { eventually } from './eventually.ts'
 import { startFaultyElasticsearch } from './faultyElasticsearch.ts'
 import { HeldExports } from './heldExports.ts'
 import { send, startInProcess, type TestAnswer, type TestRequest } from './inProcess.ts'
@@ -37,6 +38,12 @@ export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = tr
       return lines.map((line) => JSON.parse(line) as LogLine)
     },
     send: (target: string, options?: TestRequest): Promise<TestAnswer> => send(port, target, options),
+    /** Resolves once so many requests wait for a change. */
+    untilWaiting: (count: number): Promise<void> =>
+      eventually(async () => {
+        const waiting = await metrics.getSingleMetric('tidemark_http_requests_waiting')?.get()
+        return waiting?.values[0]?.value === count
+      }),
     close: (): Promise<void> => started.close(),
   }
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import {
-  deletedRevision,
   type EntityId,
   type EntityType,
   type Revision,
@@ -125,9 +124,6 @@ export async function createTestReplica() {
       }
       await keys.apply(team as TeamId, id as EntityId, { revision: revision as Revision, key: stored })
       return key
-    },
-    deleteKey: async (team: string, id: string): Promise<void> => {
-      await keys.apply(team as TeamId, id as EntityId, { revision: deletedRevision, key: null })
     },
     completeAccountKeys: async (): Promise<void> => {
       const fold = await keys.beginReplay(randomUUID())

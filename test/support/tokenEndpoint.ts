@@ -18,7 +18,7 @@ export async function startTokenEndpoint(tls: { readonly cert: string; readonly 
       .setProtectedHeader({ alg: 'RS256', kid: 'own' })
       .setSubject(rules.client)
       .setAudience(rules.audience)
-      .setIssuedAt(Math.floor(Date.now() / 1_000) - (rules.lifetimeSeconds < 0 ? 3_600 : 0))
+      .setIssuedAt()
       .setExpirationTime(Math.floor(Date.now() / 1_000) + rules.lifetimeSeconds)
       .sign(privateKey)
   const isRight = (authorization = ''): boolean => {
@@ -30,8 +30,8 @@ export async function startTokenEndpoint(tls: { readonly cert: string; readonly 
     const status = rules.status === 200 && !isRight(authorization) ? 401 : rules.status
     if (status !== 200) return { status, body: { error: rules.error, error_description: `of ${authorization}` } }
     issued++
-    const expires_in = Math.abs(rules.lifetimeSeconds)
-    return { status, body: { access_token: await tokenFor(), token_type: 'Bearer', expires_in } }
+    const body = { access_token: await tokenFor(), token_type: 'Bearer', expires_in: rules.lifetimeSeconds }
+    return { status, body }
   }
   const server = createServer(tls, (request, response) => {
     answerTo(request.headers.authorization).then(({ status, body }) => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
+import { attempt } from '../../core/model/schema.ts'
 import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/stores/documentFormat.ts'
 import { bytesOf } from './clauses.ts'
 import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
@@ -112,10 +113,4 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 /** Parses JSON; undefined for invalid text. */
-export function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+export const parse = (text: string): unknown => attempt(() => JSON.parse(text))

@@ -43,12 +43,9 @@ export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? te
 
 /**
  * The same JSON without repeated member names, which Elasticsearch rejects: the last value takes the first place, as in JSON.parse;
- * digits and the order of names stay. Recursive: `text` may be nested a thousand levels at most.
+ * digits and the order of names stay. `text` itself if no name is repeated. Recursive: `text` may be nested a thousand levels at most.
  */
 export const withoutRepeatedNames = (text: string): string => clean(text, skipSpace(text, 0)).raw ?? text
-
-/** Whether any object in the text repeats a member name. */
-export const hasRepeatedNames = (text: string): boolean => clean(text, skipSpace(text, 0)).raw !== undefined
 
 /** A value without repeated names, `raw` undefined if it has none anyway; `end` is the offset after the value. */
 type Cleaned = { readonly raw: string | undefined; readonly end: number }

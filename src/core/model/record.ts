@@ -15,7 +15,7 @@ import {
   type TeamId,
 } from './ids.ts'
 import { parseInstant } from './instant.ts'
-import { accepted, isObject, type Result, refused } from './schema.ts'
+import { accepted, attempt, isObject, type Result, refused } from './schema.ts'
 import {
   type ReportStatus,
   reportStatuses,
@@ -186,13 +186,4 @@ function readNormalised<Entity, Read>(
   if (path === undefined) return accepted({ revision, entity: render(entity) })
   const depth = `must not be nested deeper than ${maxDepth - path.length} levels`
   return refused(path.join('.'), `${depth}, nor hold a number of more than ${maxNumberCharacters} characters`)
-}
-
-/** The result of `read`; undefined when it throws. */
-function attempt<Read>(read: () => Read): Read | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
 }

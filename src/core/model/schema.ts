@@ -48,3 +48,12 @@ export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok
 
 export const accepted = <T>(value: T): Result<T> => ({ ok: true, value })
 export const refused = (path: string, rule: string): Result<never> => ({ ok: false, problem: { path, rule } })
+
+/** The result of `read`; undefined when it throws. */
+export function attempt<Read>(read: () => Read): Read | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}

@@ -11,8 +11,6 @@ import {
   rereading,
 } from './secretFiles.ts'
 
-export type { Environment }
-
 /** Engines, named by the variable with their address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { parsed } from '../model/schema.ts'
+import { attempt, parsed } from '../model/schema.ts'
 
 /** Splits a comma-separated list; without blanks and empty items. */
 export const itemsOf = (value: string | undefined): string[] =>
@@ -90,11 +90,7 @@ const engineUrl = (protocol: RegExp, rule: string) => checked((value) => isEngin
 function isEngineUrl(value: string, protocol: RegExp): boolean {
   const url = /\s/.test(value) ? null : URL.parse(value)
   if (url === null || url.port === '0' || !protocol.test(url.protocol)) return false
-  try {
-    return decodeURIComponent(`${url.username}${url.password}`) !== undefined
-  } catch {
-    return false
-  }
+  return attempt(() => decodeURIComponent(`${url.username}${url.password}`)) !== undefined
 }
 
 /** The client sends a user and a password only together. */

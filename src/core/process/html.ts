@@ -43,7 +43,7 @@ export type AssetPaths = { readonly style: string; readonly script: string; read
 type HtmlDocument = {
   readonly language: string
   readonly title: string
-  readonly assets: AssetPaths
+  readonly assets: Pick<AssetPaths, 'style' | 'icon'>
   readonly head: Html | ''
   /** The link at the start of the top bar. */
   readonly brand: { readonly name: string; readonly href: string }

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { ParameterizedContext } from 'koa'
 
 /** A public file in memory. Its ETag is weak, because it also stands for the gzipped bytes. */
-export type StaticFile = ReturnType<typeof staticFile>
+type StaticFile = ReturnType<typeof staticFile>
 
 /** Creates a file from text; `more`: additional headers. */
 export function staticFile(type: string, text: string, cacheControl: string, more: Record<string, string> = {}) {

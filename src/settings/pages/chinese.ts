@@ -22,7 +22,6 @@ export const chinese: Messages = {
     lastUsed: '最近使用',
     neverUsed: '尚未发现使用记录',
     expires: '到期时间',
-    expired: '已于此时过期',
     neverExpires: '永不过期',
     revoked: '撤销时间',
     revoke: '撤销',

@@ -21,7 +21,6 @@ export const english = {
     lastUsed: 'Last used',
     neverUsed: 'No use seen so far',
     expires: 'Expires',
-    expired: 'Expired',
     neverExpires: 'Never',
     revoked: 'Revoked',
     revoke: 'Revoke',

@@ -2,10 +2,10 @@ import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
 import { type Html, html } from '../../core/process/html.ts'
 import type { UsedKey } from '../accountKeyManager.ts'
 import type { Messages } from './english.ts'
-import { csrfField, type Page, timeAgo, timeIn } from './parts.ts'
+import { csrfField, type Page, timeIn } from './parts.ts'
 
 /** A key as pages show it. */
-export type ListedKey = ReturnType<typeof listedKey>
+type ListedKey = ReturnType<typeof listedKey>
 
 export function listedKey(key: UsedKey, nowMs: number) {
   const isExpired = key.expiresAt != null && Date.parse(key.expiresAt) <= nowMs
@@ -82,15 +82,14 @@ const stateBadge = ({ shownState }: ListedKey, say: Messages): Html =>
 
 /** The details by which a person recognises a key. */
 function keyFacts(key: ListedKey, say: Messages): Html {
-  const { lastUsedAt, expiresAt, revokedAt, shownState } = key
-  const expiryTerm = shownState === 'expired' ? say.keys.expired : say.keys.expires
+  const { lastUsedAt, expiresAt, revokedAt } = key
   return html`<dl class="facts">
 <div><dt>${say.keys.start}</dt><dd><code>${key.start ?? ''}…</code></dd></div>
-<div><dt>${say.keys.lastUsed}</dt><dd>${lastUsedAt === null ? say.keys.neverUsed : timeAgo(say, lastUsedAt)}</dd></div>
+<div><dt>${say.keys.lastUsed}</dt><dd>${lastUsedAt === null ? say.keys.neverUsed : timeIn(say, lastUsedAt)}</dd></div>
 <div><dt>${say.keys.created}</dt><dd>${timeIn(say, key.createdAt)} <small class="text-light">${say.keys.createdBy(key.createdBy)}</small></dd></div>
 ${
   revokedAt == null
-    ? html`<div><dt>${expiryTerm}</dt><dd>${expiresAt == null ? say.keys.neverExpires : timeIn(say, expiresAt)}</dd></div>`
+    ? html`<div><dt>${say.keys.expires}</dt><dd>${expiresAt == null ? say.keys.neverExpires : timeIn(say, expiresAt)}</dd></div>`
     : html`<div><dt>${say.keys.revoked}</dt><dd>${timeIn(say, revokedAt)}</dd></div>`
 }
 </dl>`

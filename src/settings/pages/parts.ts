@@ -7,13 +7,10 @@ import { english, type Messages } from './english.ts'
 export const catalogues = [english, chinese] as const satisfies readonly Messages[]
 
 /** A time in UTC, to the minute. */
-export function timeIn({ language }: Messages, instant: Instant, attributes: Html | '' = ''): Html {
+export function timeIn({ language }: Messages, instant: Instant): Html {
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
-  return html`<time datetime="${instant}"${attributes}>${format.format(Date.parse(instant))} UTC</time>`
+  return html`<time datetime="${instant}">${format.format(Date.parse(instant))} UTC</time>`
 }
-
-/** With JavaScript, the browser shows how long ago the time was instead. */
-export const timeAgo = (say: Messages, instant: Instant): Html => timeIn(say, instant, html` data-ago`)
 
 export type Page = { readonly title: string; readonly content: Html }
 

@@ -104,18 +104,13 @@ test('`docker compose down -v` forgets everything: it knows every service, and e
   }
 })
 
-test('ten indexers find a free port each', () => {
-  const [, first, last] = /:(\d+)-(\d+):9100$/.exec(interpolated(service('indexer').ports?.[0] ?? '', {})) ?? []
-  expect(Number(last) - Number(first) + 1).toBe(10)
-})
-
 test('all processes run one image, which one of them builds and none pulls', () => {
   expect(new Set(processes.map((name) => service(name).image)).size).toBe(1)
   expect(processes.filter((name) => service(name).build !== undefined)).toEqual(['api'])
   expect(new Set(processes.map((name) => service(name).pull_policy))).toEqual(new Set(['never']))
 })
 
-test('only the API, the settings area and the status page can be reached from outside, on loopback', () => {
+test('only the API, the settings area and the status pages of up to ten indexers can be reached from outside, on loopback', () => {
   const published = Object.entries(services).flatMap(([name, { ports = [] }]) =>
     ports.map((port) => `${name} ${interpolated(port, {})}`),
   )

@@ -24,6 +24,15 @@ test('several audiences are good when ours is one of them', async () => {
   await expect(isGood({ aud: ['other', 'tidemark-settings'] })).resolves.toBe(true)
 })
 
+test('a token is verified by the secret that its file holds now', async () => {
+  const next = 'the next secret of the tests, which is longer.'
+  const files = { latest: () => ({ ...config, SIGN_IN_SECRET: next }) } as never
+  const judge = tokenVerifier({ ...config, files }, () => nowMs)
+  const [good, former] = [await signToken(signInClaims(nowMs), Buffer.from(next)), await signToken(signInClaims(nowMs))]
+  await expect(judge(good)).resolves.toMatchObject({ owner: { team: 'acme' } })
+  await expect(judge(former)).rejects.toMatchObject({ code: 'link-not-valid' })
+})
+
 test('half a character in a name is replaced, and 200 characters may take 400 units', async () => {
   await expect(verify({ sub: 'a\ud800' })).resolves.toMatchObject({ owner: { sub: 'a\ufffd' } })
   await expect(isGood({ sub: '😀'.repeat(200) })).resolves.toBe(true)

@@ -1,4 +1,4 @@
-import { hasRepeatedNames } from '../../../../src/core/json/rawJson.ts'
+import { withoutRepeatedNames } from '../../../../src/core/json/rawJson.ts'
 import { notSimulated, Refusal } from './refusal.ts'
 
 /** Path of a field → its text, by which documents are found and sorted. */
@@ -71,7 +71,8 @@ export class Mapping {
 function parseOnce(source: string): object {
   try {
     const parsed: unknown = JSON.parse(source)
-    if (typeof parsed === 'object' && parsed !== null && !hasRepeatedNames(source)) return parsed
+    const isAccepted = withoutRepeatedNames(source) === source
+    if (typeof parsed === 'object' && parsed !== null && isAccepted) return parsed
   } catch {}
   throw unparsable('the document')
 }

@@ -28,17 +28,15 @@ const found = (id: string, source: string): string =>
 const answerOf = (...documents: string[]): string => `{"docs":[${documents.join(',')}]}`
 const texts = (details: readonly Detail[]): string[] => details.map(String)
 
-describe('readDetail', () => {
-  test('does not ask for what cannot be an id', async () => {
-    const malformed = fc.string({ unit: 'binary' }).filter((id) => !/^[A-Za-z0-9._:-]{1,128}$/.test(id))
-    await fc.assert(
-      fc.asyncProperty(malformed, async (id) => {
-        const { list, asked } = answering('{}')
-        expect(await readDetail(list, id, signal)).toBeUndefined()
-        expect(asked).toEqual([])
-      }),
-    )
-  })
+test('what cannot be an id is not asked for', async () => {
+  const malformed = fc.string({ unit: 'binary' }).filter((id) => !/^[A-Za-z0-9._:-]{1,128}$/.test(id))
+  await fc.assert(
+    fc.asyncProperty(malformed, async (id) => {
+      const { list, asked } = answering('{}')
+      expect(await readDetail(list, id, signal)).toBeUndefined()
+      expect(asked).toEqual([])
+    }),
+  )
 })
 
 test('sources come back byte for byte, in the order of the ids, whatever they hold', async () => {

@@ -23,12 +23,6 @@ const answerOf = (summaries: readonly string[], changes: Readonly<Record<string,
 const read = (text: string): SearchAnswer => readAnswer(Buffer.from(text))
 const summariesOf = (answer: SearchAnswer): string[] => rowsIn(answer).map(String)
 
-test('summaries are given as they were stored, with the total', () => {
-  const summaries = ['{"10":1,"2":12345678901234567890.10}', '{ "a" : [ "}],{" , "\\"\\t" ] }', '{}']
-  const answer = read(answerOf(summaries))
-  expect([summariesOf(answer), totalOf(answer)]).toEqual([summaries, 3])
-})
-
 test('any JSON without tabs between its tokens comes back byte for byte', () => {
   const anyObject = fc.dictionary(fc.string(), fc.jsonValue())
   const spaced = fc.tuple(anyObject, fc.constantFrom(undefined, 1, '\t'))

@@ -1,6 +1,6 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { jest } from '@jest/globals'
-import { type Config, readConfig } from '../../../../src/core/process/config.ts'
+import type { Config } from '../../../../src/core/process/config.ts'
 import {
   asBytes,
   connectElasticsearch,
@@ -8,6 +8,7 @@ import {
   elasticsearchProbe,
 } from '../../../../src/core/stores/elasticsearch.ts'
 import { probe } from '../../../../src/core/stores/preflight.ts'
+import { testConfig } from '../../../support/config.ts'
 import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
 
 /** Answers everything but what is asked under `/unanswered`; who asks is refused. */
@@ -26,11 +27,8 @@ server.answerWith((request, response) => {
   else if (request.url !== '/unanswered') send()
 })
 
-const configOf = (settings: Record<string, string> = {}): Config => {
-  const read = readConfig({ ELASTICSEARCH_URL: server.url, ...settings }, [])
-  if (!read.ok) throw new Error(JSON.stringify(read.problems))
-  return read.config
-}
+const configOf = (settings: Record<string, string> = {}): Config =>
+  testConfig({ ELASTICSEARCH_URL: server.url, REDIS_URL: 'redis://127.0.0.1:1', ...settings })
 /** The server, with a user and a password that a URL must encode. */
 const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: server.url.replace('//', '//us%20er:p%40ss@') })
 
