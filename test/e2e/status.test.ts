@@ -98,7 +98,7 @@ test('it shows news by itself, unless paused', async () => {
 test('a rebuild that is left half way is shown, and gone once another has finished it', async () => {
   const { page } = await visit()
   await page.goto(statusOf(second))
-  const killed = await startProgram('rebuild', { ...pipeline.names, MAX_RECORDS_PER_SECOND: '60' })
+  const killed = await startProgram('rebuild', { ...pipeline.names, MAX_RECORDS_PER_SECOND: '30' })
   await eventually(async () => (await second.metric('tidemark_rebuild_progress_ratio')) > 0.6)
   await killed.end('SIGKILL')
   const left = page.getByText('A rebuild was left half way')
