@@ -5,7 +5,7 @@ import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
 import { until } from './backoff.ts'
 import { notCovered } from './deletionCoverage.ts'
-import type { Generation } from './generations/generations.ts'
+import type { Generation } from './generations/generation.ts'
 
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 

@@ -1,4 +1,4 @@
-import type { FoundGeneration, KnownGeneration } from './generations.ts'
+import type { FoundGeneration, KnownGeneration } from './generation.ts'
 
 /**
  * Indexers number the generations that they create with odd numbers, rebuilds with even ones. So the two never create the same one, and none

@@ -7,7 +7,8 @@ import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
 import { rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
-import { type Generation, Generations } from './generations.ts'
+import type { Generation } from './generation.ts'
+import { Generations } from './generations.ts'
 
 /** Longer than what is in flight takes to be published. */
 const stopDeadlineMs = 8_500

@@ -12,7 +12,7 @@ import type { Outcome } from '../bulk/job.ts'
 import { type Documents, type DocumentWrite, withChangedAt, withFoundBy } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
-import type { Generation } from './generations.ts'
+import type { Generation } from './generation.ts'
 
 /** What is compared of a document; only list documents have more than id and version. */
 export type Version = {

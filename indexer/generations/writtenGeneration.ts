@@ -10,7 +10,8 @@ import {
 } from '../../src/core/stores/watermark.ts'
 import type { RoundResult } from '../watermarkPublisher.ts'
 import { chooseGeneration } from './chooseGeneration.ts'
-import { type Generation, Generations, readTag } from './generations.ts'
+import { type Generation, readTag } from './generation.ts'
+import { Generations } from './generations.ts'
 
 export type Stores = { readonly config: Config; readonly elasticsearch: Client; readonly redis: RedisConnection }
 

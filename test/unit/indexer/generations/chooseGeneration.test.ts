@@ -1,5 +1,5 @@
 import { chooseGeneration, decideLeftOver } from '../../../../indexer/generations/chooseGeneration.ts'
-import type { FoundGeneration } from '../../../../indexer/generations/generations.ts'
+import type { FoundGeneration } from '../../../../indexer/generations/generation.ts'
 import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 
 const tagOf = (number: number, fingerprint = '0123456789abcdef'): GenerationTag =>

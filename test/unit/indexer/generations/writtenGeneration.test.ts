@@ -1,4 +1,5 @@
-import { type Generation, Generations } from '../../../../indexer/generations/generations.ts'
+import type { Generation } from '../../../../indexer/generations/generation.ts'
+import { Generations } from '../../../../indexer/generations/generations.ts'
 import { type Stores, WrittenGeneration } from '../../../../indexer/generations/writtenGeneration.ts'
 import {
   aliasOf,
