@@ -1,7 +1,22 @@
+import { accountKeyPrefix } from '../../src/core/model/accountKey.ts'
 import { waitUntil } from '../engines/waiting.ts'
 
 const servedDeadlineMs = 60_000
 const requestTimeoutMs = 5_000
+
+/**
+ * Returns once keys can be created: the indexer has replayed those there are. Until then the API answers any key 503, an unknown one 401
+ * afterwards. Rejects after a minute.
+ */
+export async function untilKeysAreComplete(baseUrl: string, signal: AbortSignal): Promise<void> {
+  const areComplete = (): Promise<boolean> =>
+    isValidKey(baseUrl, `${accountKeyPrefix}unknown`, signal).then(
+      () => true,
+      () => false,
+    )
+  if (await waitUntil(areComplete, { deadlineMs: servedDeadlineMs, signal })) return
+  throw new Error(`The API at ${baseUrl} does not know the account keys within ${servedDeadlineMs / 1_000} s`)
+}
 
 /** Returns once the API answers the key. Rejects after a minute. */
 export async function untilServed(baseUrl: string, key: string, signal: AbortSignal): Promise<void> {

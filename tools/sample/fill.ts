@@ -4,7 +4,7 @@ import { connectKafka } from '../../src/core/kafka/client.ts'
 import { createProducer } from '../../src/core/kafka/sink.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { type ProgressBar, startProgressBar } from '../../src/core/process/progressBar.ts'
-import { newestFormId, untilServed } from './api.ts'
+import { newestFormId, untilKeysAreComplete, untilServed } from './api.ts'
 import { producePast } from './feed.ts'
 import { untilIndexed, untilTopicsExist } from './indexing.ts'
 import type { Served } from './page.ts'
@@ -39,7 +39,11 @@ type FillOptions = {
 export async function fill(world: World, options: FillOptions): Promise<Pick<Served, 'teams' | 'formId'>> {
   const { kafka, config, baseUrl, keysOf, signal } = options
   await untilTopicsExist(kafka.admin, config, signal)
-  const [keys] = await Promise.all([keysOf(world.teams.map(({ id }) => id)), produceAndIndex(world, options)])
+  const createKeys = async (): Promise<string[]> => {
+    await untilKeysAreComplete(baseUrl, signal)
+    return await keysOf(world.teams.map(({ id }) => id))
+  }
+  const [keys] = await Promise.all([createKeys(), produceAndIndex(world, options)])
   const teams = world.teams.map((team, index) => ({ ...team, ...world.counts(team.id), key: keys[index] ?? '' }))
   await Promise.all(teams.map((team) => untilServed(baseUrl, team.key, signal)))
   return { teams, formId: await newestFormId(baseUrl, keys[0] ?? '', signal) }
