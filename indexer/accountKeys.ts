@@ -81,12 +81,19 @@ export class AccountKeys {
     return this.#completing
   }
 
-  /** Checks the store once a second, until the signal aborts. */
+  /**
+   * Checks the store once a second, until the signal aborts. A run of Redis that another process has completed is replayed into once more:
+   * before this process heard of a failover, it may have applied records to a master whose writes are lost.
+   */
   async keepComplete(): Promise<void> {
     const { store, log, signal } = this.#deps
+    let known: string | undefined
     while (!signal.aborted) {
       try {
-        if (!(await store.isComplete())) log.info({ records: await this.#replay() }, 'account-key replay completed')
+        const run = await store.completeRun()
+        if (run === undefined || run !== (known ?? run))
+          log.info({ records: await this.#replay() }, 'account-key replay completed')
+        known = run
         this.contested = await store.contested(maxContested)
         this.blockedReason = undefined
       } catch (error) {

@@ -159,7 +159,7 @@ export class AccountKeyManager {
 
   /** Writes a new key to Kafka, then to Redis, where it works from then on. */
   async #add(team: TeamId, key: AccountKey, change: KeyChange): Promise<void> {
-    const { store } = this.#deps
+    const { store, nowMs } = this.#deps
     const id = key.id as EntityId
     const created = { revision: 1 as Revision, key }
     try {
@@ -171,22 +171,23 @@ export class AccountKeyManager {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
-      // Another process has made it of the same form, and may have shown it.
-      if (stored?.key != null && accountKeyValue(stored) !== accountKeyValue(created))
-        throw new KeyChangeIncomplete(reason)
+      // An indexer has read its record after all, or another process has made it of the same form, and may have shown it.
+      if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
       // Deleted rather than released: Kafka may have written the record after all, and an eleventh key must not come of it.
-      await store.apply(team, id, deleted).catch((failure: Error) => {
+      await store.apply(team, id, deleted, `-${nowMs()}`).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
-          `${reason}, and its slot could not be given back (${failure.message}): delete ${id}`,
+          `${reason}, and its slot could not be given back (${failure.message}): delete ${id} once it is listed`,
         )
       })
-      // For a Redis that forgets. When Kafka does not take this either, an indexer that reads the record later writes it.
+      // For a Redis that forgets. When Kafka does not take this either, `unreadChanges` completes it.
       await this.#append(team, id, deleted).catch(() => undefined)
       throw error instanceof KeyRefused ? error : new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
     const { kind } = await store.apply(team, id, created).catch((error: Error) => {
-      throw new KeyChangeIncomplete(`key ${id} is recorded, but Redis does not have it (${error.message}): delete it`)
+      throw new KeyChangeIncomplete(
+        `key ${id} is recorded, but Redis does not have it (${error.message}): delete it once it is listed`,
+      )
     })
     if (kind !== 'applied' && (await store.find(team, id))?.key === null) throw deletedMeanwhile(id)
   }

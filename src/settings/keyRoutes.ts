@@ -48,7 +48,8 @@ export function keyRoutes(
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)
-    const isFull = form === 'full' || all.length >= maxKeysPerTeam
+    // An unfinished key may be in the list already: its form shows it all the same.
+    const isFull = form === 'full' || (all.length >= maxKeysPerTeam && form.problem !== 'unfinished')
     const today = toInstant(nowMs()).slice(0, 10)
     const notice = (['revoked', 'deleted'] as const).find((each) => each === ctx.query['notice'])
     const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice }

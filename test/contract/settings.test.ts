@@ -69,8 +69,8 @@ describe('the keys of a team', () => {
 
   test.each([
     ['a name of spaces', { name: '  ', expires: '' }, 'name', 'Enter a name of 1 to 100 characters.'],
-    ['a day that has passed', { name: 'n', expires: '2020-01-01' }, 'expires', 'Choose today or a later day'],
-    ['a day that is none', { name: 'n', expires: '2099-02-30' }, 'expires', 'Choose today or a later day'],
+    ['a day that has passed', { name: 'n', expires: '2020-01-01' }, 'expires', 'Choose today (UTC) or a later day'],
+    ['a day that is none', { name: 'n', expires: '2099-02-30' }, 'expires', 'Choose today (UTC) or a later day'],
   ])('%s: the form comes back with what was typed and what is wrong', async (_, typed, field, why) => {
     const visitor = await ownTeam()
     const { answer } = await create(visitor, typed.name, typed.expires)

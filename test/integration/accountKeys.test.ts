@@ -100,7 +100,7 @@ describe('A seed', () => {
     let plaintext = ''
     kafka.onSend = async () => {
       kafka.isAway = true
-      if (plaintext === '') plaintext = (await keysOver({}, nowMs + 1).keys.create(request)).plaintext
+      if (plaintext === '') plaintext = (await keysOver().keys.create(request)).plaintext
     }
     await expect(keys.create(request)).rejects.toThrow(KeyChangeIncomplete)
     expect(await holderOf(plaintext)).toMatchObject({ state: 'active' })

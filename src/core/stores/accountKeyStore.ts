@@ -124,11 +124,14 @@ export class AccountKeyStore {
     this.lookup = shareLookups(redis)
   }
 
-  async isComplete(): Promise<boolean> {
+  /** The run of Redis that holds every account key; undefined while keys are missing. */
+  async completeRun(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
     const completeOn = await client.get(keys.accountKeysComplete)
-    return completeOn !== null && completeOn === runId()
+    return completeOn !== null && completeOn === runId() ? completeOn : undefined
   }
+
+  isComplete = async (): Promise<boolean> => (await this.completeRun()) !== undefined
 
   /** Applies a state; `when complete`: to a complete store only. `position`: of the state's record, or since when (`-<epoch ms>`) one is to follow. */
   async apply(

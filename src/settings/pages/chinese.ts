@@ -40,7 +40,7 @@ export const chinese: Messages = {
     problemsTitle: '密钥没有创建',
     problems: {
       name: '请输入 1 到 100 个字符的名称。',
-      expires: '请选择今天或以后的日期，或者留空。',
+      expires: '请选择今天（UTC）或以后的日期，或者留空。',
       deleted: '密钥没有创建。请重试。',
       unfinished: '密钥可能已经创建。可以放心地在此重试：绝不会多出一个。',
     },
@@ -92,7 +92,10 @@ export const chinese: Messages = {
     'not-found': { title: '这里没有内容', text: '页面不存在，或者密钥已被删除。' },
     'method-not-allowed': { title: '无法执行此操作', text: '此页面不接受这种请求。' },
     'form-too-large': { title: '内容过大', text: '没有任何更改。' },
-    'change-incomplete': { title: '尚未完成', text: '密钥已经失效，但尚未永久记录。重试是安全的，并会完成该操作。' },
+    'change-incomplete': {
+      title: '尚未完成',
+      text: '密钥已经失效，但尚未永久记录。重试是安全的；一分钟后再打开密钥列表，也会完成记录。',
+    },
     unavailable: { title: '暂时无法访问密钥', text: '没有丢失任何内容。重试是安全的。' },
     'internal-error': { title: '出错了', text: '这是我们的故障。请重试；如果问题依旧，请把下面的编号告诉客服。' },
   },

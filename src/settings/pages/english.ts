@@ -39,7 +39,7 @@ export const english = {
     problemsTitle: 'The key was not created',
     problems: {
       name: 'Enter a name of 1 to 100 characters.',
-      expires: 'Choose today or a later day, or leave it empty.',
+      expires: 'Choose today (UTC) or a later day, or leave it empty.',
       deleted: 'No key was created. Please try again.',
       unfinished: 'The key may have been created. Trying again from here is safe: it never makes a second one.',
     },
@@ -106,7 +106,7 @@ export const english = {
     'form-too-large': { title: 'That is too much', text: 'Nothing was changed.' },
     'change-incomplete': {
       title: 'Not finished yet',
-      text: 'The key no longer works, but that is not recorded for good. Trying again is safe and completes it.',
+      text: 'The key no longer works, but that is not recorded for good. Trying again is safe, and so is waiting: opening the list of keys a minute later records it.',
     },
     unavailable: { title: 'The keys cannot be reached', text: 'Nothing is lost. Trying again is safe.' },
     'internal-error': {

@@ -97,11 +97,13 @@ ${
 
 function createForm(form: CreateForm, csrf: string, today: string, say: Messages): Html {
   const { create } = say
+  // What is sent again gives the same key, whatever else it says.
+  const fixed = form.problem === 'unfinished' ? html` readonly` : ''
   const field = (name: 'name' | 'expires', input: Html, label: string, hint: string): Html => {
     const isWrong = form.problem === name
     return html`<div data-field="${isWrong ? 'error' : ''}">
 <label for="${name}">${label}</label>
-<input id="${name}" name="${name}" value="${form[name]}"${input} aria-describedby="${isWrong ? `${name}-wrong ` : ''}${name}-hint"${isWrong ? html` aria-invalid="true"` : ''}>
+<input id="${name}" name="${name}" value="${form[name]}"${input}${fixed} aria-describedby="${isWrong ? `${name}-wrong ` : ''}${name}-hint"${isWrong ? html` aria-invalid="true"` : ''}>
 <p id="${name}-hint" data-hint>${hint}</p>
 ${isWrong ? html`<p class="error" id="${name}-wrong">${create.problems[name]}</p>` : ''}
 </div>`
