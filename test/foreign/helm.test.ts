@@ -24,6 +24,7 @@ type Variable = { readonly name: string; readonly value?: string }
 type Items = { readonly items: readonly { readonly path: string }[] }
 type Source = { readonly secret?: Items; readonly configMap?: Items }
 type Container = {
+  readonly image: string
   readonly args: readonly string[]
   readonly env: readonly Variable[]
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
@@ -172,6 +173,19 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
       expect(manifests).toContain(`app.kubernetes.io/component: ${component}\n`)
   })
 
+  test('the tag of a component stands above the digest of all', async () => {
+    const digest = `sha256:${'0'.repeat(64)}`
+    const set = `image.digest=${digest},api.image.tag=0.0.9`
+    const pods = new Map(podsOf(await template('--values', files, '--set', set)))
+    expect(pods.get('quiz-tidemark-api')?.containers[0].image).toBe('tidemark:0.0.9')
+    expect(pods.get('quiz-tidemark-indexer')?.containers[0].image).toBe(`tidemark@${digest}`)
+  })
+
+  test('the pod of `helm test` has the volumes that its init containers may mount', () => {
+    const pods = new Map(podsOf(rendered.get(files)))
+    expect(pods.get('quiz-tidemark-test')?.volumes).toMatchObject([{ name: 'vault' }])
+  })
+
   test('a secret of the verification replaces the one of the indexer as a whole', async () => {
     const secret = (component: string, from: object): string[] => [
       '--set-json',
@@ -190,7 +204,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
   test.each([
     ['config.RATE_LIMIT_PER_MINUTE=7', ['api']],
     ['config.TOPIC_FORMS=f', ['indexer', 'rebuild', 'verify']],
-    ['api.secrets.REDIS_URL.value=redis://redis', ['api']],
+    ['api.secrets.REDIS_URL.key=url', ['api']],
   ])('%s restarts %s, and nothing else', async (set, components) => {
     const after = new Map(podsOf(await template('--values', files, '--set', set)))
     const isChanged = ([name, pod]: readonly [string, PodSpec]) =>
@@ -209,6 +223,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     ['config.KAFKA_BROKERS=', 'indexer: KAFKA_BROKERS is in neither'],
     ['settings.config.SIGN_IN_JWKS_URL=', 'settings: SIGN_IN_SECRET or SIGN_IN_JWKS_URL is in neither'],
     ['extraPodSpec.hostNetwork=true', 'hostNetwork'],
+    ['api.image.pullSecrets={registry}', 'pullSecrets'],
     ['api.httpRoute.enabled=true', 'api.httpRoute.parentRefs is empty'],
   ])('refuses %s', async (set, complaint) => {
     await expect(template('--values', files, '--set', set)).rejects.toThrow(complaint)

@@ -37,10 +37,16 @@ type Role = { cluster?: string[]; indices: { names: string[]; privileges: string
 const roleNames = ['tidemark_api', 'tidemark_indexer', 'tidemark_verify', 'tidemark_erase'] as const
 const roleOf = async (name: string): Promise<Role> =>
   JSON.parse(await readFile(`security/elasticsearch/${name}.json`, 'utf8')) as Role
-/** Each right of a role, and a role of all others. */
+/**
+ * Elasticsearch 9.1 to 9.3 do not have this right in `read`. The Elasticsearch of these tests, 9.4, does: nothing fails in it without the
+ * right's own line.
+ */
+const withinRead = 'indices:admin/shards/search_shards'
+/** Each right of a role that no other one includes, and a role of all others. */
 async function lessenedOf(of: (typeof roleNames)[number]): Promise<{ right: string; name: string; role: Role }[]> {
   const { cluster = [], indices } = await roleOf(of)
-  return [...cluster, ...(indices[0]?.privileges ?? [])].map((right) => {
+  const rights = [...cluster, ...(indices[0]?.privileges ?? [])].filter((right) => right !== withinRead)
+  return rights.map((right) => {
     const left = (all: string[]): string[] => all.filter((each) => each !== right)
     const kept = indices.map(({ names, privileges }) => ({ names, privileges: left(privileges) }))
     // Elasticsearch takes no empty list of privileges.

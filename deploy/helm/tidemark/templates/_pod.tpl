@@ -108,7 +108,10 @@
 {{/* What every container has. Arguments: root, component, args. */}}
 {{- define "tidemark.container" -}}
 {{- $own := include "tidemark.own" . | fromYaml -}}
-{{- $image := merge dict (deepCopy ($own.image | default dict)) .root.Values.image -}}
+{{- $parts := $own.image | default dict -}}
+{{- $image := merge dict $parts .root.Values.image -}}
+{{- /* `merge` would fill in the chart's digest, which would stand above the tag. */ -}}
+{{- if $parts.tag -}}{{- $_ := set $image "digest" $parts.digest -}}{{- end -}}
 name: {{ .component }}
 image: {{ $image.repository }}{{ if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .root.Chart.AppVersion }}{{ end }}
 imagePullPolicy: {{ $image.pullPolicy }}
