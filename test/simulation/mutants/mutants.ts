@@ -150,7 +150,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     seed: 1,
     file: 'indexer/accountKeys.ts',
     from: 'if (run === undefined || run !== (known ?? run))',
-    to: 'if (false) log.info',
+    to: 'if (false)',
   },
   'joined-without-an-assignment': {
     themes: ['groups'],
