@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { attempt } from '../../src/core/model/schema.ts'
 
 /** What a process has taken so far, or at most. */
 export type Usage = { readonly cpuMs: number; readonly peakResidentBytes: number }
@@ -17,7 +18,7 @@ export function usageOf(pid: number): Usage | undefined {
 
 /** CPU time (ms) of the processes that run in the group of `leader`; undefined when none does, and where the system has no `/proc`. */
 export function groupCpuMs(leader: number): number | undefined {
-  const pids = orUndefined(() => readdirSync('/proc'))?.filter((name) => /^\d+$/.test(name)) ?? []
+  const pids = attempt(() => readdirSync('/proc'))?.filter((name) => /^\d+$/.test(name)) ?? []
   const members = pids.flatMap((pid) => statOf(Number(pid)) ?? []).filter(({ group }) => group === leader)
   return members.length === 0 ? undefined : members.reduce((sum, { cpuMs }) => sum + cpuMs, 0)
 }
@@ -31,12 +32,4 @@ function statOf(pid: number): { readonly group: number; readonly cpuMs: number }
 }
 
 const textOf = (pid: number, file: string): string | undefined =>
-  orUndefined(() => readFileSync(`/proc/${pid}/${file}`, 'latin1'))
-
-function orUndefined<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
-}
+  attempt(() => readFileSync(`/proc/${pid}/${file}`, 'latin1'))

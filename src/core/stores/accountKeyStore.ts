@@ -131,7 +131,9 @@ export class AccountKeyStore {
     return completeOn !== null && completeOn === runId() ? completeOn : undefined
   }
 
-  isComplete = async (): Promise<boolean> => (await this.completeRun()) !== undefined
+  async isComplete(): Promise<boolean> {
+    return (await this.completeRun()) !== undefined
+  }
 
   /** Applies a state; `when complete`: to a complete store only. `position`: of the state's record, or since when (`-<epoch ms>`) one is to follow. */
   async apply(
