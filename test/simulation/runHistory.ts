@@ -149,8 +149,8 @@ class Run {
     await this.#happenings.happen(this.#history.events)
     this.#heal()
     await users?.changesDone()
-    /** Followers' counts of answers once every document was visible: two more answers, and the second must be complete. */
-    let answersBefore: readonly number[] | undefined
+    /** Followers' counts of answers once every document of so many records was visible: two more answers, and the second must be complete. */
+    let visible: { readonly records: number; readonly answers: readonly number[] } | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
       watermarkMs <= this.#journal.lastAppendMs()
     // A retired generation is kept for half a minute, in which nothing else happens: waiting for it takes long.
@@ -159,10 +159,13 @@ class Run {
       ...(this.#checks.isComplete() ? [] : ['documents']),
       ...system.running('rebuild').flatMap((each) => (each.hasSwitched && !waitsForRemoval ? [] : each.process.name)),
       ...[...pollers, ...followers].filter(isBehind).map(({ name }) => name),
-      ...followers.filter(({ answers }, at) => answers < (answersBefore?.[at] ?? answers) + 2).map(({ name }) => name),
+      ...followers.filter(({ answers }, at) => answers < (visible?.answers[at] ?? answers) + 2).map(({ name }) => name),
     ]
     const isOver = (): boolean => {
-      if (this.#checks.isComplete()) answersBefore ??= followers.map(({ answers }) => answers)
+      const records = this.#journal.entries.length
+      // Records of a switch come late, when those before may have been answered: followers need two answers with them.
+      if (visible?.records !== records) visible = undefined
+      if (this.#checks.isComplete()) visible ??= { records, answers: followers.map(({ answers }) => answers) }
       return unfinished().length === 0
     }
     await this.#until('everything becomes visible', endDeadlineMs, isOver).catch((error: unknown) => {
