@@ -136,10 +136,10 @@ async function switchOver(
 ): Promise<void> {
   const { config, elasticsearch, redis, report, clock, signal } = options
   const { from: serving, to: target } = reconciliation
-  report.step('switching')
   await pipeline.expectUndisturbed()
   if (!(await acquireWatermarkHold(redis, holder, maxHoldMs)))
     throw new Error('the watermark is held by another rebuild')
+  report.step('switching')
   let renewals = 0
   const extendHold = async (): Promise<void> => {
     renewals = 0

@@ -60,11 +60,13 @@ export type AccountKeySurvey = Awaited<ReturnType<typeof surveyAccountKeys>>
 /** Reads the whole account-key store in pages. Concurrent writes may be included or not. */
 export async function surveyAccountKeys({ client, keys: names }: RedisConnection) {
   const states = new Map<DocumentId, AccountKeyState>()
-  for await (const [teamId, hash] of hashesWith(client, names.teamKeys('')))
-    for (const [keyId, field] of Object.entries(hash)) {
-      const state = readField(field)
-      if (state !== undefined) states.set(`${teamId}/${keyId}` as DocumentId, state)
-    }
+  // A deletion moves from the first to the second.
+  for (const prefix of [names.teamKeys(''), names.deletedKeys('')])
+    for await (const [teamId, hash] of hashesWith(client, prefix))
+      for (const [keyId, field] of Object.entries(hash)) {
+        const state = readField(field)
+        if (state !== undefined) states.set(`${teamId}/${keyId}` as DocumentId, state)
+      }
   // Digest → the live keys that share it; a look-up succeeds for one key only.
   const claims = new Map<Digest, readonly KeyHolder[]>()
   for await (const [digest, hash] of hashesWith(client, names.accountKey(''))) {

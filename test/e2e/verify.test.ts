@@ -104,7 +104,7 @@ test('what was planted is found, by name, and nothing else', async () => {
   await redis.hset(names.accountKey(digestOf('k-ghost')), `${team}/k-ghost`, holder('k-ghost'))
   await redis.hset(names.accountKey(digestOf('k-revoked')), `${team}/k-revoked`, holder('k-revoked'))
   await redis.del(names.accountKey(digestOf('k-lost')))
-  await redis.hdel(names.teamKeys(team), 'k-gone')
+  await redis.hdel(names.deletedKeys(team), 'k-gone')
   const stored = (await redis.hget(names.teamKeys(team), 'k-older')) ?? ''
   await redis.hset(names.teamKeys(team), 'k-older' as EntityId, stored.replace('"name":"k-older"', '"name":"other"'))
 

@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals'
-import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
-import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
+import { type AccountKeyState, deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
+import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { readHolders } from '../../src/core/stores/keyLookups.ts'
 import { keyState, useRedis } from '../support/redisPair.ts'
@@ -71,6 +72,19 @@ test('the ten slots of a team are given up when their time is over, and only the
   for (let at = 0; at < 10; at++) await reserve(`r${at}`)
   expect(await reserve('late', nowMs + 1_000)).toBe('full')
   expect(await reserve('late', nowMs + 1_001)).toBe('reserved')
+})
+
+test('however many keys a team has deleted, a look at its keys reads the others; a deletion lasts', async () => {
+  const deleted = deletedAfter(1 as Revision)
+  await apply(k1, keyState())
+  await store.apply(acme, k1, deleted, `-${nowMs}`)
+  expect(await store.unread(acme, nowMs + 1)).toEqual([[k1, null]])
+  await store.apply(acme, k1, deleted, appendPositionOf({ partition: 0, offset: 7n }))
+  expect(await redis.client.hgetall(redis.keys.teamKeys(acme))).toEqual({})
+  expect(await store.find(acme, k1)).toEqual(deleted)
+  expect(await store.reserve(acme, k1, nowMs, nowMs)).toBe('deleted')
+  const late = await store.apply(acme, k1, keyState(), appendPositionOf({ partition: 0, offset: 8n }))
+  expect(late).toEqual({ kind: 'stale', newest: deleted })
 })
 
 test('a store that Redis has lost is whole again after a fold, which a loss in its middle undoes', async () => {

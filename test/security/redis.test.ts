@@ -131,6 +131,7 @@ async function layOut(): Promise<void> {
   await redis.keeper.hset(keys.accountKey(digestOf('plaintext')), `${team}/${keyId}`, holder)
   const [other, digest] = ['other' as TeamId, digestOf('of-another-team')]
   await redis.keeper.hset(keys.teamKeys(other), 'key-9', '{"revision":0,"reservedUntilMs":1}')
+  await redis.keeper.hset(keys.deletedKeys(other), 'key-8', ' {"revision":2,"key":null}')
   const revoked = '{"teamId":"other","keyId":"key-9","state":"revoked","expiresAtMs":null}'
   await redis.keeper.set(keys.accountKey(digest), revoked)
 }

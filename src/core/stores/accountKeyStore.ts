@@ -34,7 +34,8 @@ const replayLifeMs = 3_600_000
 /*
  * A field of `teamKeys` is `<position> <value>` of the key's newest record: position empty if unknown, or `-<epoch ms>` of a change whose
  * record no indexer has read yet; value by `accountKeyValue`. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Scripts never
- * re-encode values, because Lua loses digits of revisions. The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each
+ * re-encode values, because Lua loses digits of revisions. A deletion whose record was read moves to `deletedKeys`, which grows without
+ * end, so that no script reads all of it. The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each
  * live key with that digest.
  */
 
@@ -51,11 +52,16 @@ end`
  * also returned of a deletion without a position, whose record may never have been appended.
  */
 const applyScript = script(`${decode}
-local teamKeys, digests, contested = unpack(KEYS)
+local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
 local team, id, position, value, holder, complete, runId = unpack(ARGV)
 if complete and redis.call('GET', complete) ~= runId then return {'incomplete'} end
-local old, oldPosition, oldValue = decode(redis.call('HGET', teamKeys, id))
+local old, oldPosition, oldValue = decode(redis.call('HGET', teamKeys, id) or redis.call('HGET', deletedKeys, id))
 local new, place = decode(position .. ' ' .. value)
+local function store(value)
+  local isForGood = new.isDeleted and place ~= ''
+  if isForGood then redis.call('HDEL', teamKeys, id) end
+  redis.call('HSET', isForGood and deletedKeys or teamKeys, id, position .. ' ' .. value)
+end
 
 local function isNewer()
   if old.isDeleted or new.isDeleted then return not old.isDeleted end
@@ -65,14 +71,14 @@ end
 if not isNewer() then
   local isLater = place > oldPosition
   if value == oldValue or old.isDeleted and new.isDeleted then
-    if isLater then redis.call('HSET', teamKeys, id, position .. ' ' .. oldValue) end
+    if isLater then store(oldValue) end
     return {'stale'}
   end
   local isConflict = not old.isDeleted and new.revision == old.revision
   return {isConflict and 'conflict' or 'stale', isLater and (oldPosition ~= '' or old.isDeleted) and oldValue}
 end
 
-redis.call('HSET', teamKeys, id, position .. ' ' .. value)
+store(value)
 local function claim(digest, its)
   if its then redis.call('HSET', digests .. digest, team .. '/' .. id, its)
   else redis.call('HDEL', digests .. digest, team .. '/' .. id) end
@@ -84,7 +90,7 @@ return {'applied'}`)
 
 /** Any record of the key replaces a reserved slot; an expired one is deleted. */
 const reserveScript = script(`${decode}
-local teamKeys = KEYS[1]
+local teamKeys, deletedKeys = unpack(KEYS)
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local complete, runId = ARGV[5], ARGV[6]
 if redis.call('GET', complete) ~= runId then return 'incomplete' end
@@ -96,7 +102,7 @@ for i = 1, #held, 2 do
   elseif slot.reservedUntilMs and slot.reservedUntilMs < now then redis.call('HDEL', teamKeys, held[i])
   elseif not slot.isDeleted then taken = taken + 1 end
 end
-if own.isDeleted then return 'deleted' end
+if own.isDeleted or redis.call('HGET', deletedKeys, id) then return 'deleted' end
 local isFull = taken >= max
 if own.key then return isFull and 'surplus' or 'held' end
 if isFull then return 'full' end
@@ -144,7 +150,7 @@ export class AccountKeyStore {
     when: 'always' | 'when complete' = 'always',
   ): Promise<Applied> {
     const { keys, runId } = this.#redis
-    const names = [keys.teamKeys(teamId), keys.accountKey(''), keys.contestedDigests]
+    const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKey(''), keys.contestedDigests]
     const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
     const required = when === 'always' ? [] : [keys.accountKeysComplete, runId() ?? '']
     const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, ...required]
@@ -156,7 +162,8 @@ export class AccountKeyStore {
   async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved> {
     const { keys, runId } = this.#redis
     const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
-    const reply = (await reserveScript(this.#redis, [keys.teamKeys(teamId)], values)) as Reserved | 'incomplete'
+    const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId)]
+    const reply = (await reserveScript(this.#redis, names, values)) as Reserved | 'incomplete'
     if (reply === 'incomplete') throw new AccountKeysIncomplete()
     return reply
   }
@@ -176,8 +183,11 @@ export class AccountKeyStore {
 
   /** The newest state of a key; undefined if the key is unknown or its slot only reserved. */
   async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
-    const field = await this.#readWhole(({ client, keys }) => client.hget(keys.teamKeys(teamId), keyId))
-    return readField(field ?? '')
+    // A deletion moves from the first to the second.
+    const [field, deleted] = await this.#readWhole(({ client, keys }) =>
+      Promise.all([keys.teamKeys(teamId), keys.deletedKeys(teamId)].map((name) => client.hget(name, keyId))),
+    )
+    return readField(field ?? deleted ?? '')
   }
 
   /** When each used key of a team was used last, at most a minute too early. For display only, because Redis may lose it. */

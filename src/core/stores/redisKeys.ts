@@ -6,7 +6,8 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  * | key | type | holds | written by |
  * |---|---|---|---|
  * | `accountKey` | hash, `<teamId>/<keyId>` → JSON | the live keys with this digest, each with its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
- * | `teamKeys` | hash, key id → position and JSON | a team's keys, with deleted ones and reserved slots | `AccountKeyStore` |
+ * | `teamKeys` | hash, key id → position and JSON | a team's keys and reserved slots, with deletions that no indexer has read | `AccountKeyStore` |
+ * | `deletedKeys` | hash, key id → position and JSON | a team's deleted keys, which no older record brings back | `AccountKeyStore` |
  * | `contestedDigests` | set | digests shared by several live keys | `AccountKeyStore` |
  * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | a running replay; missing after Redis was flushed | `AccountKeyStore` |
@@ -24,6 +25,7 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
 export const redisKeys = (prefix: string) => ({
   accountKey: (digest: Digest | '') => `${prefix}:account-key:${digest}`,
   teamKeys: (teamId: TeamId | '') => `${prefix}:team-keys:${teamId}`,
+  deletedKeys: (teamId: TeamId | '') => `${prefix}:deleted-keys:${teamId}`,
   accountKeyReplay: (token: string) => `${prefix}:account-key-replay:${token}`,
   lastUse: (teamId: TeamId | '') => `${prefix}:last-use:${teamId}`,
   changeToken: (list: TeamList | '') => `${prefix}:change-token:${list}`,

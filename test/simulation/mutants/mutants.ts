@@ -125,8 +125,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     to: 'moved',
   },
   'hold-not-renewed-nor-checked': {
-    themes: ['switch', 'network', 'late'],
-    seed: 48,
+    themes: ['switch', 'late'],
+    seed: 11,
     file: 'indexer/generations/rebuild.ts',
     from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
     to: '',
