@@ -8,6 +8,12 @@ import type { Problems } from './problems.ts'
 const patienceMs = 20_000
 const pauseMs = 60
 
+/** An API that is polled, or what stands before several. */
+type Polled = Pick<Program, 'url'> & Partial<Pick<Program, 'metric'>>
+
+const failedCalls = async ({ metric }: Polled): Promise<number> =>
+  (await metric?.('tidemark_engine_call_errors_total', 'engine="elasticsearch"')) ?? 0
+
 export type Answer = { readonly status: number; readonly watermark: string | null; readonly body: Json }
 
 export async function fetchAnswer(api: Pick<Program, 'url'>, key: string, path: string): Promise<Answer> {
@@ -50,6 +56,8 @@ export class PollingReader {
   readonly #team: string
   readonly #steady: readonly Entry[]
   readonly #before = new Map<string, number>()
+  /** Of each API the failed calls to Elasticsearch, as of the begin of the round or the last answer that they explain. */
+  readonly #failedCalls = new Map<Polled, number>()
   #judged = 0
   #watermarkMs = 0
   #seen = new Map<string, number>()
@@ -65,6 +73,7 @@ export class PollingReader {
     this.#isCalm = false
     this.#mayFallBack = mayFallBack
     this.#seenSince = nothingSeen()
+    this.#failedCalls.clear()
   }
 
   /** Ends the faults; returns what was seen since they began. */
@@ -74,13 +83,14 @@ export class PollingReader {
     return this.#seenSince
   }
 
-  async run(apis: readonly Pick<Program, 'url'>[], key: string, signal: AbortSignal): Promise<void> {
+  async run(apis: readonly Polled[], key: string, signal: AbortSignal): Promise<void> {
     for (let turn = 0; !signal.aborted; turn++) {
       const api = apis[turn % apis.length]
       const wasCalm = this.#isCalm
       try {
-        if (api !== undefined)
-          await this.#judge(await fetchAnswer(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.#isCalm)
+        if (api === undefined) throw new Error('there is no API')
+        if (!this.#failedCalls.has(api)) this.#failedCalls.set(api, await failedCalls(api))
+        await this.#judge(api, await fetchAnswer(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.#isCalm)
       } catch (error) {
         if (!signal.aborted) await this.#problems.add('reader', (error as Error).message)
       }
@@ -88,7 +98,7 @@ export class PollingReader {
     }
   }
 
-  async #judge({ status, watermark, body }: Answer, isCalm: () => boolean): Promise<void> {
+  async #judge(api: Polled, { status, watermark, body }: Answer, isCalm: () => boolean): Promise<void> {
     if (status === 503 && !isCalm()) {
       this.#seenSince.refusals++
       return
@@ -100,7 +110,7 @@ export class PollingReader {
     const items = new Map<string, number>(body.items.map((item: Json) => [item.id, item.serialNumber]))
     if (items.size !== body.totalDocs) throw new Error(`${items.size} items of ${body.totalDocs}`)
     if (watermark !== null) await this.#judgePromise(watermark, items)
-    await this.#judgeAgainstOthers(items, watermark)
+    await this.#judgeAgainstOthers(api, items, watermark)
     this.#seen = items
   }
 
@@ -114,22 +124,28 @@ export class PollingReader {
     this.#lastAnswerAtMs = nowMs
   }
 
-  async #judgeAgainstOthers(items: ReadonlyMap<string, number>, watermark: string | null): Promise<void> {
+  async #judgeAgainstOthers(api: Polled, items: ReadonlyMap<string, number>, watermark: string | null): Promise<void> {
     const sent = (id: string): number => this.#journal.highestSent('submissions', this.#keyOf(id))
     const place = `with watermark ${watermark}, after one with ${new Date(this.#watermarkMs).toISOString()}`
+    const back: [id: string, problem: string][] = []
     for (const [id, revision] of items) {
       const before = this.#seen.get(id) ?? 0
       if (revision > sent(id)) await this.#suspect('never sent', `${id} is served at ${revision}`, id)
-      if (revision < before) await this.#fallsBack(`${id} is served at ${revision} after ${before}, ${place}`, id)
+      if (revision < before) back.push([id, `${id} is served at ${revision} after ${before}, ${place}`])
     }
     for (const [id, revision] of this.#seen)
       if (!items.has(id) && sent(id) !== gone)
-        await this.#fallsBack(`${id} is not served any more, it was at ${revision}, ${place}`, id)
+        back.push([id, `${id} is not served any more, it was at ${revision}, ${place}`])
+    this.#seenSince.fallbacks += back.length
+    if (back.length === 0 || this.#mayFallBack || (await this.#hasFailedCalls(api))) return
+    for (const [id, problem] of back) await this.#suspect('falls back', problem, id)
   }
 
-  async #fallsBack(problem: string, id: string): Promise<void> {
-    this.#seenSince.fallbacks++
-    if (!this.#mayFallBack) await this.#suspect('falls back', problem, id)
+  /** Whether Elasticsearch did not answer an API, although no fault is meant to stop it: a busy disk does. */
+  async #hasFailedCalls(api: Polled): Promise<boolean> {
+    const [before = 0, now] = [this.#failedCalls.get(api), await failedCalls(api)]
+    this.#failedCalls.set(api, now)
+    return now > before
   }
 
   async #judgePromise(watermark: string, items: ReadonlyMap<string, number>): Promise<void> {

@@ -199,9 +199,10 @@ describe('over TLS, each as its own user', () => {
     ['erase', 'tidemark-erase', ['--team', 'acme', '--submission', 's-1']],
   ] as const
 
-  test('the processes work, and an API whose password was changed is back with it', async () => {
+  test('the processes work and are refused nothing, and an API whose password was changed is back with it', async () => {
     // What the tests above have laid out is in no topic.
     await redis.keeper.flushall()
+    await redis.keeper.call('ACL', 'LOG', 'RESET')
     const indexer = await startProgram('indexer', as('tidemark-indexer'))
     await untilReady(indexer)
     const api = await startProgram('api', as('tidemark-api'))
@@ -214,6 +215,7 @@ describe('over TLS, each as its own user', () => {
     expect(await status()).toBe(200)
     const { code } = await runCommand('verify', [], as('tidemark-verify'))
     expect(code).toBe(0)
+    expect(await redis.keeper.call('ACL', 'LOG')).toEqual([])
 
     const rules = rulesOf('tidemark-api')
     await redis.setRules('tidemark-api', rules, 'another')

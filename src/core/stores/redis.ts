@@ -54,6 +54,8 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
+    // A user with the rights of its process may not name its client library, which would count as a failed command.
+    disableClientInfo: true,
     retryStrategy: (attempt) => {
       // The client reads its options at each attempt.
       if (config.files !== undefined) Object.assign(client.options, credentialsOf(latest(config)))
