@@ -1,5 +1,5 @@
 import { startTestApi } from '../support/api.ts'
-import { openVisit, screenshotOf, useBrowser } from '../support/browser.ts'
+import { openVisit, useBrowser } from '../support/browser.ts'
 import { useStarted } from '../support/late.ts'
 
 /** The page needs no engine. */
@@ -16,7 +16,6 @@ describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
   })
 
   test('shows the endpoints by name', async () => {
-    await screenshotOf(visited.page, `docs-${colorScheme}`)
     const names = await visited.page.locator('.opblock-summary').allInnerTexts()
     expect(names.map((name) => name.replaceAll(/[\s\u200b]+/g, ' ').trim())).toEqual([
       ...['GET /forms List forms', 'GET /forms/{id} Get one form', 'GET /records List submissions'],
@@ -39,7 +38,6 @@ describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
     const endpoint = visited.page.locator('#operations-Records-listRecords')
     await endpoint.locator('.opblock-summary-control').click()
     await endpoint.locator('.responses-table').waitFor()
-    await screenshotOf(visited.page, `docs-${colorScheme}-endpoint`)
     const text = await endpoint.innerText()
     for (const shown of ['changedSince', 'Default value : 20', 'Replica-Watermark', 'rate_limited', '"totalDocs"'])
       expect(text).toContain(shown)

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { BrowserContextOptions, Page, Route } from 'playwright-core'
 import { useApi } from '../support/api.ts'
-import { barriersOn, overhangOf, screenshotOf, useBrowser, type Visit } from '../support/browser.ts'
+import { barriersOn, overhangOf, useBrowser, type Visit } from '../support/browser.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -219,23 +219,22 @@ test.each([
   { colorScheme: 'dark', width: 1_280, locale: 'zh-CN' } as const,
 ])('can be used by everybody: $colorScheme, $width pixels, $locale', async ({ colorScheme, width, locale }) => {
   const { page, complaints } = await visit({ colorScheme, locale, viewport: { width, height: 800 } })
-  const expectGood = async (state: string): Promise<void> => {
-    await screenshotOf(page, `explore-${colorScheme}-${width}-${state}`)
+  const expectGood = async (): Promise<void> => {
     // axe leaves the contrast of single digits to people, and of what has an image or a fixed column over it.
     const undecided = /color-contrast: .*(too short to determine|color could not be determined)/s
     expect((await barriersOn(page)).filter((barrier) => !undecided.test(barrier))).toEqual([])
     expect(await overhangOf(page)).toBe(0)
   }
-  await expectGood('begun')
+  await expectGood()
   await show(page, 'rqp_acct_unknown')
   await eventually(async () => (await alerts(page)).every((text) => text !== ''))
-  await expectGood('refused')
+  await expectGood()
   await show(page)
   await page.getByLabel('Alpha quiz').check()
   await page.locator('[name=counted][value=answer]').check()
   await valueShown(page, 'A')
   await page.locator('summary').click()
-  await expectGood('shown')
+  await expectGood()
   expect(complaints).toEqual([])
 })
 

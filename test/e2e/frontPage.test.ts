@@ -1,5 +1,5 @@
 import { startTestApi } from '../support/api.ts'
-import { barriersOn, overhangOf, screenshotOf, useBrowser } from '../support/browser.ts'
+import { barriersOn, overhangOf, useBrowser } from '../support/browser.ts'
 import { useStarted } from '../support/late.ts'
 
 /** The page needs no engine. */
@@ -22,7 +22,6 @@ test.each(looks)('can be used by everybody: $width pixels, $colorScheme, $locale
   const options = { viewport: { width, height: 800 }, colorScheme, locale }
   const { page, complaints, requested } = await visit(options)
   await page.goto(`http://127.0.0.1:${api.port}/`)
-  await screenshotOf(page, `front-${width}-${colorScheme}-${locale}`)
   expect(await page.locator('html').getAttribute('lang')).toBe(locale === 'zh-CN' ? 'zh-Hans' : 'en')
   expect(await barriersOn(page)).toEqual([])
   expect(await overhangOf(page)).toBe(0)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
-import { barriersOn, overhangOf, screenshotOf, useBrowser } from '../support/browser.ts'
+import { barriersOn, overhangOf, useBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { ownNames } from '../support/names.ts'
@@ -108,7 +108,6 @@ test('a rebuild that is left half way is shown, and gone once another has finish
   expect(await second.metric('tidemark_rebuild_running')).toBe(0)
   expect(await second.metric('tidemark_rebuild_progress_ratio')).toBeGreaterThan(0.5)
   await page.goto(`${statusOf(second)}?refresh=off`)
-  await screenshotOf(page, 'status-rebuild')
   expect(await barriersOn(page)).toEqual([])
   await page.goto(statusOf(second))
   await untilServes(await startProgram('rebuild', pipeline.names))
@@ -119,12 +118,11 @@ test('a rebuild that is left half way is shown, and gone once another has finish
 describe.each([
   ['light-narrow', { viewport: { width: 320, height: 700 }, colorScheme: 'light' }],
   ['dark', { colorScheme: 'dark' }],
-] as const)('the page can be used by everybody, %s', (look, options) => {
-  const expectGood = async (program: Program, state: string, heading: RegExp): Promise<void> => {
+] as const)('the page can be used by everybody, %s', (_look, options) => {
+  const expectGood = async (program: Program, heading: RegExp): Promise<void> => {
     const { page, complaints } = await visit(options)
     await page.goto(`${statusOf(program)}?refresh=off`)
     expect(await page.locator('h1').innerText()).toMatch(heading)
-    await screenshotOf(page, `status-${look}-${state}`)
     expect(await barriersOn(page)).toEqual([])
     expect(await overhangOf(page)).toBe(0)
     expect(complaints).toEqual([])
@@ -132,12 +130,12 @@ describe.each([
 
   test('while records flow', async () => {
     await untilReady(second)
-    await expectGood(second, 'ready', /^Ready/)
+    await expectGood(second, /^Ready/)
   })
 
   test('while Elasticsearch is away', async () => {
     await eventually(async () => (await fetch(statusOf(stranded)).catch(() => undefined))?.ok === true)
     await eventually(async () => (await (await fetch(statusOf(stranded))).text()).includes('preparing indices'))
-    await expectGood(stranded, 'away', /^Not ready/)
+    await expectGood(stranded, /^Not ready/)
   })
 })

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { browserProgram } from '../../tools/screenshots/browserProgram.ts'
@@ -6,13 +6,10 @@ import { closing } from './closing.ts'
 import { patienceMs } from './eventually.ts'
 import { useStarted } from './late.ts'
 
-export const screenshots = 'var/screenshots'
-
-/** The browser, for all tests of a file, and what opens a page for one test; screenshots go into `screenshots`. */
+/** The browser, for all tests of a file, and what opens a page for one test. */
 export function useBrowser() {
   const browser = useStarted('the browser', async () => {
     const { executablePath, env } = await browserProgram(process)
-    await mkdir(screenshots, { recursive: true })
     return chromium.launch({ executablePath, env: { ...process.env, ...env }, args: ['--no-sandbox'] })
   })
   const close = closing()
@@ -44,12 +41,6 @@ export async function openVisit(browser: Browser, options: BrowserContextOptions
 /** By how many pixels the page is wider than its window. */
 export const overhangOf = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-
-export const screenshotOf = async (page: Page, name: string): Promise<void> => {
-  const take = (): Promise<unknown> => page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true })
-  // Retry once: Chromium may fail on a busy machine, and no test checks the picture.
-  await take().catch(take)
-}
 
 type Finding = {
   readonly id: string
