@@ -1,6 +1,6 @@
 import { toInstant } from '../../src/core/model/instant.ts'
 import { linesOf, type TestAnswer, useApi } from '../support/api.ts'
-import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Exchange } from '../support/faultyElasticsearch.ts'
 import { queryData } from '../support/queryData.ts'
@@ -17,13 +17,9 @@ const api = useApi({
   teams: [team],
   fill: async (replica) => {
     await queryData(67).storeIn(replica)
-    const data = JSON.parse(opaque) as unknown
-    await replica.storeSubmissions(
-      { team, id: 'misleading', entity: submissionEntity({ id: 'misleading', data: misleading }) },
-      { team, id: 'opaque', entity: JSON.stringify(submissionEntity({ id: 'opaque' })).replace('"A"', opaque) },
-      { team, id: 'pretty', entity: JSON.stringify(submissionEntity({ id: 'pretty', data }), null, 2) },
-    )
-    await replica.storeForms({ team, id: 'misleading', entity: formEntity({ id: 'misleading', report: misleading }) })
+    const id = 'misleading'
+    await replica.storeSubmissions({ team, id, entity: submissionEntity({ id, data: misleading }) })
+    await replica.storeForms({ team, id, entity: formEntity({ id, report: misleading }) })
   },
   watermark,
   hasFaultyElasticsearch: true,

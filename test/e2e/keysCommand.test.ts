@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
+import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
@@ -13,7 +14,6 @@ const api = useStarted('the API', () => pipeline.startApi())
 /** Runs the command as a user does. */
 const keys = (args: readonly string[], settings: Record<string, string> = {}): Promise<Run> =>
   runCommand('keys', args, { ...pipeline.names, ...settings })
-const createdAt = '2026-01-01T00:00:00.000Z'
 const idIn = ({ stderr }: Run): string => /key_[A-Za-z0-9_-]+/.exec(stderr)?.[0] ?? ''
 const statusWith = async (plaintext: string): Promise<number> =>
   (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${plaintext}` } })).status
@@ -55,8 +55,8 @@ test('a key is created, used, listed, revoked and deleted', async () => {
 test('what a producer wrote into a key is printed as text, whatever it would make a terminal do', async () => {
   const [team, plaintext] = ['painted', `${accountKeyPrefix}painted`]
   const texts = { name: 'n\u001b[2J', start: 'rqp\u001b[31m', createdBy: 'x\u0007\u009b1m' }
-  const key = { ...texts, id: 'k', digest: digestOf(plaintext), state: 'active', createdAt, expiresAt: null }
-  await pipeline.produce('account-keys', [{ key: `${team}/k`, value: JSON.stringify({ revision: 1, key }) }])
+  const value = accountKeyRecord({ ...texts, id: 'k', digest: digestOf(plaintext), expiresAt: null })
+  await pipeline.produce('account-keys', [{ key: `${team}/k`, value }])
   await eventually(async () => (await statusWith(plaintext)) === 200)
   const { code, stdout } = await keys(['list', '--team', team])
   expect([code, stdout]).toEqual([0, expect.stringMatching(/rqp\ufffd\[31m\t.*\tx\ufffd\ufffd1m\tn\ufffd\[2J\n$/)])

@@ -1,6 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
+import { digestOf } from '../../src/core/model/accountKey.ts'
 import { barriersOn, overhangOf, useBrowser } from '../support/browser.ts'
+import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
@@ -20,21 +22,18 @@ const fullTeam = 'team_full'
 
 /** Gives a team ten keys in every state, as another program would. */
 async function fillSlots(team: string): Promise<void> {
-  const keyOf = (at: number): Record<string, unknown> => ({
-    id: `k${at}`,
-    name: `Worker ${at}`,
-    digest: createHash('sha256').update(`${team}${at}`).digest('hex'),
-    start: `rqp_acct_w${at}`,
-    state: at === 3 ? 'revoked' : 'active',
-    createdAt: '2026-01-01T09:30:00.000Z',
-    createdBy: 'ada@harborlight.example',
-    expiresAt: at === 5 ? '2026-02-28T23:59:59.999Z' : null,
-    ...(at === 3 && { revokedAt: '2026-03-01T10:00:00.000Z', revokedBy: 'ada@harborlight.example' }),
-  })
-  const messages = Array.from({ length: 10 }, (_, at) => ({
-    key: `${team}/k${at}`,
-    value: JSON.stringify({ revision: 1, key: keyOf(at) }),
-  }))
+  const recordOf = (at: number): string =>
+    accountKeyRecord({
+      ...{ id: `k${at}`, name: `Worker ${at}`, digest: digestOf(`${team}${at}`), start: `rqp_acct_w${at}` },
+      createdBy: 'ada@harborlight.example',
+      expiresAt: at === 5 ? '2026-02-28T23:59:59.999Z' : null,
+      ...(at === 3 && {
+        state: 'revoked',
+        revokedAt: '2026-03-01T10:00:00.000Z',
+        revokedBy: 'ada@harborlight.example',
+      }),
+    })
+  const messages = Array.from({ length: 10 }, (_, at) => ({ key: `${team}/k${at}`, value: recordOf(at) }))
   await pipeline.produce('account-keys', messages)
 }
 

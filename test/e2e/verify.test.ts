@@ -7,6 +7,7 @@ import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startSteadyWriter } from '../model/live.ts'
 import { createCompactedTopics, shortRetentionMs } from '../support/compaction.ts'
+import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
 import { endingToo, useStarted } from '../support/late.ts'
@@ -32,15 +33,9 @@ const expectEqual = async (...args: string[]): Promise<void> => {
 }
 
 const submission = (id: string) => stateRecord('submissions', `${team}/${id}`, revision)
-const key = (id: string, changes: Record<string, unknown> = {}) => ({
+const key = (id: string, changes: Parameters<typeof accountKeyRecord>[0] = {}) => ({
   key: `${team}/${id}`,
-  value: JSON.stringify({
-    revision: 1,
-    key: {
-      ...{ id, name: id, digest: digestOf(id), state: 'active', createdBy: 'test' },
-      ...{ createdAt: '2026-01-01T00:00:00.000Z', expiresAt: null, ...changes },
-    },
-  }),
+  value: accountKeyRecord({ id, name: id, digest: digestOf(id), expiresAt: null, ...changes }),
 })
 
 type Stored = { readonly version: number; readonly source: Record<string, unknown> }
@@ -74,11 +69,10 @@ test('what was planted is found, by name, and nothing else', async () => {
   await pipeline.produce('submissions', [...ids.map(submission), repeated, { key: `${team}/gone`, value: null }])
   await pipeline.produce('forms', [stateRecord('forms', `${team}/f-1`, revision)])
   const keys = ['k-lost', 'k-older', 'k-gone', 'k-revoked'].map((id) => key(id))
-  const revoked = JSON.parse(key('k-revoked', { state: 'revoked' }).value) as { revision: number }
   await pipeline.produce('account-keys', [
     ...keys,
     { key: `${team}/k-gone`, value: null },
-    { key: `${team}/k-revoked`, value: JSON.stringify({ ...revoked, revision: 2 }) },
+    key('k-revoked', { state: 'revoked', revision: 2 }),
   ])
   await untilCommitted(pipeline)
   await eventually(

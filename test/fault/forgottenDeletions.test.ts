@@ -3,7 +3,7 @@ import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../supp
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted, untilServes } from '../support/indexingProgress.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, runCommand, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, runCommand, startProgram, untilReady, untilTold } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { documentTopics, recordsOf, setPolicy, withAdmin } from '../support/topics.ts'
 
@@ -13,10 +13,9 @@ let api: Program
 
 const submission = (id: string, revision: number) => stateRecord('submissions', `${team}/${id}`, revision)
 /** Starts an indexer and waits until it says `problem` of deletions. */
-async function startUntilTold(problem: string): Promise<Program> {
+async function startUntilTold(problem: RegExp): Promise<Program> {
   const indexer = await startProgram('indexer', pipeline.names)
-  const told = async (): Promise<string> => (await probe(indexer, 'readyz')).said.checks['deletions']?.problem ?? ''
-  await eventually(async () => (await told().catch(() => '')).includes(problem))
+  await untilTold(indexer, 'deletions', problem)
   return indexer
 }
 /** Rebuilds, and returns what the rebuild said until it had switched. */
@@ -60,12 +59,12 @@ test('an indexer that was off for longer than Kafka keeps deletions promises not
     return !left.includes(`${team}/gone`) && left.filter((key) => key === `${team}/broken`).length === 1
   })
 
-  const second = await startUntilTold('a rebuild is needed')
+  const second = await startUntilTold(/a rebuild is needed/)
   await expectNoPromise(api)
   await untilCommitted(pipeline)
   // It stays so, however new the commits are.
   await second.end('SIGTERM')
-  const third = await startUntilTold('a rebuild is needed')
+  const third = await startUntilTold(/a rebuild is needed/)
   await expectNoPromise(api)
   expect((await list(api)).ids).toEqual(['broken', 'gone', 'kept', 'late'])
   const verified = await runCommand('verify', [], pipeline.names)
@@ -91,7 +90,7 @@ test('a topic that also deletes by time is said, and no watermark is promised, u
   const usePolicy = (policy: string): Promise<void> =>
     withAdmin(pipeline.kafka, (admin) => setPolicy(admin, pipeline.names.TOPIC_SUBMISSIONS, policy))
   await usePolicy('compact,delete')
-  const indexer = await startUntilTold('=compact,delete')
+  const indexer = await startUntilTold(/=compact,delete/)
   await expectNoPromise(api)
   expect(await indexer.metric('tidemark_check_ok', 'check="deletions"')).toBe(0)
   await pipeline.produce('submissions', [submission('later', 1)])
@@ -99,7 +98,7 @@ test('a topic that also deletes by time is said, and no watermark is promised, u
   await indexer.end('SIGTERM')
 
   await usePolicy('compact')
-  const repaired = await startUntilTold('a rebuild is needed')
+  const repaired = await startUntilTold(/a rebuild is needed/)
   await expectNoPromise(api)
   await rebuild()
   await untilReady(repaired)

@@ -1,6 +1,6 @@
 import kafkajs, { type Producer, type ProducerConfig } from 'kafkajs'
 import { checkerTeam, startConsistencyChecker } from '../model/live.ts'
-import { createCompactedTopics, firstOffsets, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
+import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import {
@@ -12,7 +12,7 @@ import {
 } from '../support/indexingProgress.ts'
 import { endingToo } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, startProgram } from '../support/programs.ts'
+import { type Program, startProgram, untilTold } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import { type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
@@ -73,8 +73,8 @@ test('a segment that ends in a batch without records is read past', async () => 
   await eventually(() => Date.now() > appendedAtMs + 200)
   await pipeline.produce('forms', [late])
   const filler = await untilCompacted(pipeline, 'forms', nameOf('forms'), async (admin) => {
-    const first = await firstOffsets(admin, nameOf('forms'), appendedAtMs)
-    return (first.get(0) ?? 0n) > BigInt(sent?.baseOffset ?? 0)
+    const [first] = await admin.fetchTopicOffsetsByTimestamp(nameOf('forms'), appendedAtMs)
+    return BigInt(first?.offset ?? 0) > BigInt(sent?.baseOffset ?? 0)
   })
   await startBoth()
   await expectWhole(pipeline, api, { teams: ['acme'], records: [early, gone, late, filler] })
@@ -91,8 +91,7 @@ test('records that Kafka has deleted while no indexer ran are gone; the indexer 
     for (const topic of documentTopics(pipeline)) await deleteRecords(admin, topic)
   })
   const next = await startProgram('indexer', pipeline.names)
-  const problem = async () => (await probe(next, 'readyz')).said.checks['deletions']?.problem ?? ''
-  await eventually(async () => (await problem().catch(() => '')).includes('a rebuild is needed'))
+  await untilTold(next, 'deletions', /a rebuild is needed/)
   await expectFold(pipeline, api, { ...history, records: third(0) })
   await pipeline.produceHistory(third(2))
   await untilCommitted(pipeline)

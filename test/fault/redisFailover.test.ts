@@ -6,6 +6,7 @@ import type { Engine } from '../../tools/engines/engines.ts'
 import { sentinelName } from '../../tools/engines/redis.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
 import { isRedisWhole } from '../support/clusterHealth.ts'
+import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
 import { startOwnCluster } from '../support/ownEngines.ts'
@@ -107,9 +108,7 @@ const plaintextOf = (id: string): string => `rqp_acct_${createHash('sha256').upd
 
 async function writeKey(id: string, state: 'active' | 'revoked', keyRevision: number): Promise<void> {
   const digest = createHash('sha256').update(plaintextOf(id)).digest('hex')
-  const createdAt = '2026-11-01T00:00:00.000Z'
-  const key = { id, name: id, digest, state, createdAt, createdBy: 'owner', expiresAt: null }
-  const value = JSON.stringify({ revision: keyRevision, key })
+  const value = accountKeyRecord({ id, digest, state, revision: keyRevision })
   await pipeline.produce('account-keys', [{ key: `${team}/${id}`, value }])
   const status = state === 'active' ? 200 : 401
   await eventually(async () => {

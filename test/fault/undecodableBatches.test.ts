@@ -7,7 +7,7 @@ import { watermarkOf } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/late.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, startProgram, untilReady, untilTold } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 
 /** Comes last, so that the latest append time is its own. */
@@ -63,15 +63,6 @@ const shortenSecondBatch: Damage = (log) => {
 }
 
 const statusOf = async (id: string): Promise<number> => (await pipeline.get(api, 'acme', `/api/v1/forms/${id}`)).status
-async function untilTold(indexer: Program, check = 'decoding', problem = /./): Promise<string> {
-  let told = ''
-  await eventually(async () => {
-    const answer = await probe(indexer, 'readyz').catch(() => undefined)
-    told = (answer?.code === 503 && answer.said.checks[check]?.problem) || ''
-    return problem.test(told)
-  })
-  return told
-}
 
 const namesBatch = /the record batch at offsets 1 to 1 cannot be decoded: its checksum is wrong$/
 test.each<[string, Damage, RegExp]>([
@@ -86,7 +77,7 @@ test.each<[string, Damage, RegExp]>([
 
   const indexer = await startProgram('indexer', pipeline.names)
   for (const partition of others) await eventually(async () => (await statusOf(`third-${partition}`)) === 200)
-  const told = await untilTold(indexer)
+  const told = await untilTold(indexer, 'decoding', /./)
   expect(told).toMatch(problem)
   expect(told).toMatch(new RegExp(`^${topic}/${damaged}: `))
   expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(0)

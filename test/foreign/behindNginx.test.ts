@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
@@ -15,22 +15,16 @@ import { killPrograms, probe, refusalOf, runCommand } from '../support/programs.
 import { queryData } from '../support/queryData.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { describeNginx, startNginx } from './support/nginx.ts'
+import { describeNginx, shippedFor, startNginx } from './support/nginx.ts'
 
 const team = 'acme'
 
 const api = useApi({ teams: [team], fill: (replica) => queryData(61).storeIn(replica), hasFaultyElasticsearch: true })
-const shipped = await readFile('deploy/nginx.conf', 'utf8')
 
 const passing = (port: number, directives: string): string =>
   `server { listen 127.0.0.1:${port}; ${directives} location / { proxy_pass http://127.0.0.1:${api.port}; } }`
 
-/** The nginx configuration that the project ships, with the ports of this test. */
-const asShipped = (port: number): string =>
-  shipped
-    .replace('listen 80;', `listen 127.0.0.1:${port};`)
-    .replace('server 127.0.0.1:3000;', `server 127.0.0.1:${api.port};`)
-    .replaceAll('/var/log/nginx/', '')
+const asShipped = (port: number): string => shippedFor(port, `server 127.0.0.1:${api.port};`)
 
 describeNginx.each([
   ['with the shipped configuration', asShipped],
@@ -113,7 +107,7 @@ describeNginx.each([
 })
 
 test('the shipped configuration lets a request wait for the longest time that the API allows', () => {
-  const seconds = Number(/proxy_read_timeout (?<seconds>\d+)s;/.exec(shipped)?.groups?.['seconds'])
+  const seconds = Number(/proxy_read_timeout (?<seconds>\d+)s;/.exec(asShipped(0))?.groups?.['seconds'])
   expect(seconds).toBeGreaterThan(maxWaitSeconds)
 })
 

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { Agent, fetch } from 'undici'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
@@ -8,7 +7,7 @@ import { type Pipeline, usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, type Run, runCommand } from '../support/programs.ts'
 import { checkOutReleaseBefore } from '../support/releaseBefore.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { describeNginx, startNginx } from './support/nginx.ts'
+import { describeNginx, shippedFor, startNginx } from './support/nginx.ts'
 
 const team = 'steady'
 const drainMs = 1_500
@@ -112,15 +111,11 @@ describeNginx('a release', () => {
       const apis = await startFleet(pipeline.startApi, before)
       const signIn = { SIGN_IN_ISSUER: 'a', SIGN_IN_SECRET: 's'.repeat(32) }
       const settings = await startFleet((own, root) => pipeline.startSettings({ ...signIn, ...own }, root), before)
-      const shipped = await readFile('deploy/nginx.conf', 'utf8')
       const upstream = (port: number): string =>
         addresses.map((address) => `server ${address}:${port} max_fails=0;`).join(' ')
       const configuration = (port: number): string =>
         [
-          shipped
-            .replace('listen 80;', `listen 127.0.0.1:${port};`)
-            .replace('server 127.0.0.1:3000;', upstream(apis.port))
-            .replaceAll('/var/log/nginx/', ''),
+          shippedFor(port, upstream(apis.port)),
           `upstream settings { ${upstream(settings.port)} keepalive 8; }`,
           `server { listen 127.0.0.2:${port}; location / { proxy_pass http://settings; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
         ].join('\n')

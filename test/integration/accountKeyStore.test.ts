@@ -4,7 +4,8 @@ import { type AccountKeyState, deletedAfter, digestOf } from '../../src/core/mod
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { readHolders } from '../../src/core/stores/keyLookups.ts'
-import { keyState, useRedis } from '../support/redisPair.ts'
+import { keyState } from '../support/entities.ts'
+import { useRedis } from '../support/redisPair.ts'
 
 const acme = 'acme' as TeamId
 const k1 = 'k1' as EntityId

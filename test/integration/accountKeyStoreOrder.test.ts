@@ -6,8 +6,9 @@ import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/id
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
+import { keyState } from '../support/entities.ts'
 import { useStarted } from '../support/late.ts'
-import { connectReal, keyState } from '../support/redisPair.ts'
+import { connectReal } from '../support/redisPair.ts'
 
 const partitions = 3
 const teams = ['acme', 'b.team'] as TeamId[]

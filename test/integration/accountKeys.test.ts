@@ -7,6 +7,7 @@ import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { AccountKeyManager, KeyChangeIncomplete } from '../../src/settings/accountKeyManager.ts'
 import { unreadChanges } from '../../src/settings/unreadChanges.ts'
+import { keyState } from '../support/entities.ts'
 import { useRedis } from '../support/redisPair.ts'
 
 const positionOf = (offset: number) => appendPositionOf({ partition: 0, offset: BigInt(offset) })
@@ -156,9 +157,7 @@ describe('When Kafka fails', () => {
     })
     writing.kafka.isAway = true
     await expect(writing.keys.create({ team, name: 'n', by })).rejects.toThrow('no broker')
-    const key = { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by }
-    const late = { revision: 1, key } as never
-    expect(await keyStore.apply(team as TeamId, id as EntityId, late)).toMatchObject({ kind: 'stale' })
+    expect(await keyStore.apply(team as TeamId, id as EntityId, keyState({ id }))).toMatchObject({ kind: 'stale' })
   })
 
   test('no change of a key is in Kafka without its audit, wherever the connection breaks', async () => {

@@ -1,9 +1,8 @@
 import { kafkaSource } from '../../src/core/kafka/source.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
-import { eventually } from '../support/eventually.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, startProgram } from '../support/programs.ts'
+import { type Program, startProgram, untilTold } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 
 const pipeline = usePipeline()
@@ -75,10 +74,7 @@ describe('with templates of the cluster that match our indices', () => {
     const prefix = await addTemplate({ mappings: { _source: { excludes: ['summary'] } } })
     const indexer = await startProgram('indexer', templated.names)
     await append()
-    await eventually(async () => {
-      const { checks } = (await probe(indexer, 'readyz')).said
-      return checks['preparation']?.problem?.includes('_source={"excludes":["summary"]}') === true
-    })
+    await untilTold(indexer, 'preparation', /_source=\{"excludes":\["summary"\]\}/)
     await pipeline.elasticsearch.indices.deleteIndexTemplate({ name: prefix })
     expect(await titles(await templated.startApi())).toEqual(['A form'])
   })

@@ -4,7 +4,8 @@ import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { type Freshness, readListVersions } from '../../src/core/stores/listVersions.ts'
 import { acquireWatermarkHold, releaseWatermarkHold, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
-import { keyState, useRedis } from '../support/redisPair.ts'
+import { keyState } from '../support/entities.ts'
+import { useRedis } from '../support/redisPair.ts'
 
 const [acme, other] = ['acme' as TeamId, 'other' as TeamId]
 const plaintext = 'rqp_acct_one'

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
@@ -17,8 +18,7 @@ const indexer = useStarted('the indexer', () => pipeline.startIndexer())
 /** Appends a record of a key; without a name it deletes it. */
 async function append(key: string, name: string | null = 'n'): Promise<void> {
   const id = key.slice(key.indexOf('/') + 1)
-  const entity = { id, name, digest, state: 'active', createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }
-  const value = JSON.stringify(name === null ? { revision: 9, key: null } : { revision: 1, key: entity })
+  const value = name === null ? '{"revision":9,"key":null}' : accountKeyRecord({ id, name, digest })
   await pipeline.produce('account-keys', [{ key, value }])
 }
 const holderOf = async (): Promise<string | undefined> => {

@@ -269,7 +269,7 @@ class Run {
   }
 
   #appendKey(team: string): void {
-    const value = accountKeyRecord(sha256(keyOf(team)), new Date().toISOString())
+    const value = accountKeyRecord({ digest: sha256(keyOf(team)), createdAt: new Date().toISOString() })
     this.#engines.simulatedKafka.append(this.#system.config.TOPIC_ACCOUNT_KEYS, `${team}/k1`, value)
   }
 }

@@ -55,9 +55,3 @@ export async function untilCompacted<Topic extends HistoryRecord['topic'] | 'acc
   })
   return { topic, key: fillerKey, value: null }
 }
-
-/** Partition → offset of the first record appended at or after `epochMs`, else the log end offset. */
-export async function firstOffsets(admin: Admin, topic: string, epochMs: number): Promise<Map<number, bigint>> {
-  const found = await admin.fetchTopicOffsetsByTimestamp(topic, epochMs)
-  return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]))
-}

@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs'
 
 /** The parts of a dashboard of deploy/grafana that tests read; `Target`: a query of its data source. */
 export type Dashboard<Target> = {
-  readonly uid: string
-  readonly schemaVersion: number
   readonly templating: {
     readonly list: readonly { readonly name: string; readonly type: string; readonly query: string }[]
   }

@@ -1,3 +1,5 @@
+import { type AccountKey, type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
+
 /** Entities in records, with every documented field; `changes` replaces members. */
 
 type Entity = Readonly<Record<string, unknown>> & { readonly id: string }
@@ -32,12 +34,15 @@ export const submissionEntity = (changes: Entity): Entity => ({
   ...changes,
 })
 
-/** The record value of an active key `k1` that never expires. */
-export const accountKeyRecord = (digest: string, createdAt: string): string =>
-  JSON.stringify({
-    revision: 1,
-    key: { id: 'k1', name: 'test', digest, state: 'active', createdAt, createdBy: 'test', expiresAt: null },
-  })
+type KeyChanges = Readonly<Partial<Record<'revision' | keyof AccountKey, unknown>>>
+
+/** The state of an account key that is active and lasts, but for `changes`. */
+export const keyState = ({ revision = 1, ...changes }: KeyChanges = {}): AccountKeyState => {
+  const known = { id: 'k1', name: 'Dashboard', digest: digestOf('rqp_acct_one'), state: 'active' }
+  const made = { createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }
+  return { revision, key: { ...known, ...made, ...changes } } as AccountKeyState
+}
+export const accountKeyRecord = (changes: KeyChanges): string => JSON.stringify(keyState(changes))
 
 /** JSON that parsing and rendering would change: key order, digits, exponents, escapes. */
 export const opaque = String.raw`{"10":"ten","2":12345678901234567890.10,"b":1E+2,"a":-0.0,"esc":"\u00e9\/é","deep":[{"z":1.0,"1":[]}]}`

@@ -1,4 +1,4 @@
-import type { FetchedBatch, GroupOptions } from '../../src/core/kafka/consumerGroup.ts'
+import type { GroupOptions } from '../../src/core/kafka/consumerGroup.ts'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 
@@ -27,7 +27,12 @@ export function startGroupReader(
       if (options.onAssigned !== undefined) await options.onAssigned(partitions)
       else member.readFrom(await nextOffsets(source, groupId, partitions))
     },
-    onBatch: options.onBatch ?? (async (batch) => takeAll(batch, records)),
+    onBatch:
+      options.onBatch ??
+      (async (batch) => {
+        for (const record of batch.records) records.push(record)
+        return true
+      }),
     onBatchEnd: options.onBatchEnd ?? (() => undefined),
   })
   const ended = member.run(stop.signal)
@@ -46,12 +51,6 @@ export function startGroupReader(
       await member.leave()
     },
   }
-}
-
-/** Takes every record of a batch. */
-export function takeAll({ records }: FetchedBatch, into: SourceRecord[]): boolean {
-  for (const record of records) into.push(record)
-  return true
 }
 
 async function nextOffsets(source: KafkaSource, groupId: string, partitions: readonly TopicPartition[]) {

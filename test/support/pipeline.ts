@@ -80,10 +80,9 @@ export async function openPipeline() {
     },
     /** Gives each team a key through Kafka. */
     createKeys: async (teams: readonly string[]): Promise<void> => {
-      const createdAt = new Date().toISOString()
       await produce(
         'account-keys',
-        teams.map((team) => ({ key: `${team}/k1`, value: accountKeyRecord(sha256(keyOf(team)), createdAt) })),
+        teams.map((team) => ({ key: `${team}/k1`, value: accountKeyRecord({ digest: sha256(keyOf(team)) }) })),
       )
     },
     get,

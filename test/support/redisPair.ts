@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { type AccountKey, type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { SimulatedRedis } from '../simulation/engines/redis/simulatedRedis.ts'
@@ -41,14 +40,4 @@ export const connectSimulated = (prefix = 'test'): Promise<RedisConnection> =>
 async function connected(link: RedisConnection): Promise<RedisConnection> {
   await eventually(() => link.runId() !== undefined)
   return link
-}
-
-/** The state of an account key that is active and lasts, but for `changes`. */
-export const keyState = ({
-  revision = 1,
-  ...changes
-}: Readonly<Partial<Record<'revision' | keyof AccountKey, unknown>>> = {}): AccountKeyState => {
-  const known = { id: 'k1', name: 'Dashboard', digest: digestOf('rqp_acct_one'), state: 'active' }
-  const made = { createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }
-  return { revision, key: { ...known, ...made, ...changes } } as AccountKeyState
 }

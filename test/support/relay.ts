@@ -5,22 +5,21 @@ import { listenLocally } from './localServer.ts'
 export type Relay = Awaited<ReturnType<typeof startRelay>>
 
 /**
- * Starts a TCP proxy that makes an engine unreachable, or silent, for its clients. `address`: such as `redis://host:port`; by default, one
- * where nothing listens.
+ * Starts a TCP proxy that makes an engine unreachable for its clients. `address`: such as `redis://host:port`; by default, one where
+ * nothing listens.
  */
 export async function startRelay(address = 'tcp://127.0.0.1:1') {
   const { host, hostname, port } = new URL(address)
-  let [isCut, isHeld] = [false, false]
-  /** Socket → the socket of the other side. */
-  const ways = new Map<Socket, Socket>()
+  let isCut = false
+  const sockets = new Set<Socket>()
   const lead = (from: Socket, to: Socket): void => {
-    ways.set(from, to)
+    sockets.add(from)
     from.on('error', () => from.destroy())
     from.once('close', () => {
-      ways.delete(from)
+      sockets.delete(from)
       to.destroy()
     })
-    if (!isHeld) from.pipe(to)
+    from.pipe(to)
   }
   let accepted = 0
   const server = createServer((near) => {
@@ -37,7 +36,7 @@ export async function startRelay(address = 'tcp://127.0.0.1:1') {
   /** Closes all connections and accepts no more. */
   const cut = (): void => {
     isCut = true
-    for (const socket of ways.keys()) socket.destroy()
+    for (const socket of sockets) socket.destroy()
   }
   return {
     port: own,
@@ -45,15 +44,6 @@ export async function startRelay(address = 'tcp://127.0.0.1:1') {
     cut,
     restore: (): void => {
       isCut = false
-    },
-    /** Keeps connections open, but forwards nothing. */
-    hold: (): void => {
-      isHeld = true
-      for (const [from, to] of ways) from.unpipe(to)
-    },
-    release: (): void => {
-      isHeld = false
-      for (const [from, to] of ways) from.pipe(to)
     },
     /** The number of connections accepted so far. */
     accepted: () => accepted,

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { choosePort } from '../../../tools/engines/ports.ts'
 import { describeWith } from './describeWith.ts'
 import { startOwnProgram } from './ownProgram.ts'
@@ -9,6 +9,13 @@ const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 export const describeNginx = describeWith('nginx', existsSync(program))
 
 type Configure = (port: number) => string
+
+/** The nginx configuration that the project ships, with other `servers`. */
+export const shippedFor = (port: number, servers: string): string =>
+  readFileSync('deploy/nginx.conf', 'utf8')
+    .replace('listen 80;', `listen 127.0.0.1:${port};`)
+    .replace('server 127.0.0.1:3000;', servers)
+    .replaceAll('/var/log/nginx/', '')
 
 /** An nginx on loopback, for one test file. */
 export type Nginx = {

@@ -1,14 +1,12 @@
 import { readTopicRules } from '../../../indexer/topics.ts'
-import { readConfig } from '../../../src/core/process/config.ts'
+import { testConfig } from '../../support/config.ts'
 import { sourceOfSettings } from '../../support/topicSettings.ts'
 
 const settings = {
   ...{ 'cleanup.policy': 'compact', 'message.timestamp.type': 'LogAppendTime', 'delete.retention.ms': '86400000' },
 }
 
-const read = readConfig({}, [])
-if (!read.ok) throw new Error('nothing has to be set')
-const config = read.config
+const config = testConfig({ ELASTICSEARCH_URL: 'http://es:9200', REDIS_URL: 'redis://redis' })
 
 /** What is read of topics whose settings are these, but for `changes` of the submissions. */
 const rulesWith = (changes: Readonly<Record<string, string>>) => {

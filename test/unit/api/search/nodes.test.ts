@@ -3,18 +3,14 @@ import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
 import { asBytes, connectElasticsearch } from '../../../../src/core/stores/elasticsearch.ts'
 import { closing } from '../../../support/closing.ts'
 import { testConfig } from '../../../support/config.ts'
+import { answer } from '../../../support/fakeElasticsearch.ts'
 import { startLocalServer } from '../../../support/localServer.ts'
 
 const close = closing()
 const headers = { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' }
-const node = async (answer: RequestListener): Promise<string> => close(await startLocalServer(answer)).url
-const answering =
-  (status: number, body: unknown): RequestListener =>
-  (_, response) => {
-    response.writeHead(status, headers).end(JSON.stringify(body))
-  }
-const healthy = answering(200, { took: 1 })
-const withoutMaster = answering(503, { error: { type: 'cluster_block_exception' }, status: 503 })
+const node = async (listener: RequestListener): Promise<string> => close(await startLocalServer(listener)).url
+const healthy = answer(200, { took: 1 })
+const withoutMaster = answer(503, { error: { type: 'cluster_block_exception' }, status: 503 })
 async function gone(): Promise<string> {
   const server = await startLocalServer(healthy)
   await server.close()

@@ -10,10 +10,6 @@ test.each([undefined, '', '1', 'x-0123456789abcdef', '1-0123'])('%j is no tag', 
   expect(readTag(text)).toBeUndefined()
 })
 
-test('a tag tells its number', () => {
-  expect(readTag('12-0123456789abcdef')).toEqual({ number: 12, tag: '12-0123456789abcdef' })
-})
-
 test.each([
   [{ settings: { index: { lifecycle: { name: 'hot-warm' } } } }, ['forms has index.lifecycle.name=hot-warm']],
   [{ mappings: { _source: { excludes: ['b'] } } }, ['forms has _source={"excludes":["b"]}']],
