@@ -10,10 +10,21 @@ export type ProducedChange = { readonly topic: string; readonly key: string; rea
 export const exampleInput = (transactions: readonly (readonly ProducedChange[])[]): string =>
   transactions.map((changes) => `${JSON.stringify(changes)}\n`).join('')
 
-/** Runs the TypeScript producer example; resolves with its stderr, rejects when it fails. */
+/** Ends the connection of the first EndTxn of KafkaJS (API key 26) once it is sent: whether Kafka commits is not known then. */
+const endFirstCommit = `import { Socket } from 'node:net'
+const { write } = Socket.prototype
+Socket.prototype.write = function (data, ...rest) {
+  if (data.readInt16BE?.(4) !== 26) return write.call(this, data, ...rest)
+  Socket.prototype.write = write
+  setImmediate(() => this.destroySoon())
+  return write.call(this, data, ...rest)
+}`
+
+/** Runs the TypeScript producer example, whose first commit gets no answer; resolves with its stderr, rejects when it fails. */
 export async function runProducerExample(brokers: string, transactionalId: string, input: string): Promise<string> {
   const args = [
     '--disable-warning=TimeoutNegativeWarning',
+    `--import=data:text/javascript,${encodeURIComponent(endFirstCommit)}`,
     'docs/producers/produceChanges.ts',
     brokers,
     transactionalId,
