@@ -10,21 +10,28 @@ export type ProducedChange = { readonly topic: string; readonly key: string; rea
 export const exampleInput = (transactions: readonly (readonly ProducedChange[])[]): string =>
   transactions.map((changes) => `${JSON.stringify(changes)}\n`).join('')
 
-/** Ends the connection of the first EndTxn of KafkaJS (API key 26) once it is sent: whether Kafka commits is not known then. */
+/** Ends the connection of KafkaJS' first EndTxn (API key 26) once it is sent: whether Kafka commits is not known then. */
 const endFirstCommit = `import { Socket } from 'node:net'
 const { write } = Socket.prototype
 Socket.prototype.write = function (data, ...rest) {
   if (data.readInt16BE?.(4) !== 26) return write.call(this, data, ...rest)
   Socket.prototype.write = write
-  setImmediate(() => this.destroySoon())
+  setImmediate(() => this.destroy(new Error('the connection is lost')))
   return write.call(this, data, ...rest)
 }`
+/** A Node option: KafkaJS hears nothing of what came of its first commit. */
+export const unansweredCommit = `--import=data:text/javascript,${encodeURIComponent(endFirstCommit)}`
 
-/** Runs the TypeScript producer example, whose first commit gets no answer; resolves with its stderr, rejects when it fails. */
-export async function runProducerExample(brokers: string, transactionalId: string, input: string): Promise<string> {
+/** Runs the TypeScript producer example; resolves with its stderr, rejects when it fails. */
+export async function runProducerExample(
+  brokers: string,
+  transactionalId: string,
+  input: string,
+  nodeOptions: readonly string[] = [],
+): Promise<string> {
   const args = [
+    ...nodeOptions,
     '--disable-warning=TimeoutNegativeWarning',
-    `--import=data:text/javascript,${encodeURIComponent(endFirstCommit)}`,
     'docs/producers/produceChanges.ts',
     brokers,
     transactionalId,
