@@ -95,4 +95,4 @@ async function compareDetail(ask: Ask, { topic, path, detail, entities }: Folded
 /** Compares as JSON, because objects from Node's `fetch` have other classes than those made in Jest. */
 const isSame = (one: Json, other: Json): boolean => isDeepStrictEqual(plain(one), plain(other))
 const plain = (value: Json): unknown => JSON.parse(JSON.stringify(value ?? null))
-const cut = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 600)
+export const cut = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 600)

@@ -46,14 +46,14 @@ export function startSteadyWriter(
 /** Polls the list of a steady writer and collects problems; every answer must be 200. */
 export function startPollingReader(
   pipeline: Pick<Pipeline, 'keyOf'>,
-  api: Pick<Program, 'url'>,
+  { url }: Pick<Program, 'url'>,
   { journal, team, entries }: LiveWriter,
 ) {
   const problems = new Problems(journal)
   const reader = new PollingReader(journal, problems, team, entries)
   reader.endFaults()
   const over = new AbortController()
-  const running = reader.run([api], pipeline.keyOf(team), over.signal)
+  const running = reader.run([{ url }], pipeline.keyOf(team), over.signal)
   return {
     answers: () => reader.answers,
     /** Stops; resolves with the problems. */

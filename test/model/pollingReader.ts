@@ -11,8 +11,8 @@ const pauseMs = 60
 /** An API that is polled, or what stands before several. */
 type Polled = Pick<Program, 'url'> & Partial<Pick<Program, 'metric'>>
 
-const failedCalls = async ({ metric }: Polled): Promise<number> =>
-  (await metric?.('tidemark_engine_call_errors_total', 'engine="elasticsearch"')) ?? 0
+/** Calls whose failure explains a row that falls back, and a 503, although no fault is meant to stop an engine: a busy machine does. */
+const explaining = { fallback: 'engine="elasticsearch"', refusal: 'engine=' }
 
 export type Answer = { readonly status: number; readonly watermark: string | null; readonly body: Json }
 
@@ -39,8 +39,8 @@ export type SeenDuringFaults = {
 const nothingSeen = (): SeenDuringFaults => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0, fallbacks: 0 })
 
 /**
- * Polls the submissions of a steady writer at each API in turn. Checks that a 200 contains everything appended before its watermark and nothing
- * that was never sent, that neither watermark nor revisions go back, whichever API answers, and that 503 occurs only during faults.
+ * Polls the submissions of a steady writer at each API in turn. Checks that a 200 contains everything appended before its watermark and nothing that was
+ * never sent, that neither watermark nor revisions go back, and that 503 occurs only during faults, or when an engine did not answer an API.
  */
 export class PollingReader {
   /** Whether no fault lasts, so that every answer must be a 200 with a watermark. */
@@ -56,8 +56,8 @@ export class PollingReader {
   readonly #team: string
   readonly #steady: readonly Entry[]
   readonly #before = new Map<string, number>()
-  /** Of each API the failed calls to Elasticsearch, as of the begin of the round or the last answer that they explain. */
-  readonly #failedCalls = new Map<Polled, number>()
+  /** Of each API and what they explain, the failed calls as of the begin of the round or the last answer that they explain. */
+  readonly #failedCalls = new Map<string, number>()
   #judged = 0
   #watermarkMs = 0
   #seen = new Map<string, number>()
@@ -89,7 +89,8 @@ export class PollingReader {
       const wasCalm = this.#isCalm
       try {
         if (api === undefined) throw new Error('there is no API')
-        if (!this.#failedCalls.has(api)) this.#failedCalls.set(api, await failedCalls(api))
+        for (const labels of Object.values(explaining))
+          if (!this.#failedCalls.has(api.url + labels)) await this.#haveCallsFailed(api, labels)
         await this.#judge(api, await fetchAnswer(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.#isCalm)
       } catch (error) {
         if (!signal.aborted) await this.#problems.add('reader', (error as Error).message)
@@ -99,7 +100,7 @@ export class PollingReader {
   }
 
   async #judge(api: Polled, { status, watermark, body }: Answer, isCalm: () => boolean): Promise<void> {
-    if (status === 503 && !isCalm()) {
+    if (status === 503 && ((await this.#haveCallsFailed(api, explaining.refusal)) || !isCalm())) {
       this.#seenSince.refusals++
       return
     }
@@ -137,14 +138,15 @@ export class PollingReader {
       if (!items.has(id) && sent(id) !== gone)
         back.push([id, `${id} is not served any more, it was at ${revision}, ${place}`])
     this.#seenSince.fallbacks += back.length
-    if (back.length === 0 || this.#mayFallBack || (await this.#hasFailedCalls(api))) return
+    if (back.length === 0 || this.#mayFallBack || (await this.#haveCallsFailed(api, explaining.fallback))) return
     for (const [id, problem] of back) await this.#suspect('falls back', problem, id)
   }
 
-  /** Whether Elasticsearch did not answer an API, although no fault is meant to stop it: a busy disk does. */
-  async #hasFailedCalls(api: Polled): Promise<boolean> {
-    const [before = 0, now] = [this.#failedCalls.get(api), await failedCalls(api)]
-    this.#failedCalls.set(api, now)
+  /** Whether calls of the API have failed since this was last asked in this round. */
+  async #haveCallsFailed({ url, metric }: Polled, labels: string): Promise<boolean> {
+    const now = (await metric?.('tidemark_engine_call_errors_total', labels)) ?? 0
+    const before = this.#failedCalls.get(url + labels) ?? now
+    this.#failedCalls.set(url + labels, now)
     return now > before
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Program } from '../support/programs.ts'
-import type { Journal } from './journal.ts'
+import type { Entry, Journal } from './journal.ts'
 import { fetchAnswer } from './pollingReader.ts'
 import type { Engines, Problems } from './problems.ts'
 
@@ -9,8 +9,6 @@ const pauseMs = 700
 const requestTimeoutMs = 3_000
 const everything = 100_000
 const topics = ['forms', 'submissions'] as const
-/** The result of a check while an engine is unreachable. */
-const away = Symbol('away')
 
 /**
  * Checks promises during faults: records below a committed offset are searchable in the generation of the commit, and records appended before a
@@ -39,19 +37,16 @@ export class Watcher {
 
   async #lookAtCommits(): Promise<void> {
     const { admin, names } = this.#engines
-    const prefix = names['INDEX_PREFIX'] ?? ''
     for (const topic of topics) {
       const name = names[`TOPIC_${topic.toUpperCase()}`] ?? ''
       const asked = admin.fetchOffsets({ groupId: names['CONSUMER_GROUP'] ?? '', topics: [name] })
-      const answer = await asked.catch(() => away)
-      if (typeof answer === 'symbol') return
+      const answer = await asked.catch(() => undefined)
+      if (answer === undefined) return
       for (const [generation, below] of byGeneration(answer[0]?.partitions ?? [])) {
-        const promised = this.#journal.revisions(
-          topic,
-          ({ partition, offset }) => offset < (below.get(partition) ?? 0n),
-        )
+        const isBelow = ({ partition, offset }: Entry): boolean => offset < (below.get(partition) ?? 0n)
+        const promised = this.#journal.revisions(topic, isBelow)
         const what = `committed in generation ${generation}`
-        await this.#expectSearchable(`${prefix}-${topic}-v*-${generation}`, topic, promised, what)
+        await this.#expectSearchable(`${names['INDEX_PREFIX']}-${topic}-v*-${generation}`, topic, promised, what)
       }
     }
   }
@@ -73,8 +68,8 @@ export class Watcher {
     promised: ReadonlyMap<string, number>,
     what: string,
   ): Promise<void> {
-    const found = await versions(this.#engines.elasticsearch, index).catch(() => away)
-    if (typeof found === 'symbol' || found === undefined) return
+    const found = await versions(this.#engines.elasticsearch, index).catch(() => undefined)
+    if (found === undefined) return
     this.looks++
     const missing = [...promised].filter(([key, revision]) => (found.get(key) ?? 0) < revision)
     if (missing.length === 0) return

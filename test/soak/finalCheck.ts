@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { readTopic } from '../../src/core/kafka/readTopic.ts'
-import { type Ask, compareDetails, compareLists, type Difference, foldedOf } from '../model/fold.ts'
+import { type Ask, compareDetails, compareLists, cut, type Difference, foldedOf } from '../model/fold.ts'
 import { bytesOf, entityOf, type SentJournal } from '../model/journal.ts'
 import { fetchAnswer } from '../model/pollingReader.ts'
 import type { Problems } from '../model/problems.ts'
@@ -22,25 +23,34 @@ export type Judged = {
 
 const pageSize = 100
 const sampleSize = 60
+/** Until an engine answers that did not, because the machine was busy. */
+const patienceMs = 30_000
+const pauseMs = 500
 
 /**
  * Judges a replica that everything has come to: every page of every list of every team, the details of what has changed and
  * of a random sample, and the dead letters. Nothing is written meanwhile.
  */
 export async function judge(judged: Judged, changed: ReadonlySet<string>, random: Random): Promise<void> {
-  const { apis, journal, problems, teams } = judged
+  const { apis, journal, problems, teams, signal } = judged
   let turn = 0
-  const askAny: Ask = (team, target) => {
-    const api = apis[turn++ % apis.length]
-    if (api === undefined) throw new Error('no API runs')
-    return fetchAnswer(api, judged.keyOf(team), target)
+  const lastMs = journal.lastAppendMs()
+  /** Asks again as clients do. Whether there may be a 503, or an older kept answer, is for the polling reader to say. */
+  const ask: Ask = async (team, target) => {
+    for (const givesUpAtMs = Date.now() + patienceMs; ; await sleep(pauseMs, undefined, { signal })) {
+      const api = apis[turn++ % apis.length]
+      if (api === undefined) throw new Error('no API runs')
+      const answer = await fetchAnswer(api, judged.keyOf(team), target)
+      const isNewest = answer.watermark === null || Date.parse(answer.watermark) > lastMs
+      if ((answer.status !== 503 && isNewest) || Date.now() > givesUpAtMs) return answer
+    }
   }
   const tell = async (differences: readonly Difference[]): Promise<void> => {
     for (const { kind, text, suspects } of differences) await problems.add(kind, text, suspects)
   }
   for (const folded of foldedOf(journal.newest())) {
-    for (const team of teams) await tell(await compareLists(askAny, folded, team, pageSize))
-    await tell(await compareDetails(askAny, folded, chosen(journal, folded.topic, changed, random)))
+    for (const team of teams) await tell(await compareLists(ask, folded, team, pageSize))
+    await tell(await compareDetails(ask, folded, chosen(journal, folded.topic, changed, random)))
   }
   await judgeDeadLetters(judged)
 }
@@ -80,5 +90,3 @@ async function judgeDeadLetters({ journal, problems, kafka, names, signal }: Jud
   if (missing.size > 0)
     await problems.add('not in the dead letters', `${missing.size} records, of ${cut([...missing.keys()])}`)
 }
-
-const cut = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 600)
