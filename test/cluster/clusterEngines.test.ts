@@ -184,7 +184,7 @@ describe('Kafka', () => {
       [...new Set((await recordsOf(kafka, of, keys)).map(({ key }) => String(key)))].sort()
     const written = (key: string) => topics.map((of) => ({ topic: of, key, value: { revision: 1 } }))
     const transactions = changes.map((some) => some.flatMap(written))
-    const said = runProducerExample(cluster.urls.KAFKA_BROKERS, 'x', exampleInput(transactions), [unansweredCommit])
+    const said = runProducerExample(cluster.urls.KAFKA_BROKERS, 'x', exampleInput(transactions), unansweredCommit)
     said.catch(() => undefined)
     await until(async () => (await keysIn('submissions')).length > 30)
     await kill(await leader())

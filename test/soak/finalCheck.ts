@@ -34,15 +34,13 @@ const pauseMs = 500
 export async function judge(judged: Judged, changed: ReadonlySet<string>, random: Random): Promise<void> {
   const { apis, journal, problems, teams, signal } = judged
   let turn = 0
-  const lastMs = journal.lastAppendMs()
-  /** Asks again as clients do. Whether there may be a 503, or an older kept answer, is for the polling reader to say. */
+  /** Asks again after a 503, as clients do. Whether there may be one is for the polling reader to say. */
   const ask: Ask = async (team, target) => {
     for (const givesUpAtMs = Date.now() + patienceMs; ; await sleep(pauseMs, undefined, { signal })) {
       const api = apis[turn++ % apis.length]
       if (api === undefined) throw new Error('no API runs')
       const answer = await fetchAnswer(api, judged.keyOf(team), target)
-      const isNewest = answer.watermark === null || Date.parse(answer.watermark) > lastMs
-      if ((answer.status !== 503 && isNewest) || Date.now() > givesUpAtMs) return answer
+      if (answer.status !== 503 || Date.now() > givesUpAtMs) return answer
     }
   }
   const tell = async (differences: readonly Difference[]): Promise<void> => {

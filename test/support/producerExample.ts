@@ -21,21 +21,11 @@ Socket.prototype.write = function (data, ...rest) {
 }`
 /** A Node option: KafkaJS hears nothing of what came of its first commit. */
 export const unansweredCommit = `--import=data:text/javascript,${encodeURIComponent(endFirstCommit)}`
+const example = ['--disable-warning=TimeoutNegativeWarning', 'docs/producers/produceChanges.ts']
 
-/** Runs the TypeScript producer example; resolves with its stderr, rejects when it fails. */
-export async function runProducerExample(
-  brokers: string,
-  transactionalId: string,
-  input: string,
-  nodeOptions: readonly string[] = [],
-): Promise<string> {
-  const args = [
-    ...nodeOptions,
-    '--disable-warning=TimeoutNegativeWarning',
-    'docs/producers/produceChanges.ts',
-    brokers,
-    transactionalId,
-  ]
+/** Runs the TypeScript producer example with a transactional id; resolves with its stderr, rejects when it fails. */
+export async function runProducerExample(brokers: string, id: string, input: string, ...nodeOptions: string[]) {
+  const args = [...nodeOptions, ...example, brokers, id]
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'], timeout: deadlineMs })
   child.stdin.end(input)
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])

@@ -73,6 +73,17 @@ test('the image runs as a user that Kubernetes knows not to be root, from the im
   expect(pinned && nameOf(pinned.reference)).toBe(/^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile)?.[1])
 })
 
+test('the image tells title, version, revision and base by the labels of the Open Container Initiative', () => {
+  const labels = [...dockerfile.matchAll(/org\.opencontainers\.image\.([\w.]+)="([^"]+)"/g)]
+  expect(Object.fromEntries(labels.map(([, name = '', value = '']) => [name, value]))).toEqual({
+    title: 'Tidemark',
+    description: expect.any(String),
+    version: `\${VERSION}`,
+    revision: `\${REVISION}`,
+    'base.name': `\${NODE_IMAGE}`,
+  })
+})
+
 test('a Node that is too old fails the build before anything is installed', () => {
   const steps = ['RUN node src/core/process/requiredNode.cjs', 'RUN npm ci'].map((step) => dockerfile.indexOf(step))
   expect(steps[0]).toBeGreaterThan(0)
