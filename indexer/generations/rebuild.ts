@@ -126,6 +126,20 @@ async function passWhole({ signal }: CommandTools, reconciliation: Reconciliatio
     throw new Error('copies of the old generation lack what others have: run the rebuild again')
 }
 
+/** Renews the hold until `stopRenewing`; `extendHold` rejects once the hold has expired. */
+function renewHold(redis: CommandTools['redis'], holder: string) {
+  let renewals = 0
+  const extendHold = async (): Promise<void> => {
+    renewals = 0
+    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')
+  }
+  // One that fails is told by the next step.
+  const renewal = setInterval(() => {
+    if (renewals++ < maxRenewals) extendWatermarkHold(redis, holder, maxHoldMs).catch(() => undefined)
+  }, renewalMs)
+  return { extendHold, stopRenewing: (): void => clearInterval(renewal) }
+}
+
 /** Switches the readers to the new generation. When that fails, or `signal` aborts, writers get the old one back, and the watermark goes on. */
 async function switchOver(
   options: CommandTools,
@@ -140,15 +154,7 @@ async function switchOver(
   if (!(await acquireWatermarkHold(redis, holder, maxHoldMs)))
     throw new Error('the watermark is held by another rebuild')
   report.step('switching')
-  let renewals = 0
-  const extendHold = async (): Promise<void> => {
-    renewals = 0
-    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')
-  }
-  // One that fails is told by the next step.
-  const renewal = setInterval(() => {
-    if (renewals++ < maxRenewals) extendWatermarkHold(redis, holder, maxHoldMs).catch(() => undefined)
-  }, renewalMs)
+  const { extendHold, stopRenewing } = renewHold(redis, holder)
   const generations = generationsOf(options, switchTimeoutMs)
   let isSwitched = false
   try {
@@ -183,7 +189,7 @@ async function switchOver(
     if (!isSwitched) await last.unblockWrites(serving).catch(() => undefined)
     throw error
   } finally {
-    clearInterval(renewal)
+    stopRenewing()
     await releaseWatermarkHold(redis, holder).catch(() => undefined)
   }
   report.step(`generation ${target.number} serves`)

@@ -39,21 +39,33 @@ export async function openListSnapshot(list: SearchedList, lifeMs: number): Prom
   return listSnapshot(list, { id, keep_alive })
 }
 
-function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: string }) {
-  const { type, teamId } = list
-  const counted = countsOfSnapshot()
+type OpenedPointInTime = { readonly id: string; readonly keep_alive: string }
+
+/** Elasticsearch's point in time. */
+function pointInTime(list: SearchedList, opened: OpenedPointInTime) {
   let pit = opened
   const send = async (body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> => {
     // Else a snapshot whose node has left counts as an outage, not as missing.
     const querystring = { allow_partial_search_results: false }
     const request = { method: 'POST', path: '/_search', querystring, body: { pit, ...body } } as const
     const { isFound, bytes } = await list.send(request, signal)
-    if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', type)
+    if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', list.type)
     const answer = hits.readAnswer(bytes)
     // Each response may carry a new id.
     pit = { ...pit, id: answer.pit_id ?? pit.id }
     return answer
   }
+  const close = (): void => {
+    const request = { method: 'DELETE', path: '/_pit', body: { id: pit.id } } as const
+    list.send(request, AbortSignal.timeout(deadlineMs)).catch(() => undefined)
+  }
+  return { send, close }
+}
+
+function listSnapshot(list: SearchedList, opened: OpenedPointInTime) {
+  const { teamId } = list
+  const counted = countsOfSnapshot()
+  const { send, close } = pointInTime(list, opened)
   const search = (filter: Filter, body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> =>
     send({ query: ofTeam(teamId, filter), ...body }, signal)
   return {
@@ -97,10 +109,7 @@ function listSnapshot(list: SearchedList, opened: { id: string; keep_alive: stri
     },
 
     /** Closes the snapshot before `keep_alive` expires. Never throws. */
-    close(): void {
-      const request = { method: 'DELETE', path: '/_pit', body: { id: pit.id } } as const
-      list.send(request, AbortSignal.timeout(deadlineMs)).catch(() => undefined)
-    },
+    close,
   }
 }
 

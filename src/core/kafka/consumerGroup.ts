@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import kafkajs, { type Batch, type EachBatchPayload, type Kafka } from 'kafkajs'
+import kafkajs, { type Batch, type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import { type Offset, toOffset } from '../model/ids.ts'
 import { type Undecodable, undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
@@ -47,7 +47,7 @@ export type GroupMember = ReturnType<typeof groupMember>
 
 /** Creates a member of a consumer group; `run` joins the group. */
 export function groupMember(kafka: Kafka, options: GroupOptions) {
-  const { groupId, topics, onRevoked, onAssigned, onBatchEnd } = options
+  const { groupId, topics } = options
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: sessionTimeoutMs,
@@ -60,23 +60,7 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
   })
   const ended = Promise.withResolvers<void>()
   ended.promise.catch(() => undefined)
-  consumer.on(consumer.events.CRASH, ({ payload }) => ended.reject(payload.error))
-  consumer.on(consumer.events.REBALANCING, onRevoked)
-  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-    const partitions = partitionsIn(payload.memberAssignment)
-    consumer.pause(listed(partitions))
-    onAssigned(partitions).catch(ended.reject)
-  })
-  consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
-    // KafkaJS skips eachBatch for batches of transaction markers alone, and for those that compaction emptied.
-    if (payload.batchSize > 0) return
-    try {
-      onBatchEnd(payload, toOffset(payload.firstOffset), toOffset(payload.lastOffset))
-    } catch (error) {
-      // KafkaJS would only log it.
-      ended.reject(error)
-    }
-  })
+  subscribeToEvents(consumer, options, ended.reject)
   let accepted = 0
   consumer.on(consumer.events.COMMIT_OFFSETS, () => {
     accepted++
@@ -117,6 +101,28 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
     /** Leaves the group, which reassigns the member's partitions at once. */
     leave: (): Promise<void> => consumer.disconnect(),
   }
+}
+
+/** Calls the member's callbacks for what happens outside eachBatch; `onFailure` gets what crashes the member, or a callback's error. */
+function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure: (error: unknown) => void): void {
+  const { CRASH, REBALANCING, GROUP_JOIN, START_BATCH_PROCESS } = consumer.events
+  consumer.on(CRASH, ({ payload }) => onFailure(payload.error))
+  consumer.on(REBALANCING, options.onRevoked)
+  consumer.on(GROUP_JOIN, ({ payload }) => {
+    const partitions = partitionsIn(payload.memberAssignment)
+    consumer.pause(listed(partitions))
+    options.onAssigned(partitions).catch(onFailure)
+  })
+  consumer.on(START_BATCH_PROCESS, ({ payload }) => {
+    // KafkaJS skips eachBatch for batches of transaction markers alone, and for those that compaction emptied.
+    if (payload.batchSize > 0) return
+    try {
+      options.onBatchEnd(payload, toOffset(payload.firstOffset), toOffset(payload.lastOffset))
+    } catch (error) {
+      // KafkaJS would only log it.
+      onFailure(error)
+    }
+  })
 }
 
 async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signal: AbortSignal) {

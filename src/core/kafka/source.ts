@@ -19,6 +19,15 @@ export type NewTopic = { readonly topic: string; readonly partitions: number; re
 
 export type KafkaSource = ReturnType<typeof kafkaSource>
 
+const commitsIn = (offsets: Awaited<ReturnType<Admin['fetchOffsets']>>): PartitionCommit[] =>
+  offsets.flatMap(({ topic, partitions }) =>
+    partitions.flatMap(({ partition, offset, metadata }) => {
+      const position = toOffset(offset)
+      // Kafka returns -1 where nothing is committed.
+      return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
+    }),
+  )
+
 /** Reads Kafka. All admin requests share one connection, which the first request opens. */
 export function kafkaSource(kafka: Kafka) {
   let current: { readonly admin: Admin; questions: number } | undefined
@@ -58,14 +67,7 @@ export function kafkaSource(kafka: Kafka) {
     },
     /** The committed offsets of a group, of partitions that have one. */
     committedOffsets: async (groupId: string, topics: readonly string[]): Promise<PartitionCommit[]> => {
-      const found = await ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }))
-      return found.flatMap(({ topic, partitions }) =>
-        partitions.flatMap(({ partition, offset, metadata }) => {
-          const position = toOffset(offset)
-          // Kafka returns -1 where nothing is committed.
-          return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
-        }),
-      )
+      return commitsIn(await ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] })))
     },
     /** The assigned partitions of each member of a group. */
     groupMembers: async (groupId: string): Promise<TopicPartition[][]> => {
