@@ -19,15 +19,6 @@ export type NewTopic = { readonly topic: string; readonly partitions: number; re
 
 export type KafkaSource = ReturnType<typeof kafkaSource>
 
-const commitsIn = (offsets: Awaited<ReturnType<Admin['fetchOffsets']>>): PartitionCommit[] =>
-  offsets.flatMap(({ topic, partitions }) =>
-    partitions.flatMap(({ partition, offset, metadata }) => {
-      const position = toOffset(offset)
-      // Kafka returns -1 where nothing is committed.
-      return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
-    }),
-  )
-
 /** Reads Kafka. All admin requests share one connection, which the first request opens. */
 export function kafkaSource(kafka: Kafka) {
   let current: { readonly admin: Admin; questions: number } | undefined
@@ -138,3 +129,12 @@ async function offsetRanges(admin: Admin, topics: readonly string[]): Promise<Of
   )
   return new Map((await Promise.all(ofTopics)).flat())
 }
+
+const commitsIn = (offsets: Awaited<ReturnType<Admin['fetchOffsets']>>): PartitionCommit[] =>
+  offsets.flatMap(({ topic, partitions }) =>
+    partitions.flatMap(({ partition, offset, metadata }) => {
+      const position = toOffset(offset)
+      // Kafka returns -1 where nothing is committed.
+      return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
+    }),
+  )
