@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals'
 import fc from 'fast-check'
-import { FairQueue, type Permit } from '../../../src/api/fairQueue.ts'
+import { FairQueue, type Permit, type Release } from '../../../src/api/fairQueue.ts'
 import { flushPromises } from '../../support/handClock.ts'
 
 const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
@@ -60,6 +60,13 @@ const wide = { maxRunning: 10, maxRunningPerTenant: 6, maxWaiting: 6 }
 const sum = (some: readonly Asked[]): number =>
   some.reduce((weight, each) => weight + Math.min(each.weight, wide.maxRunningPerTenant), 0)
 
+/** The first waiter of a tenant, if the tenant's share allows it to run. */
+function allowed(name: string, running: readonly Asked[], waiting: readonly Asked[]): readonly Asked[] {
+  const first = waiting.filter((each) => each.name === name).slice(0, 1)
+  const own = running.filter((each) => each.name === name)
+  return sum([...own, ...first]) <= wide.maxRunningPerTenant ? first : []
+}
+
 function expectFair(queue: FairQueue, running: readonly Asked[], waiting: readonly Asked[]): void {
   expect(sum(running)).toBeLessThanOrEqual(wide.maxRunning)
   expect(waiting.length).toBeLessThanOrEqual(wide.maxWaiting)
@@ -68,9 +75,11 @@ function expectFair(queue: FairQueue, running: readonly Asked[], waiting: readon
   for (const name of names) {
     const own = running.filter((each) => each.name === name)
     expect(sum(own)).toBeLessThanOrEqual(wide.maxRunningPerTenant)
-    const first = waiting.filter((each) => each.name === name).slice(0, 1)
-    const isRoomFree = sum([...running, ...first]) <= wide.maxRunning
-    expect(first.length > 0 && isRoomFree && sum([...own, ...first]) <= wide.maxRunningPerTenant).toBe(false)
+    const isWithinRoom = (first: readonly Asked[]): boolean => sum([...running, ...first]) <= wide.maxRunning
+    const first = allowed(name, running, waiting)
+    // Room that is free is kept for another tenant that needs more.
+    const isKept = [...names].some((other) => !isWithinRoom(allowed(other, running, waiting)))
+    expect(first.length > 0 && isWithinRoom(first) && !isKept).toBe(false)
   }
 }
 
@@ -118,4 +127,122 @@ test('with less room open there is still room for one, and what waits gets in wh
   await flushPromises()
   queue.open(1)
   expect(await second).toBeInstanceOf(Function)
+})
+
+const lasting = { ...wide, maxWaiting: 1_000, maxWaitMs: 60_000 }
+
+test('a heavy one gets the room that becomes free, however many light ones keep coming', async () => {
+  const queue = new FairQueue(lasting)
+  const running: Release[] = []
+  const enter = async (name: string, weight: number): Promise<void> => {
+    const permit = await queue.acquire(name, stays, weight)
+    if (typeof permit === 'function') running.push(permit)
+  }
+  for (const name of ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c']) await enter(name, 1)
+  const heavy = queue.acquire('d', stays, 6)
+  const arriving: Promise<void>[] = []
+  for (let round = 0; round < 9; round++) {
+    arriving.push(enter(['a', 'b', 'c'][round % 3] ?? '', 1))
+    running.shift()?.()
+    await flushPromises()
+  }
+  expect(await heavy).toBeInstanceOf(Function)
+  // It left room for so many of those that came later.
+  expect(running).toHaveLength(4)
+  for (const leave = await heavy; arriving.length > 0; await arriving.pop()) {
+    if (typeof leave === 'function') leave()
+    running.shift()?.()
+  }
+})
+
+test('with less room open, one that is heavier than all of it gets in alone, however many light ones keep coming', async () => {
+  const queue = new FairQueue(lasting)
+  queue.open(1 / 5)
+  const [first, second] = [await queue.acquire('a', stays), await queue.acquire('b', stays)]
+  const heavy = queue.acquire('heavy', stays, 6)
+  const light = queue.acquire('c', stays)
+  for (const leave of [first, second]) if (typeof leave === 'function') leave()
+  const leave = await heavy
+  expect(leave).toBeInstanceOf(Function)
+  if (typeof leave === 'function') leave()
+  expect(await light).toBeInstanceOf(Function)
+})
+
+test('a heavy one that waits for a slow one keeps nobody waiting for the room beside it, and gets its own as soon as the slow one ends', async () => {
+  const queue = new FairQueue(lasting)
+  const slow = await queue.acquire('slow', stays, 6)
+  const heavy = queue.acquire('heavy', stays, 6)
+  const light = await Promise.all(['a', 'b', 'c', 'd'].map((name) => queue.acquire(name, stays)))
+  for (const permit of light) expect(permit).toBeInstanceOf(Function)
+  if (typeof slow === 'function') slow()
+  expect(await heavy).toBeInstanceOf(Function)
+})
+
+test('who has waited too long for what is kept for another tenant hears that others hold the room', async () => {
+  jest.useFakeTimers()
+  const queue = new FairQueue({ ...wide, maxWaitMs: 1_000 })
+  await queue.acquire('slow', stays, 5)
+  const [heavy, light] = [queue.acquire('heavy', stays, 6), queue.acquire('light', stays, 5, 500)]
+  await jest.advanceTimersByTimeAsync(1_000)
+  expect(await Promise.all([heavy, light])).toEqual(['full', 'full'])
+  jest.useRealTimers()
+})
+
+test('a permit that is given back twice frees its room once', async () => {
+  const queue = new FairQueue({ ...bounds, maxRunning: 2 })
+  const [first] = [queue.acquireNow('a'), queue.acquireNow('b')]
+  if (typeof first === 'function') for (let times = 0; times < 2; times++) first()
+  expect([typeof queue.acquireNow('c'), queue.acquireNow('d')]).toEqual(['function', 'full'])
+})
+
+/** The ticks that the longest permit of a history lasts. */
+const maxTicks = 4
+const names = ['a', 'b', 'c', 'd', 'e']
+const lightOrHeavy = fc.oneof(
+  { weight: 5, arbitrary: fc.constant(1) },
+  { weight: 1, arbitrary: fc.integer({ min: 2, max: 9 }) },
+)
+const arrival = fc.record({
+  name: fc.constantFrom(...names),
+  weight: lightOrHeavy,
+  ticks: fc.integer({ min: 1, max: maxTicks }),
+})
+/** What comes at each tick: as much as there is room for, and more. */
+const history = fc.array(fc.array(arrival, { minLength: 3, maxLength: 6 }), {
+  minLength: 30,
+  maxLength: 60,
+  size: 'max',
+})
+
+test("whom its tenant's share allows to run waits no longer than for a permit of each tenant, whatever keeps coming", async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async (arrivals) => {
+      const queue = new FairQueue(lasting)
+      let running: (Asked & { endsAt: number })[] = []
+      const waiting: Asked[] = []
+      const waits = new Map<Asked, number>()
+      const refused: unknown[] = []
+      const arrive = ({ name, weight, ticks }: { name: string; weight: number; ticks: number }, now: () => number) => {
+        const asked = { name, weight, client: new AbortController(), leave: () => undefined }
+        waiting.push(asked)
+        const enter = (permit: Permit): void => {
+          waiting.splice(waiting.indexOf(asked), 1)
+          if (typeof permit === 'function') running.push({ ...asked, leave: permit, endsAt: now() + ticks })
+        }
+        queue.acquire(name, stays, weight).then(enter, refused.push)
+      }
+      let tick = 0
+      for (; tick < arrivals.length || running.length > 0; tick++) {
+        const ended = running.filter(({ endsAt }) => endsAt <= tick)
+        running = running.filter(({ endsAt }) => endsAt > tick)
+        for (const { leave } of ended) leave()
+        for (const each of arrivals[tick] ?? []) arrive(each, () => tick)
+        await flushPromises()
+        for (const first of names.flatMap((name) => allowed(name, running, waiting)))
+          waits.set(first, (waits.get(first) ?? 0) + 1)
+      }
+      expect([waiting, queue.tenants, refused]).toEqual([[], 0, []])
+      expect(Math.max(0, ...waits.values())).toBeLessThanOrEqual(names.length * maxTicks)
+    }),
+  )
 })
