@@ -1,7 +1,7 @@
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
-import { text } from './parameters.ts'
+import { show, text } from './parameters.ts'
 
 /** The object whose members have no fixed names: the answers of a submission, by their codes. */
 const answers = 'data'
@@ -34,25 +34,34 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   if (paths.length > maxFields)
     throw apiError('bad_request', `fields must be at most ${maxFields} names, not ${paths.length}`)
   const name = new RegExp(`^${patternOf(served)}$`)
-  return paths.reduce<Served>((selected, path) => {
+  const selected: Selected = new Map()
+  for (const path of paths) {
     if (!name.test(path))
-      throw apiError(
-        'bad_request',
-        `fields must be names of fields such as id,result.score, not "${path.slice(0, 64)}"`,
-      )
+      throw apiError('bad_request', `fields must be names of fields such as id,result.score, not ${show(path)}`)
     const code = path.startsWith(`${answers}.`) ? path.slice(answers.length + 1) : undefined
-    return withPath(selected, code === undefined ? path.split('.') : [answers, code])
-  }, [])
+    select(selected, code === undefined ? path.split('.') : [answers, code])
+  }
+  return servedOf(selected)
 }
 
-/** The same members, and the one at a path: the whole of a member includes its parts. */
-function withPath(selected: Served, [name = '', ...rest]: readonly string[]): Served {
-  const at = selected.findIndex((each) => servedPair(each)[0] === name)
-  const known = selected[at]
-  if (typeof known === 'string') return selected
-  const member = rest.length === 0 ? name : ([name, withPath(known?.[1] ?? [], rest)] as const)
-  return at === -1 ? [...selected, member] : selected.with(at, member)
+/** The members that are selected, in the order in which they were first named, each as a whole or with its own. */
+type Selected = Map<string, Selected | 'whole'>
+
+/** Adds the member at a path: the whole of a member includes its parts. */
+function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
+  const known = selected.get(name)
+  if (known === 'whole') return
+  if (rest.length === 0) {
+    selected.set(name, 'whole')
+    return
+  }
+  const inner = known ?? (new Map() satisfies Selected)
+  selected.set(name, inner)
+  select(inner, rest)
 }
+
+const servedOf = (selected: Selected): Served =>
+  [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
 /** Makes an item of a JSON object: the selected members, byte for byte, without those that it lacks; all of it for undefined. */
 export const pickFields =

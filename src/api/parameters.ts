@@ -25,14 +25,11 @@ type Read = { readonly parameters?: object; readonly problem?: string; readonly 
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
-  const kept = new WeakMap<z.ZodObject, LRUCache<string, Read>>()
+  const readers = new WeakMap<z.ZodObject, (querystring: string) => Read>()
   return (ctx, schema) => {
-    const memoMethod = (querystring: string): Read => read(schema, querystring)
-    const latest = kept.get(schema) ?? new LRUCache({ max: maxKept, memoMethod })
-    kept.set(schema, latest)
-    const { querystring } = ctx
-    const isKept = querystring.length <= maxKeptCharacters
-    const { parameters, problem, ignored } = isKept ? latest.memo(querystring) : memoMethod(querystring)
+    const reader = readers.get(schema) ?? keepLatest(queryReader(schema))
+    readers.set(schema, reader)
+    const { parameters, problem, ignored } = reader(ctx.querystring)
     if (ignored.length > 0) {
       ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
       ctx.set('Ignored-Parameters', renderIgnored(ignored))
@@ -42,46 +39,63 @@ export function parameterReader(registry: Registry): ParameterReader {
   }
 }
 
-/** Validates the parameters that `schema` names. A problem names the parameter, its rule, and the value that was sent, if any. */
-function read(schema: z.ZodObject, querystring: string): Read {
-  // Without this question mark, URLSearchParams would strip one that the query itself begins with.
-  const query = new URLSearchParams(`?${querystring}`)
-  const sent: Record<string, unknown> = {}
-  const codes: [code: string, values: string[]][] = []
-  const ignored: string[] = []
-  let repeated: string | undefined
-  for (const name of new Set(query.keys())) {
-    const known = Object.keys(schema.shape).find((each) => each === name || codeIn(name, each) !== undefined)
-    const code = codeIn(name, known ?? '')
-    const values = query.getAll(name)
-    if (known === undefined) ignored.push(name)
-    else if (code !== undefined) {
-      codes.push([code, values])
-      sent[known] = codes
-    } else if (values.length > 1)
-      repeated ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
-    else sent[name] = values[0]
+function keepLatest(readQuery: (querystring: string) => Read): (querystring: string) => Read {
+  const latest = new LRUCache<string, Read>({ max: maxKept, memoMethod: readQuery })
+  return (querystring) => (querystring.length <= maxKeptCharacters ? latest.memo(querystring) : readQuery(querystring))
+}
+
+/**
+ * Returns what validates the parameters that `schema` names. A problem names the parameter, its rule, and the value that was sent, if any. A
+ * client may send thousands of names: each costs one look.
+ */
+function queryReader(schema: z.ZodObject): (querystring: string) => Read {
+  const names = new Set(Object.keys(schema.shape))
+  const codeNames = [...names].filter((name) => name.endsWith(anyCode))
+  /** The name in the schema of a parameter that was sent, and the code in it; none for one that is unknown. */
+  const knownAs = (sent: string): readonly [known?: string, code?: string] => {
+    const withCode = codeNames.find((name) => sent.startsWith(beginningOf(name)))
+    if (withCode !== undefined) return [withCode, sent.slice(beginningOf(withCode).length)]
+    return names.has(sent) ? [sent] : []
   }
-  if (repeated !== undefined) return { problem: repeated, ignored }
-  const { data, error } = schema.safeParse(sent)
-  if (error === undefined) return { parameters: Object.freeze(data), ignored }
-  const [issue] = error.issues
+  return (querystring) => {
+    // Without this question mark, URLSearchParams would strip one that the query itself begins with.
+    const query = Map.groupBy(new URLSearchParams(`?${querystring}`), ([name]) => name)
+    const sent: Record<string, unknown> = {}
+    const codes: [code: string, values: string[]][] = []
+    const ignored: string[] = []
+    let repeated: string | undefined
+    for (const [name, pairs] of query) {
+      const [known, code] = knownAs(name)
+      const values = pairs.map(([, value]) => value)
+      if (known === undefined) ignored.push(name)
+      else if (code !== undefined) {
+        codes.push([code, values])
+        sent[known] = codes
+      } else if (values.length > 1)
+        repeated ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
+      else sent[name] = values[0]
+    }
+    if (repeated !== undefined) return { problem: repeated, ignored }
+    const { data, error } = schema.safeParse(sent)
+    if (error === undefined) return { parameters: Object.freeze(data), ignored }
+    return { problem: problemOf(error, sent), ignored }
+  }
+}
+
+function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string, unknown>>): string {
   const [known = '', code, value = code === undefined ? sent[known] : undefined] = issue?.path.map(String) ?? []
   const name = code === undefined ? known : known.replace(anyCode, () => cut(code))
   const shown = value === undefined ? '' : `, not ${show(String(value))}`
-  return { problem: `${name} ${issue?.message}${shown}`, ignored }
+  return `${name} ${issue?.message}${shown}`
 }
 
 /** How the name of a parameter in a schema ends that stands for all names with the same beginning. Each of them may be repeated. */
 const anyCode = '<code>'
 
-/** The code in a name that a parameter of a schema stands for; undefined for any other name. */
-function codeIn(name: string, known: string): string | undefined {
-  const beginning = known.slice(0, -anyCode.length)
-  return known.endsWith(anyCode) && name.startsWith(beginning) ? name.slice(beginning.length) : undefined
-}
+const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
-const show = (value: string): string => `"${cut(value)}"`
+/** What was sent, cut to what a message may show of it. */
+export const show = (value: string): string => `"${cut(value)}"`
 
 function cut(text: string): string {
   const characters = [...text]
@@ -91,15 +105,18 @@ function cut(text: string): string {
 /** The value of `Ignored-Parameters`: as many percent-encoded names as fit, of the first one as much as fits. */
 function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
-  const characters = [...first].slice(0, maxIgnoredBytes)
-  while (encodeURIComponent(characters.join('')).length > maxIgnoredBytes) characters.pop()
-  let value = encodeURIComponent(characters.join(''))
-  for (const name of rest) {
-    const longer = `${value}, ${encodeURIComponent(name)}`
-    if (longer.length > maxIgnoredBytes) break
-    value = longer
+  const beginning = asManyAsFit('', '', [...first].slice(0, maxIgnoredBytes))
+  return asManyAsFit(beginning, ', ', rest)
+}
+
+/** `begun` and as many percent-encoded parts, one after the other, as fit into `Ignored-Parameters`. */
+function asManyAsFit(begun: string, separator: string, parts: readonly string[]): string {
+  let text = begun
+  for (const part of parts.map(encodeURIComponent)) {
+    if (text.length + separator.length + part.length > maxIgnoredBytes) break
+    text += separator + part
   }
-  return value
+  return text
 }
 
 /*

@@ -12,6 +12,8 @@ test.each([
   ['id', '{"id":"s1"}'],
   ['result.score,id', '{"result":{"score":80.10},"id":"s1"}'],
   ['examinee.email,result.level,examinee.id', '{"examinee":{"email":"a@b.c","id":"m1"},"result":{"level":null}}'],
+  ['result,result.score', '{"result":{"score":80.10,"level":null}}'],
+  ['result.score,result', '{"result":{"score":80.10,"level":null}}'],
   ['metadata.utmSource', '{"metadata":null}'],
   ['data.q.1,data.__proto__,data.', '{"data":{"q.1":1.0e1,"__proto__":"x","":0}}'],
   ['data.2,data', '{"data":{"q.1":1.0e1,"2":[1, 2],"__proto__":"x","":0}}'],
