@@ -197,7 +197,8 @@ export const value = anyText.min(1, 'must not be empty').optional()
  * empty.
  */
 export const answers = z
-  .array(z.tuple([z.string(), z.array(z.string())]))
+  // Made by the reader: checking its shape would cost more than all that is said of hundreds of codes.
+  .custom<readonly (readonly [code: string, values: readonly string[]])[]>()
   .superRefine((sent, context) => {
     const refuse = (message: string, ...path: string[]): void => context.addIssue({ code: 'custom', path, message })
     for (const [code, values] of sent) {

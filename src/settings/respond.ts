@@ -2,6 +2,7 @@ import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { TeamId } from '../core/model/ids.ts'
 import { html, htmlDocument } from '../core/process/html.ts'
 import { languageSwitch, preferredOf } from '../core/process/languages.ts'
+import { queryOf } from '../core/process/query.ts'
 import { pageAssets, readStyle, readText } from '../core/process/staticFile.ts'
 import type { Messages } from './pages/english.ts'
 import { catalogues, csrfField, type Page } from './pages/parts.ts'
@@ -28,7 +29,8 @@ export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
   (ctx, next) => {
     ctx.cookies.secure = isSecure
-    const asked = catalogues.find(({ language }) => language === ctx.query['language'])
+    const sent = queryOf(ctx).get('language')
+    const asked = catalogues.find(({ language }) => language === sent)
     if (asked !== undefined) ctx.cookies.set(languageCookie, asked.language, { maxAge: yearMs, sameSite: 'lax' })
     const kept = ctx.cookies.get(languageCookie)
     ctx.state.say = asked ?? preferredOf<Messages>(catalogues, [kept, ...ctx.acceptsLanguages()])

@@ -8,7 +8,7 @@ const slowest = [
   ...['foreign/airbyteSource', 'fault/undecodableBatches', 'e2e/status', 'foreign/operatorsDashboard'],
   ...['security/elasticsearch', 'fault/losslessPolling', 'security/kafka', 'e2e/demo', 'foreign/helm', 'e2e/settings'],
   ...['fault/elasticsearchAnswers', 'foreign/dltSource', 'foreign/producers', 'contract/apiWaiting'],
-  ...['integration/bounds', 'integration/indexer', 'contract/apiLargeRows', 'contract/hostileHeaders', 'e2e/sample'],
+  ...['integration/bounds', 'integration/indexer', 'contract/apiLargeRows', 'contract/hostileRequests', 'e2e/sample'],
   ...['e2e/keysCommand', 'contract/titleProperties'],
 ]
 const folders = ['fault', 'foreign', 'e2e', 'security', 'integration', 'contract', 'unit']

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { Router } from '@koa/router'
 import { type AssetPaths, contentSecurityPolicy, type Html, html, htmlDocument } from '../../core/process/html.ts'
 import { languageSwitch, preferredOf } from '../../core/process/languages.ts'
+import { queryOf } from '../../core/process/query.ts'
 import { pageAssets, readStyle, readText, respondWithFile, staticFile } from '../../core/process/staticFile.ts'
 import type { ApiContext, ApiMiddleware, ApiState } from '../context.ts'
 import { catalogues, type Texts } from './texts.ts'
@@ -112,7 +113,7 @@ function inEachLanguage(
 
 /** Answers with the page in the language that the query asks for, or else the browser. */
 function respondInLanguage(ctx: ApiContext, pages: ReturnType<typeof inEachLanguage>): void {
-  const { language, page } = preferredOf(pages, [...[ctx.query['language']].flat(), ...ctx.acceptsLanguages()])
+  const { language, page } = preferredOf(pages, [...queryOf(ctx).getAll('language'), ...ctx.acceptsLanguages()])
   respondWithFile(ctx, page)
   ctx.set('Content-Language', language)
   ctx.vary('Accept-Language')

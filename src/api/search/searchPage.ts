@@ -151,9 +151,11 @@ export function pageLinks(url: string, querystring: string, { page, limit }: Pag
     query.set('page', String(number))
     return `<${url}?${query}>; rel="${relation}"`
   }
-  const last = Math.max(1, Math.ceil(totalDocs / limit))
+  const [first, last] = [linkTo('first', 1), Math.max(1, Math.ceil(totalDocs / limit))]
+  // Thousands of parameters are written once, in vain, instead of four times.
+  if (2 * first.length > maxLinkBytes) return undefined
   const links = [
-    linkTo('first', 1),
+    first,
     ...(page > 1 ? [linkTo('prev', Math.min(page - 1, last))] : []),
     ...(page < last ? [linkTo('next', page + 1)] : []),
     linkTo('last', last),
