@@ -1,8 +1,14 @@
 import { type TestAnswer, useApi } from '../support/api.ts'
-import { formEntity } from '../support/entities.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
 
 const [ndjson, csv] = ['application/x-ndjson', 'text/csv']
-const api = useApi({ forms: [{ team: 'team-1', id: 'x', entity: formEntity({ id: 'x' }) }] })
+/** As a producer may write them: `JSON.stringify` would write each as 0. */
+const zeros = ['0', '-0', '-0.0', '0e5'].map((score, at) => {
+  const result = { status: 'completed', score: 'as-written' }
+  const entity = JSON.stringify(submissionEntity({ id: `zero-${at}`, result })).replace('"as-written"', score)
+  return { team: 'team-1', id: `zero-${at}`, entity }
+})
+const api = useApi({ forms: [{ team: 'team-1', id: 'x', entity: formEntity({ id: 'x' }) }], submissions: zeros })
 
 const get = (target: string, accept = 'application/json'): Promise<TestAnswer> =>
   api.get(`/api/v1${target}`, { headers: { accept } })
@@ -110,6 +116,13 @@ test('what is ignored changes nothing, such as another letter case, or a name th
   for (const query of ['Limit=5', '?limit=5', 'since=2030-01-01&until=2000-01-01', 'titleContains='])
     expect((await get(`/forms?${query}`)).json).toMatchObject({ totalDocs: 1, limit: 20 })
 })
+
+test.each(['minScore=0', 'minScore=-0', 'maxScore=0', 'maxScore=-0.0', 'minScore=0&maxScore=0'])(
+  '%s finds every zero, with and without a sign',
+  async (query) => {
+    expect((await get(`/records?${query}`)).json).toMatchObject({ totalDocs: zeros.length })
+  },
+)
 
 test('ignored parameters are counted', async () => {
   const counted = async (): Promise<number | undefined> => {

@@ -16,7 +16,7 @@ const deleted = { team, id: 'deleted' }
 /** Their counts are longer than those of nearly all questions. */
 const longAnswers = Array.from({ length: 6_000 }, (_, at) => `${'漢'.repeat(250)}${1_000 + at}`)
 const api = useApi({
-  teams: [team, 'empty', 'edge', 'long-ago', 'scored', 'wordy'],
+  teams: [team, 'empty', 'edge', 'long-ago', 'months', 'scored', 'wordy'],
   submissions: [
     submission(team, 's1', '2026-11-20T23:30:00Z', { formId: 'f1', result: { status: 'completed' } }),
     submission(team, 's2', '2026-11-20T23:59:59.999Z', { formId: 'f1', result: { status: 'pending' } }),
@@ -29,6 +29,8 @@ const api = useApi({
     submission('edge', 'later', '2026-02-21T16:00:00Z'),
     submission('edge', 'first-year', '0000-01-01T00:00:00Z'),
     submission('edge', 'last-year', '9999-12-31T23:59:59.999Z'),
+    submission('months', 'first', '2026-01-01T00:00:00Z'),
+    submission('months', 'last', '2026-01-31T23:59:59.999Z'),
     ...longAnswers.map((text, at) => submission('wordy', `s${at}`, '2026-11-20T10:00:00Z', { data: { open: text } })),
     ...Array.from({ length: 300 }, (_, at) => submission('long-ago', `s${at}`, '2006-10-29T02:31:00Z')),
   ],
@@ -62,6 +64,17 @@ test('counts of many long answers are whole', async () => {
 
 test('hours of long ago are counted, whatever their times add up to', async () => {
   expect(await entries('by=hour', 'long-ago')).toEqual([['2006-10-29T02:00:00.000+00:00', 300]])
+})
+
+test.each([
+  ['2026-01-01', 1],
+  ['2026-01-03', 1],
+  ['2026-01-30', 1],
+  ['2026-01-31', 2],
+])('a long month is counted whichever of its days is the last that is asked for: until %s', async (until, count) => {
+  const january = '2026-01-01T00:00:00.000+00:00'
+  expect(await entries(`by=month&until=${until}`, 'months')).toEqual([[january, count]])
+  expect(await entries(`by=month,status&until=${until}`, 'months')).toEqual([[[january, 'completed'], count]])
 })
 
 test('10,000 are answered, one more is refused with its number', async () => {

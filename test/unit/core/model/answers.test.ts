@@ -37,6 +37,14 @@ test('no other code and value make the term of a code and a value', () => {
 test('of a submission, a thousand values have terms, none longer than a code and a value of 256 characters', () => {
   const many = Array.from({ length: 2_000 }, (_, at) => at)
   expect(valuesOf('q', JSON.stringify({ q: many }))).toEqual(many.slice(0, 1_000).map(String))
+  const without = [null, {}, [], 'x'.repeat(257)].flatMap((each) => Array.from({ length: 1_000 }, () => each))
+  expect(valuesOf('q', JSON.stringify({ none: null, q: [...without, ...many] }))).toHaveLength(1_000)
   const [longest, longer] = ['x'.repeat(256), 'x'.repeat(257)]
   expect(valuesOf(longest, JSON.stringify({ [longer]: 'a', [longest]: [longer, longest] }))).toEqual([longest])
+})
+
+test('a text has a term whatever escapes it is written with, up to its 256 characters', () => {
+  const escaped = (characters: number): string => `{"q":"${String.raw`\u0041`.repeat(characters)}"}`
+  expect(valuesOf('q', escaped(256))).toEqual(['A'.repeat(256)])
+  expect(valuesOf('q', escaped(257))).toEqual([])
 })
