@@ -6,6 +6,7 @@ import { type Branded, identifierRule, isIdentifier } from '../src/core/model/id
 import { configOrExit } from '../src/core/process/lifecycle.ts'
 import { createLog, summaryOf } from '../src/core/process/log.ts'
 import { reportTo, type TerminalReport } from '../src/core/process/progressBar.ts'
+import { onStopSignals } from '../src/core/process/stopSignals.ts'
 import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
 import { connectRedis, untilConnected } from '../src/core/stores/redis.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
@@ -33,8 +34,10 @@ export async function runEngineCommand(
   const log = createLog({ name, level: 'error' }, destination({ fd: 2, sync: true }))
   const stop = new AbortController()
   const { signal } = stop
-  const onSignal = (): void => stop.abort(new Error('stopped: run it again'))
-  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  onStopSignals(
+    () => stop.abort(new Error('stopped: run it again')),
+    () => process.exit(failedCode),
+  )
   const elasticsearch = connectElasticsearch(config)
   const redis = connectRedis(config, () => undefined)
   const source = kafkaSource(connectKafka(config, log))

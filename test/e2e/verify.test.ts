@@ -203,13 +203,14 @@ test('what cannot be judged ends with 2 and says why', async () => {
   expect(await verify('--team', 'a/b')).toMatchObject(notJudged('must be 1 to 128'))
 })
 
-test('an interrupted run ends with 2, and leaves no file behind', async () => {
+test('a run that Ctrl-C interrupts, of which npm passes on its own, ends with 2 and a word, and leaves no file behind', async () => {
   await pipeline.startIndexer()
   const records = Array.from({ length: 200 }, (_, at) => submission(`s-${at}`))
   await pipeline.produce('submissions', records)
   await untilCommitted(pipeline)
   const program = await startProgram('verify', { ...pipeline.names, TMPDIR: folder })
   await eventually(() => program.log().includes('is compared with the topics'))
+  process.kill(program.pid, 'SIGINT')
   expect(await readdir(folder)).toEqual([])
   expect([await program.end('SIGINT'), program.log()]).toEqual([2, expect.stringContaining('stopped')])
 })

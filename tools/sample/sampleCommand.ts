@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { configOrExit } from '../../src/core/process/lifecycle.ts'
+import { onStopSignals } from '../../src/core/process/stopSignals.ts'
 import { isValidKey } from './api.ts'
 import { createAccountKey, keptAccountKeys } from './demoKeys.ts'
 import { fill, withKafka } from './fill.ts'
@@ -15,7 +16,10 @@ export const command = new Command()
   .requiredOption('--keys <file>', "keeps the teams' keys for the next run")
   .action(async ({ api, keys }: { api: string; keys: string }) => {
     const stop = new AbortController()
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(new Error('stopped')))
+    onStopSignals(
+      () => stop.abort(new Error('stopped')),
+      () => process.exit(1),
+    )
     try {
       process.stdout.write(await loadSample(api, keys, stop.signal))
     } catch (error) {

@@ -13,6 +13,7 @@ import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
 import type { ListenAddress } from './httpServer.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './metrics.ts'
+import { onStopSignals } from './stopSignals.ts'
 
 /** Additions of a started process to its admin port. */
 export type Started = {
@@ -108,8 +109,11 @@ export const serviceCommand = (options: ServiceOptions): Command => new Command(
  */
 async function runService(options: ServiceOptions): Promise<void> {
   let stop = (): void => process.exit(0)
-  process.on('SIGTERM', () => stop())
-  process.on('SIGINT', () => stop())
+  let force = stop
+  onStopSignals(
+    () => stop(),
+    () => force(),
+  )
   const { config, unreachable } = await checkedConfigOrExit(options.needs, options)
   const log = createLog({ name: options.name, level: config.LOG_LEVEL }, destination({ fd: 2, sync: true }))
   const onProblems = (problems: readonly Problem[]): void =>
@@ -117,6 +121,7 @@ async function runService(options: ServiceOptions): Promise<void> {
   if (config.files !== undefined) config.files.onProblems = onProblems
   const lifetime = lifetimeOf(log)
   stop = () => lifetime.drain(config.DRAIN_MS)
+  force = () => lifetime.end()
   process.on('unhandledRejection', (error) => lifetime.fail(error))
   process.on('uncaughtException', (error) => lifetime.fail(error))
   try {
@@ -201,10 +206,10 @@ function lifetimeOf(log: Logger) {
       log.fatal({ err: error }, 'process failed')
       end(exitCode)
     },
-    /** Makes `/readyz` answer 503, and ends the process `drainMs` later; a second call ends it at once. */
+    /** Makes `/readyz` answer 503, and ends the process `drainMs` later. */
     drain: (drainMs: number): void => {
-      setTimeout(end, isDraining ? 0 : drainMs)
       isDraining = true
+      setTimeout(end, drainMs)
     },
     /** A repeated call only changes the exit code, if given. */
     end,
