@@ -1,24 +1,24 @@
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
-import { type AccountKeyStore, AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
-import type { KeyHolder, RequestWindow } from '../core/stores/keyLookups.ts'
+import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
+import { windowSeconds } from '../core/stores/countRequests.ts'
+import { isValid, type KeyHolder, type LookUp, type RequestWindow } from '../core/stores/keyLookups.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
 import { granted, whenClosed } from './requestsInFlight.ts'
 
-type LookUp = Pick<AccountKeyStore, 'lookup'>
 type Carrier = Pick<ApiContext, 'req' | 'get'>
 
 /** Concurrent authenticated requests, in total and of one team. Each may hold an answer in memory that its client has not read; about half may wait. */
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 
 /** Lets a request pass if it has an active account key, within its key's rate limit and its team's share of concurrent requests. */
-export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
+export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
-    const { found, freshness, window } = await lookUp(keys, ctx, nowMs(), windowSeconds * 1_000)
+    const { found, freshness, window } = await judge(lookUp, ctx, nowMs(), true)
     ctx.state.holder = found
     // The limit first, so that a refusal for want of capacity tells it, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
@@ -27,9 +27,6 @@ export function authenticate(keys: LookUp, requestsPerMinute: number, nowMs: () 
     return next()
   }
 }
-
-/** The window of a key's rate limit. The script that looks the key up counts in Redis, so all API processes share the window. */
-const windowSeconds = 60
 
 /** Sets the rate limit headers, and throws `rate_limited` if the request exceeds the limit. */
 function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
@@ -45,16 +42,16 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
 
 /** Judges the key of a request again after a wait, and updates the freshness in the state. Counts no request. */
 export const createRecheck =
-  (keys: LookUp, nowMs: () => number) =>
+  (lookUp: LookUp, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
-    const { found, freshness } = await lookUp(keys, ctx, nowMs(), 0)
+    const { found, freshness } = await judge(lookUp, ctx, nowMs(), false)
     if (!isHeldBy(ctx.state.holder, found, nowMs())) throw unauthorized(true)
     ctx.state.freshness = freshness
   }
 
 /** Throws `unauthorized` without a valid key, another error while the key cannot be judged. */
-async function lookUp(keys: LookUp, ctx: Carrier, nowMs: number, windowMs: number) {
-  const lookup = await fromRedis(keys.lookup(keyDigestOf(ctx), nowMs, windowMs))
+async function judge(lookUp: LookUp, ctx: Carrier, nowMs: number, isCounted: boolean) {
+  const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
   if (lookup === 'incomplete') throw new AccountKeysIncomplete()
   if (lookup.found === null || !isValid(lookup.found, nowMs)) throw unauthorized(true)
   return lookup
@@ -78,9 +75,6 @@ export const unauthorized = (isTokenSent: boolean): ApiError =>
 /** Whether a key is still valid, and that of the holder for whom its request was accepted. */
 const isHeldBy = ({ teamId, keyId }: KeyHolder, found: KeyHolder | null, nowMs: number): boolean =>
   found !== null && isValid(found, nowMs) && found.teamId === teamId && found.keyId === keyId
-
-const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
-  state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
 
 const watchTickMs = 400
 

@@ -3,7 +3,8 @@ import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { serviceCommand } from '../core/process/lifecycle.ts'
 import { listenerOf, observeRequests, requestMetrics } from '../core/process/requestLog.ts'
-import { readHolders } from '../core/stores/keyLookups.ts'
+import { countRequests } from '../core/stores/countRequests.ts'
+import { readHolders, shareLookups } from '../core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
 import { type Opening, openStores } from '../core/stores/openStores.ts'
 import { recordPrimary } from '../core/stores/primaryReads.ts'
@@ -55,12 +56,13 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
   const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
-  const authentication = authenticate(accountKeys, config.RATE_LIMIT_PER_MINUTE, nowMs)
+  const lookUp = shareLookups(redis, countRequests(redis, config.RATE_LIMIT_PER_MINUTE))
+  const authentication = authenticate(lookUp, config.RATE_LIMIT_PER_MINUTE, nowMs)
   const listener = listen(service, authentication, {
     indexReader,
     readParameters: parameterReader(metrics),
     startStream: createStreams(watchKey),
-    waitForChange: createWaiting({ room, checkAgain: createRecheck(accountKeys, nowMs), watchKey, elapsedMs }),
+    waitForChange: createWaiting({ room, checkAgain: createRecheck(lookUp, nowMs), watchKey, elapsedMs }),
     baseUrl: config.BASE_URL ?? '/api/v1',
     nowMs,
     answers: new AnswerCache(config.ANSWER_CACHE_BYTES, metrics),

@@ -2,8 +2,10 @@ import { jest } from '@jest/globals'
 import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
-import { readHolders } from '../../src/core/stores/keyLookups.ts'
+import { countRequests } from '../../src/core/stores/countRequests.ts'
+import { type LookUp, readHolders, shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { keyState } from '../support/entities.ts'
 import { useRedis } from '../support/redisPair.ts'
 
@@ -39,7 +41,11 @@ test('the holders of several keys are found at once: not of an unknown key, nor 
 })
 
 describe('Requests that arrive while keys are looked up', () => {
-  const asked = (plaintext: string, atMs = nowMs) => store.lookup(digestOf(plaintext), atMs, 60_000)
+  let lookUp: LookUp
+  beforeEach(() => {
+    lookUp = shareLookups(redis, countRequests(redis, 120))
+  })
+  const asked = (plaintext: string, atMs = nowMs) => lookUp(digestOf(plaintext), atMs)
 
   test('share the next look-up, each with its own key and its own place in the window', async () => {
     await apply(k1, keyState())
@@ -64,6 +70,77 @@ describe('Requests that arrive while keys are looked up', () => {
     const answers = await Promise.allSettled([asked('rqp_acct_one'), asked('rqp_acct_one')])
     expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     expect(await asked('rqp_acct_one')).toMatchObject({ window: { requests: 1 } })
+  })
+})
+
+describe('A request is counted', () => {
+  const lookUpIn = (): LookUp => shareLookups(redis, countRequests(redis, 120))
+  const digest = digestOf('rqp_acct_one')
+  const counters = async (): Promise<string[]> => {
+    const found = await redis.client.keys(`${redis.keys.limitPrefix}*`)
+    return await Promise.all(
+      found.toSorted().map(async (name) => `${name.split(':').at(-1)} ${await redis.client.get(name)}`),
+    )
+  }
+
+  test('in the round trip of the look-up, if its key was found a moment ago', async () => {
+    await apply(k1, keyState())
+    const lookUp = lookUpIn()
+    for (let at = 0; at < 2; at++) await lookUp(digest, nowMs)
+    const written = jest.spyOn(redis.client.stream, 'write')
+    expect(await lookUp(digest, nowMs)).toMatchObject({ window: { requests: 3 } })
+    expect(written.mock.calls.map(([text]) => String(text).match(/evalsha/g)?.length)).toEqual([2])
+  })
+
+  test('for the key that its digest opens now, not for the one before', async () => {
+    await apply(k1, keyState())
+    const lookUp = lookUpIn()
+    await lookUp(digest, nowMs)
+    await store.apply(acme, k1, deletedAfter(1 as Revision))
+    await apply('k2', keyState({ id: 'k2' }))
+    expect(await lookUp(digest, nowMs)).toMatchObject({ found: { keyId: 'k2' }, window: { requests: 1 } })
+    expect(await lookUp(digest, nowMs)).toMatchObject({ window: { requests: 2 } })
+  })
+
+  test('for no key that is not accepted, however often it is sent; its last use is none', async () => {
+    await apply(k1, keyState())
+    await apply('k2', keyState({ id: 'k2', digest: digestOf('revoked'), state: 'revoked' }))
+    await apply(
+      'k3',
+      keyState({ id: 'k3', digest: digestOf('expired'), expiresAt: '1970-01-01T00:00:00.000Z' as Instant }),
+    )
+    const lookUp = lookUpIn()
+    await lookUp(digest, nowMs)
+    await apply(k1, keyState({ revision: 2, state: 'revoked' }))
+    await redis.client.del(redis.keys.lastUse(acme), `${redis.keys.limitPrefix}:acme/k1`)
+    for (let at = 0; at < 3; at++)
+      for (const plaintext of ['rqp_acct_one', 'revoked', 'expired', 'unknown'])
+        await lookUp(digestOf(plaintext), nowMs)
+    // The first of them came before it was known that the key was revoked.
+    expect(await counters()).toEqual(['acme/k1 1'])
+    expect(await store.lastUse(acme)).toEqual(new Map())
+  })
+
+  test('once, when Redis has lost its scripts', async () => {
+    await apply(k1, keyState())
+    const lookUp = lookUpIn()
+    await lookUp(digest, nowMs)
+    await redis.client.script('FLUSH')
+    const answers = await Promise.all([lookUp(digest, nowMs), lookUp(digest, nowMs), lookUp(digest, nowMs)])
+    expect(answers).toMatchObject([2, 3, 4].map((requests) => ({ window: { requests } })))
+  })
+
+  test('or not answered, if Redis cannot count; a key that was revoked is refused all the same', async () => {
+    await apply(k1, keyState())
+    const [known, unknown] = [lookUpIn(), lookUpIn()]
+    await known(digest, nowMs)
+    const counter = `${redis.keys.limitPrefix}:acme/k1`
+    await redis.client.del(counter)
+    await redis.client.hset(counter, 'no', 'number')
+    for (const lookUp of [known, unknown]) await expect(lookUp(digest, nowMs)).rejects.toThrow('WRONGTYPE')
+    await apply(k1, keyState({ revision: 2, state: 'revoked' }))
+    for (const lookUp of [known, unknown])
+      expect(await lookUp(digest, nowMs)).toMatchObject({ found: { state: 'revoked' }, window: { requests: 0 } })
   })
 })
 
@@ -96,7 +173,7 @@ test('a store that Redis has lost is whole again after a fold, which a loss in i
   const fold = await store.beginReplay('b')
   await apply(k1, keyState())
   expect(await fold.complete()).toBe(true)
-  expect(await store.lookup(digestOf('rqp_acct_one'))).toMatchObject({ found: { keyId: 'k1' } })
+  expect(await shareLookups(redis)(digestOf('rqp_acct_one'))).toMatchObject({ found: { keyId: 'k1' } })
 })
 
 test('a key that Redis loses while it is looked for is not unknown', async () => {

@@ -4,6 +4,7 @@ import { type AppendPosition, appendPositionOf } from '../../src/core/kafka/sour
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { keyState } from '../support/entities.ts'
@@ -64,6 +65,8 @@ function liveIn(records: readonly Appended[]): { name: string; digest: Digest; s
 }
 const nameOf = ({ teamId, keyId }: Pick<Appended, 'teamId' | 'keyId'>): string => `${teamId}/${keyId}`
 
+type Store = AccountKeyStore & { readonly lookUp: LookUp }
+
 /** A digest opens the one live key that claims it. */
 function openedBy(records: readonly Appended[]): Map<Digest, string> {
   const live = liveIn(records)
@@ -71,9 +74,10 @@ function openedBy(records: readonly Appended[]): Map<Digest, string> {
   return new Map(alone.map(({ digest, name, state }) => [digest, `${name} ${state}`]))
 }
 
-async function withStore<T>(use: (store: AccountKeyStore, lose: () => Promise<void>) => Promise<T>): Promise<T> {
+async function withStore<T>(use: (store: Store, lose: () => Promise<void>) => Promise<T>): Promise<T> {
   const prefix = `test-${randomUUID().slice(0, 8)}`
-  const store = new AccountKeyStore({ ...link, keys: redisKeys(prefix) })
+  const redis = { ...link, keys: redisKeys(prefix) }
+  const store = Object.assign(new AccountKeyStore(redis), { lookUp: shareLookups(redis) })
   const lose = (): Promise<void> => clearRedis(link.client, prefix)
   try {
     return await use(store, lose)
@@ -82,13 +86,13 @@ async function withStore<T>(use: (store: AccountKeyStore, lose: () => Promise<vo
   }
 }
 
-const apply = (store: AccountKeyStore, { teamId, keyId, state, position }: Appended): Promise<unknown> =>
+const apply = (store: Store, { teamId, keyId, state, position }: Appended): Promise<unknown> =>
   store.apply(teamId, keyId, state, position)
 
-async function foundIn(store: AccountKeyStore): Promise<Map<Digest, string>> {
+async function foundIn(store: Store): Promise<Map<Digest, string>> {
   await (await store.beginReplay(randomUUID())).complete()
   const found = digests.map(async (digest): Promise<[Digest, string][]> => {
-    const lookup = await store.lookup(digest)
+    const lookup = await store.lookUp(digest)
     if (lookup === 'incomplete') throw new Error('the store is incomplete')
     return lookup.found === null ? [] : [[digest, `${nameOf(lookup.found)} ${lookup.found.state}`]]
   })
@@ -122,7 +126,7 @@ test('whatever was appended, and in whichever order and how often it is applied,
 
 /** A team's list has its live keys, and each takes one of the ten slots; contested digests are those with several live keys. */
 type Opened = ReadonlyMap<Digest, string>
-async function expectHeld(store: AccountKeyStore, records: readonly Appended[], expected: Opened): Promise<void> {
+async function expectHeld(store: Store, records: readonly Appended[], expected: Opened): Promise<void> {
   expect(await foundIn(store)).toEqual(expected)
   const live = liveIn(records)
   for (const team of teams) {

@@ -2,6 +2,7 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, randomToken, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import { shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { type Freshness, readListVersions } from '../../src/core/stores/listVersions.ts'
 import { acquireWatermarkHold, releaseWatermarkHold, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { keyState } from '../support/entities.ts'
@@ -21,7 +22,7 @@ beforeEach(async () => {
 
 /** The freshness of the team's lists, as a look-up of its key finds it. */
 async function lookedUp(): Promise<Freshness> {
-  const lookup = await store.lookup(digestOf(plaintext))
+  const lookup = await shareLookups(redis)(digestOf(plaintext))
   if (lookup === 'incomplete' || lookup.found === null) throw new Error('the key was not found')
   return lookup.freshness
 }

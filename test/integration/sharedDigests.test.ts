@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
@@ -22,7 +23,7 @@ async function append(key: string, name: string | null = 'n'): Promise<void> {
   await pipeline.produce('account-keys', [{ key, value }])
 }
 const holderOf = async (): Promise<string | undefined> => {
-  const lookup = await store.lookup(digest)
+  const lookup = await shareLookups(redis)(digest)
   if (lookup === 'incomplete') throw new Error('the store is incomplete')
   return lookup.found === null ? undefined : `${lookup.found.teamId}/${lookup.found.keyId}`
 }

@@ -4,7 +4,9 @@ import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, entityTypes, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
+import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
@@ -23,6 +25,7 @@ const minuteMs = 60_000
 type Side = {
   readonly link: RedisConnection
   readonly store: AccountKeyStore
+  readonly lookUp: LookUp
   /** The same tokens on both sides. */
   newToken(): string
   replay: { complete(): Promise<boolean> }
@@ -154,14 +157,18 @@ const keySteps = [
     side.store.reserve(team, id, ++side.reservedAtMs, side.reservedAtMs + lifeMs),
   ),
   step('list', teams, async ({ store }, team) => byText(await store.list(team))),
-  step('lookup', fc.tuple(digests, oneOf(0, minuteMs)), async ({ store, link, newToken }, [digest, windowMs]) => {
-    // A look-up would create tokens of its own.
-    for (const team of ['acme', 'b.team'] as TeamId[]) await readListVersions(link, team, newToken)
-    const lookup = await store.lookup(digest, nowMs, windowMs)
-    if (lookup === 'incomplete' || lookup.found === null) return lookup
-    const { requests, leftMs } = lookup.window
-    return { ...lookup, window: [requests, requests === 0 ? leftMs : 0 < leftMs && leftMs <= minuteMs] }
-  }),
+  step(
+    'lookup',
+    fc.tuple(digests, oneOf(undefined, nowMs)),
+    async ({ lookUp, link, newToken }, [digest, countedAtMs]) => {
+      // A look-up would create tokens of its own.
+      for (const team of ['acme', 'b.team'] as TeamId[]) await readListVersions(link, team, newToken)
+      const lookup = await lookUp(digest, countedAtMs)
+      if (lookup === 'incomplete' || lookup.found === null) return lookup
+      const { requests, leftMs } = lookup.window
+      return { ...lookup, window: [requests, requests === 0 ? leftMs : 0 < leftMs && leftMs <= minuteMs] }
+    },
+  ),
   step('find', fc.tuple(teams, ids), ({ store }, [team, id]) => store.find(team, id)),
   step('beginReplay', oneOf('first', 'second'), beginReplay, 1),
   step('lose that the store is complete', none, ({ link }) => link.client.del(link.keys.accountKeysComplete), 1),
@@ -183,7 +190,8 @@ async function sideOf(connection: RedisConnection, prefix: string): Promise<Side
   await watermark.setWatermarkGeneration(link, firstGeneration, undefined)
   await (await store.beginReplay('none')).complete()
   const replay = await store.beginReplay('first')
-  return { link, store, newToken: () => `token ${++tokens}`, replay, reservedAtMs: 0 }
+  const lookUp = shareLookups(link, countRequests(link, 2))
+  return { link, store, lookUp, newToken: () => `token ${++tokens}`, replay, reservedAtMs: 0 }
 }
 
 /** The outcome of a step, where the run of the server has the same name on both sides. */

@@ -5,7 +5,9 @@ import { surveyAccountKeys } from '../../indexer/verify/compareAccountKeys.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, type Revision, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import { shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
@@ -56,7 +58,8 @@ const keyWith = (revision: number, plaintext: string, id: string = keyId): Accou
 const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> = {
   'tidemark-api': async (link) => {
     await new AccountKeyStore(link).isComplete()
-    await new AccountKeyStore(link).lookup(digestOf('plaintext'), Date.now(), 60_000)
+    const lookUp = shareLookups(link, countRequests(link, 1))
+    await lookUp(digestOf('plaintext'), Date.now())
     await readListVersions(link, team, randomUUID)
     await readVersionsOf(link, [teamList('forms', team)])
     await recordPrimary(link, { index: 'forms', shard: 0, id: 'primary' }, undefined, Date.now())

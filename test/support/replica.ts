@@ -156,6 +156,12 @@ export async function createTestReplica() {
       const minutes = await link.client.keys(`${names.limitPrefix}*`)
       if (minutes.length > 0) await link.client.del(...minutes)
     },
+    /** Makes Redis fail whenever it counts a request of a key, until `endMinutes`. */
+    breakMinute: async (team: string, keyId: string): Promise<void> => {
+      const name = `${names.limitPrefix}:${team}/${keyId}`
+      await link.client.del(name)
+      await link.client.hset(name, 'no', 'number')
+    },
     /** Milliseconds until the rate-limit window of a key ends. */
     minuteLeftMs: (team: string, keyId: string) => link.client.pttl(`${names.limitPrefix}:${team}/${keyId}`),
     dropAlias: (kind: DocumentKind) =>

@@ -2,7 +2,7 @@ import type { AppendPosition } from '../kafka/sourceRecord.ts'
 import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
-import { type KeyHolder, shareLookups } from './keyLookups.ts'
+import type { KeyHolder } from './keyLookups.ts'
 import { type RedisConnection, script } from './redis.ts'
 
 /**
@@ -121,13 +121,10 @@ type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
  * applied twice, late, and by several writers.
  */
 export class AccountKeyStore {
-  /** Looks a key up for a request, together with others. */
-  readonly lookup: ReturnType<typeof shareLookups>
   readonly #redis: RedisConnection
 
   constructor(redis: RedisConnection) {
     this.#redis = redis
-    this.lookup = shareLookups(redis)
   }
 
   /** The run of Redis that holds every account key; undefined while keys are missing. */

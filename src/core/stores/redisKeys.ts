@@ -11,7 +11,7 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  * | `contestedDigests` | set | digests shared by several live keys | `AccountKeyStore` |
  * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | a running replay; missing after Redis was flushed | `AccountKeyStore` |
- * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team, at most a minute too early | `AccountKeyStore.lookup` |
+ * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team, at most a minute too early | `shareLookups` (keyLookups.ts) |
  * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, and how far (ms) `changedAt` was `raised` above an append time | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that holds the watermark during its switch | `acquireWatermarkHold` (watermark.ts) |
@@ -20,7 +20,7 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  * | `primaryReads` | hash, 1 y, for each index | shard → the allocation id of the primary that is read, and since when (epoch ms) it has replaced another one | `recordPrimary` (primaryReads.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, for ten minutes | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
- * | `limit` prefix | string, 60 s | requests of a key in its rate-limit window | `AccountKeyStore.lookup` |
+ * | `limit` prefix | string, 60 s | requests of a key in its rate-limit window | `countRequests` (countRequests.ts) |
  */
 export const redisKeys = (prefix: string) => ({
   accountKey: (digest: Digest | '') => `${prefix}:account-key:${digest}`,

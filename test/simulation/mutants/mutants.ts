@@ -106,7 +106,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'revoked-key-accepted': {
     themes: ['keys'],
     seed: 1,
-    file: 'src/api/authenticate.ts',
+    file: 'src/core/stores/keyLookups.ts',
     from: "state === 'active' && (expiresAtMs",
     to: 'state !== undefined && (expiresAtMs',
   },
@@ -186,10 +186,10 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['delays'],
     seed: 611,
     file: 'src/core/stores/keyLookups.ts',
-    from: 'for (const [at, { requests }] of asking.entries()) {',
+    from: 'for (const [at, each] of asking.entries()) {',
     to: `const later = await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation')
-    for (const each of found) (each as unknown[])?.splice(3, 3, ...later)
-    for (const [at, { requests }] of asking.entries()) {`,
+    for (const each of found) (each as unknown[])?.splice(1, 3, ...later)
+    for (const [at, each] of asking.entries()) {`,
   },
   'watermark-behind-one-that-redis-lost': {
     themes: ['redis', 'clocks'],

@@ -29,7 +29,10 @@ describe('a key that is judged again', () => {
   const judgeAgain = async (lookup: Lookup, nowMs = 0): Promise<unknown> => {
     const ctx = Object.assign(contextOf('Bearer rqp_acct_1'), { state: { holder } }) as unknown as RouteContext
     try {
-      await createRecheck({ lookup: async () => lookup }, () => nowMs)(ctx)
+      await createRecheck(
+        async () => lookup,
+        () => nowMs,
+      )(ctx)
       return ctx.state
     } catch (error) {
       return error
@@ -58,7 +61,11 @@ describe('a key that is judged again', () => {
 
 test('a team has 512 concurrent requests, while all have fewer than 2,048; one beyond is told its limit, too', async () => {
   let teamId = holder.teamId
-  const pass = authenticate({ lookup: async () => lookupOf({ ...holder, teamId }) }, 1, () => 0)
+  const pass = authenticate(
+    async () => lookupOf({ ...holder, teamId }),
+    1,
+    () => 0,
+  )
   const start = (response = new EventEmitter()): Promise<void> =>
     pass(contextOf('Bearer rqp_acct_1', response), async () => undefined)
   // Who disconnected before takes no place.

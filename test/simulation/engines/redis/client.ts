@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { Redis } from 'ioredis'
 import {
@@ -68,6 +69,20 @@ class SimulatedClient extends EventEmitter {
     this.#hasEnded = true
     clearTimeout(this.#reconnect)
     this.#drop(new Error('Connection is closed.'))
+  }
+
+  /** Defines a script as a method, run by EVALSHA and loaded once. */
+  defineCommand(name: string, { lua, numberOfKeys }: { readonly lua: string; readonly numberOfKeys: number }): void {
+    const run = async (...args: Argument[]): Promise<unknown> => {
+      const values = [String(numberOfKeys), ...textsOf(args)]
+      try {
+        return await this.#send('evalsha', [hash('sha1', lua), ...values])
+      } catch (error) {
+        if (!(error instanceof ReplyError && error.message.startsWith('NOSCRIPT'))) throw error
+        return await this.#send('eval', [lua, ...values])
+      }
+    }
+    Object.assign(this, { [name]: run })
   }
 
   #send(name: string, args: readonly string[]): Promise<unknown> {
