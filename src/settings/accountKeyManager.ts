@@ -11,6 +11,7 @@ import {
   maxKeysPerTeam,
   plaintextFrom,
   recordValueOf,
+  revisionAfter,
   startOf,
 } from '../core/model/accountKey.ts'
 import {
@@ -121,7 +122,7 @@ export class AccountKeyManager {
       const isRevoked = key.state === 'revoked'
       const revocation = { state: 'revoked', revokedAt: toInstant(nowMs()), revokedBy: by.toWellFormed() } as const
       const revoked = isRevoked ? key : { ...key, ...revocation }
-      const state = { revision: (isRevoked ? revision : revision + 1) as Revision, key: revoked }
+      const state = { revision: isRevoked ? revision : revisionAfter(revision), key: revoked }
       const since = `-${nowMs()}` as const
       if (!isRevoked && (await store.apply(teamId, id as EntityId, state, since)).kind !== 'applied') continue
       return await this.#complete(state, keyChange('revoked', teamId, by, revoked, nowMs()))
@@ -143,9 +144,9 @@ export class AccountKeyManager {
 
   /** A live key with its revision. */
   async #find(team: TeamId, id: string) {
-    const { revision, key } = (await this.#deps.store.find(team, id as EntityId)) ?? { revision: 0, key: null }
-    if (key === null) throw unknownKey(team, id)
-    return { revision, key }
+    const found = await this.#deps.store.find(team, id as EntityId)
+    if (found?.key == null) throw unknownKey(team, id)
+    return { revision: found.revision, key: found.key }
   }
 
   /** Takes a slot for a key, unless it has one. Throws `KeyRefused` when none is free, or the key was deleted. */

@@ -2,9 +2,10 @@ import { pino } from 'pino'
 import type { KafkaSink } from '../../src/core/kafka/sink.ts'
 import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
-import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import { type EntityId, maxRevision, type Revision, type TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { AccountKeyManager, KeyChangeIncomplete } from '../../src/settings/accountKeyManager.ts'
 import { unreadChanges } from '../../src/settings/unreadChanges.ts'
 import { keyState } from '../support/entities.ts'
@@ -57,7 +58,7 @@ function keysOver(over: Partial<AccountKeyStore> = {}, atMs = nowMs) {
   return { kafka: state, logged, keys }
 }
 const holderOf = async (plaintext: string) => {
-  const lookup = await keyStore.lookup(digestOf(plaintext))
+  const lookup = await shareLookups(redis)(digestOf(plaintext))
   return lookup === 'incomplete' ? lookup : lookup.found
 }
 
@@ -228,6 +229,22 @@ test.each([
   const { keys, kafka } = keysOver()
   await expect(keys.create({ team, name: 'n', by, ...wrong })).rejects.toThrow(message)
   expect([kafka.sent, await redis.client.keys(`${redis.keys.teamKeys('')}*`)]).toEqual([[], []])
+})
+
+test('a key whose revision is the greatest can be revoked, and stays listed until it is deleted', async () => {
+  const { keys, kafka } = keysOver()
+  const id = 'last' as EntityId
+  await keyStore.apply(team as TeamId, id, keyState({ id, revision: maxRevision, digest: digestOf('last') }))
+  const stateIn = (sent: Sent | undefined) =>
+    readAccountKeyRecord(Buffer.from(sent?.key ?? ''), Buffer.from(sent?.value ?? ''))
+  await keys.revoke({ team, id, by })
+  expect(stateIn(kafka.sent.at(-1))).toMatchObject({ ok: true, value: { key: { state: 'revoked', revokedBy: by } } })
+  expect(await holderOf('last')).toMatchObject({ state: 'revoked' })
+  expect(await keys.list(team)).toMatchObject([{ id, state: 'revoked' }])
+  await keys.delete({ team, id, by })
+  expect(stateIn(kafka.sent.at(-1))).toMatchObject({ ok: true, value: { key: null } })
+  expect(await holderOf('last')).toBeNull()
+  expect(await keys.list(team)).toEqual([])
 })
 
 test.each(['revoke', 'delete'] as const)(

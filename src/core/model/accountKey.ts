@@ -41,10 +41,11 @@ export function accountKeyValue({ revision, key }: AccountKeyState): string {
 export const recordValueOf = (state: AccountKeyState): string | null =>
   state.revision === deletedRevision ? null : accountKeyValue(state)
 
+/** The revision of a change of a key with this one: the greatest stays, for a deletion, and a revocation, win over the same revision. */
+export const revisionAfter = (revision: Revision): Revision => Math.min(revision + 1, maxRevision) as Revision
+
 /** The state that deletes a key with this revision. Its record value is not null, so compaction keeps the record. */
-export const deletedAfter = (revision: Revision): AccountKeyState => {
-  return { revision: Math.min(revision + 1, maxRevision) as Revision, key: null }
-}
+export const deletedAfter = (revision: Revision): AccountKeyState => ({ revision: revisionAfter(revision), key: null })
 
 /** The plaintext account key made of 32 random bytes. */
 export const plaintextFrom = (randomBytes: Uint8Array): string =>
