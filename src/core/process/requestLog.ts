@@ -41,10 +41,15 @@ export function routeOf({ matched }: Matched): string | undefined {
 /** Several middlewares listen for the end of a response, and so do Koa and the compressor. */
 const maxListeners = 20
 
-/** An app as a request listener. Logs answers that could not be sent. */
+/** An app as a request listener. Logs each answer that could not be sent once, with the first reason. */
 export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger): RequestListener {
-  const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void =>
+  const told = new WeakSet<object>()
+  const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void => {
+    // Whoever cuts an answer off says why; then Koa says, of the same answer, that its stream has ended too early.
+    if (ctx !== undefined && told.has(ctx)) return
+    if (ctx !== undefined) told.add(ctx)
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
+  }
   app.on('error', logUnsent)
   const handle = app.callback()
   return (request, response) => {
