@@ -53,7 +53,12 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
     nowMs,
     elapsedMs,
   )
-  const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
+  const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM, ({ type, teamId }, version) =>
+    readListVersions(redis, teamId).then(
+      ({ settled, versions }) => settled[type] && versions[type] === version,
+      () => false,
+    ),
+  )
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
   const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
   const lookUp = shareLookups(redis, countRequests(redis, config.RATE_LIMIT_PER_MINUTE))

@@ -1,5 +1,5 @@
 import { countOnly, type Filter, type Filters, newestFirst, ofTeam } from './clauses.ts'
-import { allOf, rowsIn, searchTeam, totalOf } from './hits.ts'
+import { allOf, rowsIn, type SearchAnswer, type SearchBody, searchTeam, totalOf } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import { mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
@@ -56,31 +56,31 @@ const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 const rowsOn = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
-/**
- * Above this many times `deepPageFrom` rows, a list is counted once per version, in a separate search, which is faster than counting with
- * the hits.
- */
+/** Above this many times `deepPageFrom` rows, a list is counted once per version, in a search of its own: that is faster than with the hits. */
 const longFactor = 20
 
 async function shallowPage(list: ListAt, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { longLists, deepPageFrom, version } = list
   const query = ofTeam(list.teamId, filter)
-  const search = async (countApart?: () => number | Promise<number>): Promise<RowsFound> => {
-    const page = { sort: newestFirst, from: offsetOf(request), size: request.limit }
-    const answer = searchTeam(list, { query, ...page, track_total_hits: countApart === undefined }, signal)
-    const [found, counted] = await Promise.all([answer, countApart?.()])
-    return { total: counted ?? totalOf(found), rows: rowsIn(found) }
-  }
-  const count = async (): Promise<number> => totalOf(await searchTeam(list, { query, ...countOnly }, signal))
+  const search = (body: SearchBody) => searchTeam(list, { query, ...body }, signal)
+  const page = { sort: newestFirst, from: offsetOf(request), size: request.limit }
   const name = JSON.stringify([list.type, query])
+  const result = (total: number, found: SearchAnswer): RowsFound => {
+    if (total > longFactor * deepPageFrom) longLists.set(name, { version, total })
+    else longLists.delete(name)
+    return { total, rows: rowsIn(found) }
+  }
   const long = longLists.get(name)
-  const isCounted = version !== null && long?.version === version
-  let found = await search(long && (isCounted ? () => long.total : count))
-  // A refresh between the two searches can make the total contradict the rows: search again.
-  if (found.rows.length !== rowsOn(request, found.total)) found = await search()
-  if (found.total > longFactor * deepPageFrom) longLists.set(name, { version, total: found.total })
-  else longLists.delete(name)
-  return found
+  if (long !== undefined && version !== null) {
+    const count = async (): Promise<number> => totalOf(await search(countOnly))
+    const total = long.version === version ? long.total : count()
+    const [found, counted] = await Promise.all([search({ ...page, track_total_hits: false }), total])
+    // A change that became visible meanwhile may be in the rows and not in the total: then both are searched again, as one.
+    const isOneMoment = found.hits.length === rowsOn(request, counted) && (await list.isStill(list, version))
+    if (isOneMoment) return result(counted, found)
+  }
+  const found = await search({ ...page, track_total_hits: true })
+  return result(totalOf(found), found)
 }
 
 async function deepPage(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
