@@ -25,7 +25,10 @@ export type RouteState = ApiState & {
   runQuery: RunQuery
   /** Like `runQuery`, for answers in parts: waits longer for the team's turn. */
   runPart: RunQuery
-  /** Waits until the team may hold so many bytes more in whole answers; they are held until the response is closed, or that is called. */
+  /**
+   * Waits until the request may hold so many bytes in a whole answer, those that it holds already included. They are held until the response is
+   * closed, or until what is returned is called.
+   */
   holdAnswer: (bytes: number) => Promise<() => void>
 }
 

@@ -30,12 +30,13 @@ const maxExports = { maxRunning: 32, maxRunningPerTenant: 4, ...turns }
 /** Concurrent large pages, which always take turns. */
 const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, ...turns }
 
+export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
+
 /**
  * Limits concurrent streams. One that fails midway, or whose key is revoked then, resets its connection: no client takes a part for the whole.
  * One whose key is revoked before its first part is refused.
  */
-export function createStreams(watchKey: WatchKey): StartStream {
-  const queues = { exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) }
+export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
   return async (what, ctx, open) => {
     const { holder, waitedMs, runPart } = ctx.state
     const takesTurns = what === 'large pages' || waitedMs !== undefined

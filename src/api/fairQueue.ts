@@ -45,6 +45,11 @@ export class FairQueue {
     return this.#tenants.size
   }
 
+  /** The part of all room that is taken. */
+  get taken(): number {
+    return this.#running / this.#bounds.maxRunning
+  }
+
   async acquire(name: string, signal: AbortSignal, wanted = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
     if (signal.aborted) return 'aborted'
     const tenant = this.#tenantOf(name)

@@ -21,6 +21,8 @@ const asked = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * 
 /** Bytes of whole answers, from before the query until they are sent, in total and of one team. */
 const held = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
 
+export const answerQueue = () => new FairQueue(held)
+
 /** Before each further attempt while Elasticsearch is overloaded. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
 /** The lowest share of what may be asked for at once, and how much each success raises it. */
@@ -31,8 +33,8 @@ const shareStep = 1 / 64
  * disconnects; `runPart`, which has more time; and `holdAnswer`. A query that overloads Elasticsearch is repeated, and the whole process then
  * asks for half as much at once.
  */
-export function queueQueries(): RouteMiddleware {
-  const [queries, answers] = [new FairQueue(asked), new FairQueue(held)]
+export function queueQueries(answers = answerQueue()): RouteMiddleware {
+  const queries = new FairQueue(asked)
   return (ctx, next) => {
     const { teamId } = ctx.state.holder
     const runWith =
@@ -50,17 +52,22 @@ export function queueQueries(): RouteMiddleware {
       }
     ctx.state.runQuery = runWith(ofPages)
     ctx.state.runPart = runWith(ofParts)
+    let heldBytes = 0
     ctx.state.holdAnswer = async (bytes) => {
+      const more = bytes - heldBytes
+      if (more <= 0) return () => undefined
       const waiting = new AbortController()
       const giveUp = (): void => waiting.abort()
       whenClosed(ctx.res, giveUp)
-      const permit = await answers.acquire(teamId, waiting.signal, bytes)
+      const permit = await answers.acquire(teamId, waiting.signal, more)
       ctx.res.off('close', giveUp)
       const release = granted(permit, 'answers')
+      heldBytes += more
       whenClosed(ctx.res, release)
       return () => {
         if (ctx.res.closed) return
         ctx.res.off('close', release)
+        heldBytes -= more
         release()
       }
     }

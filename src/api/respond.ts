@@ -30,6 +30,9 @@ export async function respond(ctx: RouteContext, answers: AnswerCache, validator
   const mustRead = making.mayBeMissing === true && matchesAny(ctx)
   const answer: Sent | 'not-modified' =
     isUnchanged && !mustRead ? 'not-modified' : await answerOf(ctx, answers, validators, making)
+  // Whoever made it: one that was kept, or made for another request, waits for its client as long as any.
+  if (answer !== 'not-modified' && !isUnchanged && Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD')
+    await ctx.state.holdAnswer(answer.body.length)
   if (etag !== undefined) ctx.set('ETag', etag)
   if (watermark !== null) ctx.set('Replica-Watermark', watermark)
   if (answer === 'not-modified' || isUnchanged) {

@@ -3,6 +3,7 @@ import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { serviceCommand } from '../core/process/lifecycle.ts'
 import { listenerOf, observeRequests, requestMetrics } from '../core/process/requestLog.ts'
+import { usualPatienceMs } from '../core/process/slowReaders.ts'
 import { countRequests } from '../core/stores/countRequests.ts'
 import { readHolders, shareLookups } from '../core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
@@ -14,11 +15,12 @@ import { AnswerCache } from './answerCache.ts'
 import { authenticate, createRecheck, watchKeys } from './authenticate.ts'
 import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
 import { answerClientError, errors, rejectionReasons } from './errors.ts'
-import { createStreams } from './exports.ts'
+import { createStreams, streamQueues } from './exports.ts'
+import type { FairQueue } from './fairQueue.ts'
 import { describeApi } from './openapi/openapi.ts'
 import { docsRoutes, frontPage, pageRoutes } from './pages/pages.ts'
 import { parameterReader } from './parameters.ts'
-import { queueQueries } from './queryQueue.ts'
+import { answerQueue, queueQueries } from './queryQueue.ts'
 import { limitRequestsInFlight } from './requestsInFlight.ts'
 import { normalizeRequest, options, otherMethods, routes, unrouted } from './routes.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
@@ -27,12 +29,15 @@ import { openSearchClient } from './search/searchClient.ts'
 import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
+/** How far a client may be behind in reading while clients hold more than half of all answers, exports or large pages. */
+const patienceWhenFullMs = 30_000
 
 /** Connects the API's clients and listens on the configured port, also while an engine is unreachable. */
 export async function startApi(service: Opening, nowMs: () => number = Date.now, elapsedMs?: () => number) {
   const { config, log, release } = service
-  const { listener, checks, close } = openApi(service, nowMs, elapsedMs)
-  const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, answerClientError(log))
+  const { listener, patienceMs, checks, close } = openApi(service, nowMs, elapsedMs)
+  const address = { port: config.PORT ?? defaultPort, host: config.HOST }
+  const server = await serve(listener, address, answerClientError(log), patienceMs)
   release('server', () => stopServing(server, config.DRAIN_MS))
   release('waiting requests', async () => close())
   log.info({ port: portOf(server) }, 'listening')
@@ -63,10 +68,11 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
   const lookUp = shareLookups(redis, countRequests(redis, config.RATE_LIMIT_PER_MINUTE))
   const authentication = authenticate(lookUp, config.RATE_LIMIT_PER_MINUTE, nowMs)
-  const listener = listen(service, authentication, {
+  const [held, streams] = [answerQueue(), streamQueues()]
+  const listener = listen(service, authentication, held, {
     indexReader,
     readParameters: parameterReader(metrics),
-    startStream: createStreams(watchKey),
+    startStream: createStreams(watchKey, streams),
     waitForChange: createWaiting({ room, checkAgain: createRecheck(lookUp, nowMs), watchKey, elapsedMs }),
     baseUrl: config.BASE_URL ?? '/api/v1',
     nowMs,
@@ -74,6 +80,8 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   })
   return {
     listener,
+    patienceMs: () =>
+      [held, ...Object.values(streams)].some(({ taken }) => taken > 1 / 2) ? patienceWhenFullMs : usualPatienceMs,
     close: () => room.close(),
     checks: {
       elasticsearch: (signal: AbortSignal) => probe(indexReader, signal).then(() => undefined),
@@ -93,7 +101,7 @@ export const command = serviceCommand({
 })
 
 /** The API as a request listener. Its middlewares check a request in the order in which they stand here. */
-function listen(service: Opening, authentication: ApiMiddleware, deps: RouteDeps): RequestListener {
+function listen(service: Opening, authentication: ApiMiddleware, held: FairQueue, deps: RouteDeps): RequestListener {
   const { log } = service
   const metrics = requestMetrics(service.metrics, rejectionReasons)
   const app = new Koa<ApiState>()
@@ -107,7 +115,7 @@ function listen(service: Opening, authentication: ApiMiddleware, deps: RouteDeps
     .use(pageRoutes().routes())
     .use(otherMethods)
     .use<RouteState>(authentication)
-    .use(queueQueries())
+    .use(queueQueries(held))
     .use(routes(deps).routes())
     .use(unrouted)
   return listenerOf(app, log)

@@ -1,14 +1,17 @@
 import { once } from 'node:events'
 import { type IncomingMessage, type RequestListener, Server, type ServerOptions, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Refuse, reasonOf, render } from './clientErrors.ts'
+import { type Reading, readSince, sentOn, usualPatienceMs } from './slowReaders.ts'
 
 const stopDeadlineMs = 6_000
 const maxLingerMs = 1_000
-/** A client that neither sends nor reads for this long during a request is disconnected. */
+/** A connection on which nothing moves for this long during a request is closed, unless its client is to read. */
 export const stallMs = 60_000
+/** How often clients that are to read are looked at. A late look, as after a rest of the machine, is not the client's. */
+const lookMs = 1_000
 /** Longer than the keep-alive of usual load balancers, so that a request never meets a connection being closed. */
 const keepAliveMs = 65_000
 /** Connections above this number are closed at once. */
@@ -22,8 +25,16 @@ const maxHostBytes = 260
 /** The address of a server. Port 0: any free port. No host: all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
-/** Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. */
-export async function serve(listener: RequestListener, address: ListenAddress, refuse: Refuse) {
+/**
+ * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`; `patienceMs` tells how far a client
+ * may now be behind in reading.
+ */
+export async function serve(
+  listener: RequestListener,
+  address: ListenAddress,
+  refuse: Refuse,
+  patienceMs = () => usualPatienceMs,
+) {
   const last = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request
@@ -55,6 +66,8 @@ export async function serve(listener: RequestListener, address: ListenAddress, r
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.listen(address)
   await once(server, 'listening')
+  const looking = setInterval(() => server.resetSlowReaders(lookMs, patienceMs()), lookMs)
+  server.once('close', () => clearInterval(looking))
   return server
 }
 
@@ -107,9 +120,13 @@ export function cutOff({ req }: ServerResponse): void {
   else req.socket.destroy()
 }
 
-/** Node's HTTP server, except that unfinished answers are ended by `cutOff` at a timeout and when the server stops. */
+/**
+ * Node's HTTP server, except that unfinished answers are ended by `cutOff` at a timeout and when the server stops, and those whose clients read too
+ * slowly by TCP RST: their responses emit `slow` before.
+ */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
+  #readings: ReadonlyMap<Socket, Reading> = new Map()
   #keepsAlive = true
 
   constructor(options: ServerOptions, listener: RequestListener) {
@@ -118,9 +135,26 @@ export class ResettingServer extends Server {
       this.#unfinished.add(response)
       if (!this.#keepsAlive) response.shouldKeepAlive = false
       response.once('close', () => this.#unfinished.delete(response))
-      response.once('timeout', () => cutOff(response))
+      // While a client is to read, it is judged by how much it reads.
+      response.on('timeout', () => sentOn(response.req.socket).waiting === 0 && cutOff(response))
     })
     this.on('request', listener)
+  }
+
+  /** Resets the connections of clients that are further behind than `patienceMs`; `elapsedMs`: since the last call. */
+  resetSlowReaders(elapsedMs: number, patienceMs: number): void {
+    // Of several answers on one connection, the first is under way.
+    const first = new Map([...this.#unfinished].reverse().map((response) => [response.req.socket, response]))
+    const readings = new Map<Socket, Reading>()
+    for (const [socket, response] of first) {
+      const reading = readSince(this.#readings.get(socket), sentOn(socket), elapsedMs)
+      if (reading.behindMs <= patienceMs) readings.set(socket, reading)
+      else {
+        response.emit('slow')
+        socket.resetAndDestroy()
+      }
+    }
+    this.#readings = readings
   }
 
   /** From now on, answers that have not begun carry `Connection: close`. */

@@ -27,6 +27,10 @@ export function requestMetrics<Reason extends string>(registry: Registry, reason
     ),
     inFlight: new Gauge({ name: 'tidemark_http_requests_in_flight', help: 'Requests in progress', registers }),
     rejected: (reason: Reason): void => rejected.inc({ reason }),
+    slowReaders: counter(
+      'tidemark_http_slow_readers_total',
+      'Connections that were reset because their clients read too slowly',
+    ),
   }
 }
 
@@ -71,7 +75,11 @@ type ObservedState = { requestId: string; readonly waitedMs?: () => number; read
 export const observeRequests =
   <State extends ObservedState>(
     log: Logger,
-    { duration, inFlight }: Pick<ReturnType<typeof requestMetrics>, 'duration' | 'inFlight'>,
+    {
+      duration,
+      inFlight,
+      slowReaders,
+    }: Pick<ReturnType<typeof requestMetrics>, 'duration' | 'inFlight' | 'slowReaders'>,
     whose: (state: State) => Readonly<Record<string, string | undefined>>,
   ): RouterMiddleware<State, object> =>
   (ctx, next) => {
@@ -80,6 +88,11 @@ export const observeRequests =
     ctx.state.requestId = requestId
     ctx.set('X-Request-Id', requestId)
     inFlight.inc()
+    let isSlow = false
+    ctx.res.once('slow', () => {
+      isSlow = true
+      slowReaders.inc()
+    })
     ctx.res.once('close', () => {
       const { method, status } = ctx
       const route = routeOf(ctx)
@@ -97,6 +110,7 @@ export const observeRequests =
           ...(waitedMs !== undefined && { waitedMs: Math.round(waitedMs) }),
           ...whose(ctx.state),
           ...(!ctx.res.writableFinished && { aborted: true }),
+          ...(isSlow && { slow: true }),
         },
         'request',
       )

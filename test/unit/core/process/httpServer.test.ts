@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { refusal, statusOf } from '../../../../src/core/process/clientErrors.ts'
 import { portOf, ResettingServer, serve, stopServing } from '../../../../src/core/process/httpServer.ts'
+import { sentOn } from '../../../../src/core/process/slowReaders.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { listenLocally } from '../../../support/localServer.ts'
 import { readToEnd, statusesIn } from '../../../support/raw.ts'
 
@@ -94,4 +96,75 @@ test('an answer that has come to its end is left alone', async () => {
   const whole: RequestListener = (_request, response) => response.end('whole\n')
   const { received, end } = await endOf(oldHttp, whole, (server) => server.closeAllConnections())
   expect([received.endsWith('whole\n'), end]).toEqual([true, 'end'])
+})
+
+describe('a client that is to read', () => {
+  /** More than the kernels of both sides take. */
+  const body = Buffer.alloc(64 * 1024 * 1024, 'x')
+
+  /** A client of an answer that waits for it; `slow`: how often the server found it so. */
+  async function waited(listener?: RequestListener) {
+    let [slow, timeouts, sent]: [number, number, Socket | undefined] = [0, 0, undefined]
+    const server = new ResettingServer({}, (request, response) => {
+      response.once('slow', () => slow++)
+      if (listener !== undefined) return listener(request, response)
+      sent = request.socket.setTimeout(50).on('timeout', () => timeouts++)
+      response.end(body)
+    })
+    servers.push(server)
+    const client = connect(await listenLocally(server), '127.0.0.1')
+    const failed = new Promise((resolve) => client.once('error', resolve))
+    client.pause()
+    client.write(`${newHttp}\r\n\r\n`)
+    if (listener === undefined) await eventually(() => sent !== undefined && sentOn(sent).waiting > 0)
+    const look = (seconds: number): void => {
+      for (let at = 0; at < seconds; at++) server.resetSlowReaders(1_000, 60_000)
+    }
+    return {
+      client,
+      failed,
+      look,
+      slow: () => slow,
+      timeouts: () => timeouts,
+      taken: () => (sent === undefined ? 0 : sentOn(sent).taken),
+    }
+  }
+
+  test('and reads nothing is waited for, and reset once it is too far behind', async () => {
+    const { client, failed, look, slow } = await waited()
+    look(61)
+    expect([slow(), client.destroyed]).toEqual([0, false])
+    look(1)
+    expect(slow()).toBe(1)
+    client.resume()
+    expect(await failed).toMatchObject({ code: 'ECONNRESET' })
+  })
+
+  test('and reads again after a rest is not reset', async () => {
+    const { client, look, slow, taken } = await waited()
+    look(61)
+    const before = taken()
+    client.resume()
+    await eventually(() => taken() - before > 1_000_000)
+    look(61)
+    expect(slow()).toBe(0)
+    client.destroy()
+  })
+
+  test('is not judged while its answer is made', async () => {
+    const { client, look, slow } = await waited((_, response) => response.write('a beginning'))
+    await once(client.resume(), 'data')
+    look(1_000)
+    expect(slow()).toBe(0)
+    client.destroy()
+  })
+
+  test('is not closed by the time limit of connections on which nothing moves', async () => {
+    const { client, taken, timeouts } = await waited()
+    await eventually(() => timeouts() > 0)
+    const before = taken()
+    client.resume()
+    await eventually(() => taken() > before)
+    client.destroy()
+  })
 })
