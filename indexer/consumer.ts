@@ -3,26 +3,27 @@ import type { Logger } from 'pino'
 import type { FetchedBatch, GroupMember, PartitionCommit } from '../src/core/kafka/consumerGroup.ts'
 import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
-import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
+import { copiedOut, partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { PartitionClaim } from '../src/core/stores/watermark.ts'
+import { type AssignedPartition, assignPartition, expectNext } from './assignedPartition.ts'
 import { backoffMs, Retries } from './backoff.ts'
-import { ChangeTimes } from './changeTimes.ts'
-import { DeletionCoverage } from './deletionCoverage.ts'
-import { OffsetTracker } from './offsetTracker.ts'
+import { Room } from './room.ts'
 import type { StartOffset } from './startOffsets.ts'
 
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
+/** So often a batch waits for room, with the batches of all other partitions behind it; then its topic is paused. */
+const roomPolls = 100
 const claimRetryMs = 1_500
 /** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
 const recordsPerTurn = 100
 
-/** Bytes that a record holds while it is in flight: as received, and about as much again in each of its two documents. */
-export const recordBytes = ({ key, value }: Pick<SourceRecord, 'key' | 'value'>): number =>
-  (key?.length ?? 0) + 3 * (value?.length ?? 0) + 1_024
+/** Bytes that a record holds while it is in flight: as received, and about as much again of its value in each of its two documents. */
+const recordBytes = ({ key, value, headers }: SourceRecord): number =>
+  (key?.length ?? 0) + 3 * (value?.length ?? 0) + headers.bytes.length + 1_024
 
 /** Bytes of a processed record that stay taken as long as an earlier record of its partition is not processed. */
 const trackedBytes = 128
@@ -52,44 +53,6 @@ type ConsumerOptions = Reading & {
   readonly random: () => number
 }
 
-/** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
-export type AssignedPartition = ReturnType<typeof assignPartition>
-
-/**
- * Begins to read a partition under a claim. No record of it gets a `changedAt` below a watermark that Redis knows of, or that a commit
- * allowed: Redis may have lost the newest.
- */
-export function assignPartition(
-  partition: TopicPartition,
-  start: StartOffset | undefined,
-  claimed: PartitionClaim,
-  keptMs: Reading['keptMs'],
-) {
-  if (start === undefined) throw new Error(`the start offset of ${partitionName(partition)} is unknown`)
-  const watermarkMs = Math.max(claimed.watermarkMs ?? 0, start.promisedMs)
-  return {
-    ...partition,
-    start,
-    offsets: new OffsetTracker(start.position),
-    coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
-    changeTimes: new ChangeTimes(start.deadLetteredBelow, { ...claimed, watermarkMs }),
-    /** The claim under which watermarks of the partition are published. */
-    owner: claimed.owner,
-    /** What this owner has committed last. */
-    committed: undefined as Pick<StartOffset, 'position' | 'promisedMs'> | undefined,
-    /** The offset from which the next batch must have been fetched. */
-    nextOffset: start.position as bigint,
-    /** Why the partition is paused: its next record batch cannot be decoded. */
-    undecodable: undefined as Undecodable | undefined,
-  }
-}
-
-/** KafkaJS may bring a batch that it fetched, or go on from an offset that it reached, under an earlier assignment. */
-function expectNext(state: AssignedPartition, offset: bigint): void {
-  if (offset !== state.nextOffset)
-    throw new Error(`${partitionName(state)} was read from ${offset} instead of ${state.nextOffset}`)
-}
-
 /**
  * Reads the source topics as a member of a consumer group. Every assignment begins with new offset trackers, at `startOffsets`: records of
  * an earlier assignment that are processed later change nothing. A group member that crashes is replaced, with backoff.
@@ -103,13 +66,20 @@ export class SourceConsumer {
   #rejoin = new AbortController()
   /** Members that have crashed since one got its partitions. */
   #crashes = 0
-  /** Bytes of the records that were taken and are not processed. */
-  inFlightBytes = 0
+  readonly #room: Room
+  /** The topics that are paused until there is room for their records. */
+  readonly #full = new Set<string>()
   #blockedReason: string | undefined = 'has not joined its group yet'
 
   constructor(options: ConsumerOptions) {
     this.#options = options
+    this.#room = new Room(options.maxInFlightBytes, options.topics)
     this.#claiming = new Retries(options.log, options.random, this.#stop.signal)
+  }
+
+  /** Bytes of the records that were taken and are not processed. */
+  get inFlightBytes(): number {
+    return this.#room.takenBytes
   }
 
   assigned(): readonly AssignedPartition[] {
@@ -216,19 +186,40 @@ export class SourceConsumer {
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {
     const { records, undecodable, position } = batch
     const state = this.#assigned.get(partitionName(batch))
-    if (state === undefined) return false
+    if (state === undefined || this.#full.has(batch.topic)) return false
     expectNext(state, position)
     const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     if (!(await this.#stillClaims(state, batch))) return false
     let taken = 0
     for (const record of records) {
       if (++taken % recordsPerTurn === 0) await nextTurn()
-      while (this.inFlightBytes >= this.#options.maxInFlightBytes && batch.isReading()) await batch.wait(roomPollMs)
-      if (!batch.isReading() || !isAssigned()) return false
-      this.#take(record, state)
+      if (!(await this.#untilRoom(batch)) || !isAssigned()) return false
+      this.#take(copiedOut(record), state)
     }
     if (undecodable !== undefined) this.#pausePartition(undecodable, state)
     return undecodable === undefined
+  }
+
+  /** Waits a second for room, and pauses the topic if there is none then: records of other topics may have room. */
+  async #untilRoom({ topic, isReading, wait }: FetchedBatch): Promise<boolean> {
+    for (let polls = 0; isReading() && !this.#room.has(topic); polls++) {
+      if (polls === roomPolls) {
+        this.#full.add(topic)
+        this.#member?.pause(this.assigned().filter((each) => each.topic === topic))
+        return false
+      }
+      await wait(roomPollMs)
+    }
+    return isReading()
+  }
+
+  /** Goes on with paused topics once there is room for a fetch of their records. */
+  #resumeTopics(): void {
+    for (const topic of this.#full) {
+      if (!this.#room.hasPlenty(topic) || this.#stop.signal.aborted) continue
+      this.#full.delete(topic)
+      this.#member?.resume(this.assigned().filter((each) => each.topic === topic))
+    }
   }
 
   /**
@@ -258,16 +249,28 @@ export class SourceConsumer {
     const bytes = recordBytes(record)
     const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
     const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
-    this.inFlightBytes += bytes
+    this.#room.take(record.topic, bytes)
     this.#options.onRecord(record, changedAtMs, state, () => {
-      const passed = markProcessed()
-      this.inFlightBytes -= bytes - trackedBytes + passed * trackedBytes
+      this.#room.take(record.topic, -bytes)
+      // The next owner begins before a record that nobody has processed, such as a dead letter that was not written.
+      if (!state.left.aborted) {
+        const behind = state.processedBehind + 1 - markProcessed()
+        this.#room.take(record.topic, (behind - state.processedBehind) * trackedBytes)
+        state.processedBehind = behind
+      }
+      this.#resumeTopics()
     })
     state.nextOffset = record.offset + 1n
   }
 
   #forgetAssignment(): Map<string, AssignedPartition> {
+    const left = this.assigned()
     this.#assigned = new Map()
+    this.#full.clear()
+    for (const { topic, processedBehind, leave } of left) {
+      this.#room.take(topic, -processedBehind * trackedBytes)
+      leave()
+    }
     return this.#assigned
   }
 
@@ -280,7 +283,8 @@ export class SourceConsumer {
     state.undecodable = undecodable
     member?.pause([state])
     setTimeout(() => {
-      if (this.#assigned.get(partitionName(state)) === state && !this.#stop.signal.aborted) member?.resume([state])
+      const isStill = this.#assigned.get(partitionName(state)) === state && !this.#full.has(topic)
+      if (isStill && !this.#stop.signal.aborted) member?.resume([state])
     }, undecodableRetryMs).unref()
   }
 

@@ -1,7 +1,7 @@
 import { partitionName } from '../src/core/kafka/sourceRecord.ts'
 import type { TeamList } from '../src/core/model/ids.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../src/core/stores/pendingMarks.ts'
-import type { AssignedPartition } from './consumer.ts'
+import type { AssignedPartition } from './assignedPartition.ts'
 
 /** Where marks are kept, for readers in other processes (`pendingMarks.ts`). */
 export type MarkStore = Readonly<

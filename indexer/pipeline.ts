@@ -3,12 +3,13 @@ import type { Client } from '@elastic/elasticsearch'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { AccountKeys, RecordResult } from './accountKeys.ts'
+import type { AssignedPartition } from './assignedPartition.ts'
 import { Retries } from './backoff.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
 import { expectOwnIndices } from './bulk/bulkFailure.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
 import type { Outcome } from './bulk/job.ts'
-import { type AssignedPartition, type Reading, SourceConsumer } from './consumer.ts'
+import { type Reading, SourceConsumer } from './consumer.ts'
 import { convertRecord } from './convertRecord.ts'
 import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generation.ts'
@@ -175,7 +176,6 @@ export class Pipeline {
   #countOrReject(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void) {
     const { serving, metrics } = this.#options
     const { topic } = record
-    const isAssigned = (): boolean => this.consumer.assigned().includes(assigned)
     const count = (counted: RecordOutcome): void => {
       metrics.records.inc({ topic, outcome: counted })
       onProcessed()
@@ -183,13 +183,12 @@ export class Pipeline {
     if (typeof result === 'string') {
       serving?.deadLetters.recordAccepted(record)
       count(result)
-    } else if (serving === undefined || !isAssigned()) {
+    } else if (serving === undefined || assigned.left.aborted) {
       // Nothing from the record on is committed: whoever has the partition now reads it again, and writes its dead letter.
       count('stale')
     } else {
       if (result === sameRevision) metrics.revisionConflicts.inc({ topic })
-      const { start } = assigned
-      const letter = serving.deadLetters.reject(record, result, start, isAssigned, this.#writing.signal)
+      const letter = serving.deadLetters.reject(record, result, assigned)
       this.#failUnlessDone(letter.then(count))
     }
   }

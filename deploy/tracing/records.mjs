@@ -66,11 +66,11 @@ export function traceRecords(tracer, contexts) {
 }
 
 const fromHeaders = {
-  get: (headers, name) => {
-    const value = headers[name]
-    return value === undefined ? undefined : String(Array.isArray(value) ? value[0] : value)
+  get: (headers, wanted) => {
+    for (const { name, value } of headers) if (name.equals(Buffer.from(wanted))) return value?.toString()
+    return undefined
   },
-  keys: (headers) => Object.keys(headers),
+  keys: (headers) => [...headers].map(({ name }) => name.toString()),
 }
 
 /** Channels set a context only through the storage itself, which the context manager keeps to itself. */

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
+import { type RecordHeader, RecordHeaders } from '../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSink } from '../../src/core/kafka/sink.ts'
-import type { RecordHeaders, SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
+import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import type { Problem } from '../../src/core/model/schema.ts'
 import type { Config } from '../../src/core/process/config.ts'
+import type { AssignedPartition } from '../assignedPartition.ts'
 import type { Retries } from '../backoff.ts'
-import type { StartOffset } from '../startOffsets.ts'
 import { sourceTopics } from '../topics.ts'
 import { Breaker } from './breaker.ts'
 
@@ -13,23 +14,34 @@ export const sameRevision: Problem = { path: 'revision', rule: 'is stored alread
 
 const prefix = 'tidemark.'
 
-/** The headers of a dead letter: the record's own ones, with the reason and the source added. */
-export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders => ({
-  ...record.headers,
-  'tidemark.path': problem.path,
-  'tidemark.reason': problem.rule,
-  'tidemark.topic': record.topic,
-  'tidemark.partition': String(record.partition),
-  'tidemark.offset': String(record.offset),
-  'tidemark.appended-at': new Date(record.appendedAtMs).toISOString(),
-  'tidemark.dead-lettered-at': now.toISOString(),
-})
+/**
+ * The headers of a dead letter: the record's own ones, then the reason and the source. A record may have headers of the same names, such as one
+ * that somebody copied out of the dead letters: the last of a name is the letter's.
+ */
+export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
+  record.headers.followedBy(
+    RecordHeaders.of(
+      Object.entries({
+        path: problem.path,
+        reason: problem.rule,
+        topic: record.topic,
+        partition: String(record.partition),
+        offset: String(record.offset),
+        'appended-at': new Date(record.appendedAtMs).toISOString(),
+        'dead-lettered-at': now.toISOString(),
+      } satisfies Record<LetterHeader, string>).map(([name, value]) => [prefix + name, value]),
+    ),
+  )
+
+const letterHeaders = ['path', 'reason', 'topic', 'partition', 'offset', 'appended-at', 'dead-lettered-at'] as const
+type LetterHeader = (typeof letterHeaders)[number]
 
 /** A rejected record as received, with the reason and the source from its headers. */
 export type DeadLetter = ReturnType<typeof readDeadLetter>
 
 export function readDeadLetter({ partition, offset, key, value, headers }: SourceRecord) {
-  const header = (name: string): string => String(headers[`${prefix}${name}`] ?? '')
+  const told = lettersOwn(headers)
+  const header = (name: LetterHeader): string => String(told.get(name)?.value ?? '')
   return {
     /** Where it is in the dead-letters topic. */
     place: `${partition}/${offset}`,
@@ -42,9 +54,22 @@ export function readDeadLetter({ partition, offset, key, value, headers }: Sourc
     key,
     value,
     /** The record's own headers. */
-    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(prefix))),
+    headers: headers.without([...told.values()]),
   }
 }
+
+/** Of each name that a letter adds the last header. */
+function lettersOwn(headers: RecordHeaders): Map<LetterHeader, RecordHeader> {
+  const found = new Map<LetterHeader, RecordHeader>()
+  const names = new Map<string, LetterHeader>(letterHeaders.map((name) => [prefix + name, name]))
+  for (const header of headers) {
+    const name = header.name.length > longestName ? undefined : names.get(header.name.toString('latin1'))
+    if (name !== undefined) found.set(name, header)
+  }
+  return found
+}
+
+const longestName = prefix.length + Math.max(...letterHeaders.map((name) => name.length))
 
 type DeadLetterDeps = {
   readonly sink: KafkaSink
@@ -52,6 +77,8 @@ type DeadLetterDeps = {
   readonly log: Logger
   readonly retries: Retries
 }
+
+type Assignment = Pick<AssignedPartition, 'start' | 'left'>
 
 /** Writes rejected records to the dead-letters topic, behind one breaker for each source topic. */
 export class DeadLetterWriter {
@@ -65,28 +92,26 @@ export class DeadLetterWriter {
 
   /**
    * Writes a rejected record byte for byte as received, once the breaker permits it, until that succeeds. `stale`: it was written before, or its
-   * partition is not `isAssigned` any more: whoever has it now reads the record again, and may accept it.
+   * partition was `left`: whoever has it now reads the record again, and may accept it.
    */
-  async reject(
-    record: SourceRecord,
-    problem: Problem,
-    { deadLetteredBelow }: StartOffset,
-    isAssigned: () => boolean,
-    signal: AbortSignal,
-  ) {
+  async reject(record: SourceRecord, problem: Problem, { start, left }: Assignment): Promise<'dead-letter' | 'stale'> {
     const { sink, config, log, retries } = this.#deps
     const { topic, partition, offset, key, value } = record
-    if (offset < deadLetteredBelow) return 'stale'
+    if (offset < start.deadLetteredBelow) return 'stale'
     const breaker = this.#breakers.get(topic)
     breaker?.observe(true)
-    await breaker?.acquirePermit(signal)
-    const write = async (): Promise<boolean> => {
-      if (!isAssigned()) return false
+    const write = async (): Promise<void> => {
       const headers = deadLetterHeaders(record, problem, new Date())
       await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }])
-      return true
     }
-    if (!(await retries.untilDone('writing a dead letter', write, signal))) return 'stale'
+    try {
+      await breaker?.acquirePermit(left)
+      // A letter that Kafka never takes is tried for ever: its record is not lost. So it is named.
+      await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, left)
+    } catch (error) {
+      if (!left.aborted) throw error
+      return 'stale'
+    }
     log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'dead letter written')
     return 'dead-letter'
   }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FetchedBatch } from '../../src/core/kafka/consumerGroup.ts'
+import { noHeaders, RecordHeaders } from '../../src/core/kafka/recordHeaders.ts'
 import type { NewRecord } from '../../src/core/kafka/sink.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { toOffset } from '../../src/core/model/ids.ts'
@@ -52,20 +53,36 @@ describe.each([
   test('a record keeps its bytes', async () => {
     await on.create(1)
     const anyBytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+    const headers = RecordHeaders.of([
+      ...([
+        ['several', 'x'],
+        ['__proto__', 'a'],
+        ['bytes', anyBytes],
+        ['several', ''],
+        ['empty', null],
+      ] as const),
+      ...([
+        ['toString', 'b'],
+        ['2', 'two'],
+        ['1', 'one'],
+        ['several', null],
+        ['', ''],
+        [anyBytes, 'any'],
+      ] as const),
+    ])
     const sent: Omit<NewRecord, 'topic'>[] = [
       { key: 'key', value: null },
       { key: null, value: '' },
-      { key: '', value: anyBytes, headers: { one: 'a', bytes: anyBytes, several: ['x', anyBytes, ''], empty: '' } },
-      { key: anyBytes, value: '{"ä": "\u{1f600}"}', headers: {} },
+      { key: '', value: anyBytes, headers },
+      { key: anyBytes, value: '{"ä": "\u{1f600}"}', headers: noHeaders },
     ]
     await on.appendRecords(sent)
     const empty = Buffer.alloc(0)
-    const several = [Buffer.from('x'), anyBytes, empty]
     expect((await on.read()).map(({ key, value, headers }) => ({ key, value, headers }))).toEqual([
-      { key: Buffer.from('key'), value: null, headers: {} },
-      { key: null, value: Buffer.alloc(0), headers: {} },
-      { key: empty, value: anyBytes, headers: { one: [Buffer.from('a')], bytes: [anyBytes], several, empty: [empty] } },
-      { key: anyBytes, value: Buffer.from('{"ä": "\u{1f600}"}'), headers: {} },
+      { key: Buffer.from('key'), value: null, headers: noHeaders },
+      { key: null, value: Buffer.alloc(0), headers: noHeaders },
+      { key: empty, value: anyBytes, headers },
+      { key: anyBytes, value: Buffer.from('{"ä": "\u{1f600}"}'), headers: noHeaders },
     ])
   })
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { eventually } from './eventually.ts'
 import { expectFold } from './expectFold.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -77,7 +78,7 @@ export async function expectDeadLetters(pipeline: Pipeline, records: readonly Hi
     .filter(({ isDeadLetter }) => isDeadLetter)
     .map((record) => inWords(nameOf[record.topic], record))
   const letters = await recordsOf(pipeline.kafka, pipeline.names.TOPIC_DEAD_LETTERS)
-  const found = letters.map((letter) => inWords(String(letter.headers['tidemark.topic']), letter))
+  const found = letters.map((letter) => inWords(readDeadLetter(letter).topic, letter))
   expect([...new Set(found)].sort()).toEqual([...new Set(expected)].sort())
 }
 

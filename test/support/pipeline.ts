@@ -102,7 +102,7 @@ export async function openPipeline() {
         return letters.length >= count
       })
       return letters.map(({ key, value, headers }) => {
-        const texts = Object.entries(headers).map(([name, text]) => [name, String(text)])
+        const texts = [...headers].map(({ name, value: text }) => [String(name), String(text)])
         return { key, value, headers: Object.fromEntries(texts) }
       })
     },

@@ -9,12 +9,14 @@ import {
   closeUnansweredConnections,
   fetchLogEndOffsets,
   keepCommitsOutOfRange,
+  keepHeaders,
   replaceFetchDecoder,
   tellFetchedOffsets,
 } from './patches.ts'
 import { awsTokens, fetchOAuthToken, keepToken } from './tokens.ts'
 
 replaceFetchDecoder()
+keepHeaders()
 fetchLogEndOffsets()
 closeUnansweredConnections()
 announceJoining()

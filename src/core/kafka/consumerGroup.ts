@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Batch, type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import { type Offset, toOffset } from '../model/ids.ts'
-import { type Undecodable, undecodableOf } from './recordBatches.ts'
+import type { FetchedRecord, Undecodable } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
 /** The group reassigns the partitions of a killed member after this time. */
@@ -125,9 +125,15 @@ function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure:
   })
 }
 
+/** A batch of KafkaJS with the records of our own decoder. */
+type DecodedBatch = Omit<Batch, 'messages'> & {
+  readonly fetchedOffset: string
+  readonly messages: readonly FetchedRecord[]
+}
+
 async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signal: AbortSignal) {
   const { resolveOffset, heartbeat, isRunning } = payload
-  const batch = payload.batch as Batch & { readonly fetchedOffset: string }
+  const batch = payload.batch as unknown as DecodedBatch
   const { topic, partition } = batch
   const last = batch.messages.at(-1)
   try {
@@ -135,8 +141,8 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
       topic,
       partition,
       position: toOffset(batch.fetchedOffset),
-      records: recordsOf(payload),
-      undecodable: last && undecodableOf(last),
+      records: recordsOf(batch, resolveOffset),
+      undecodable: last?.undecodable,
       isReading: () => isRunning() && !signal.aborted,
       wait: async (forMs) => {
         await sleep(forMs, undefined, { signal }).catch(() => undefined)
@@ -155,10 +161,13 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
   }
 }
 
-function* recordsOf({ batch, resolveOffset }: EachBatchPayload): Generator<SourceRecord> {
-  for (const message of batch.messages) {
-    if (undecodableOf(message) !== undefined) return
-    yield sourceRecord(batch.topic, batch.partition, message)
+function* recordsOf(
+  { topic, partition, messages }: DecodedBatch,
+  resolveOffset: EachBatchPayload['resolveOffset'],
+): Generator<SourceRecord> {
+  for (const message of messages) {
+    if (message.undecodable !== undefined) return
+    yield sourceRecord(topic, partition, message)
     resolveOffset(message.offset)
   }
 }

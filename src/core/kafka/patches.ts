@@ -1,56 +1,123 @@
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
-import { decodePartition, type FetchedRecord, undecodableRecord, withoutAborted } from './recordBatches.ts'
+import { decodePartition, undecodableRecord, withoutAborted } from './recordBatches.ts'
+import { varintOf } from './recordBytes.ts'
+import { RecordHeaders } from './recordHeaders.ts'
+import { partitionName } from './sourceRecord.ts'
 
 const load = createRequire(import.meta.url)
 
-type PartitionData = {
+type KafkaJsDecoder = {
+  readInt32(): number
+  readBytes(length: number): Buffer
+  canReadBytes(length: number): boolean
+}
+/** One partition of a fetch response; `messages` are its record batches as they came. */
+type PartitionAnswer = {
+  readonly partition: number
   readonly errorCode: number
   readonly abortedTransactions?: Parameters<typeof withoutAborted>[1] | null
-  readonly messages: readonly FetchedRecord[]
+  readonly messages: Buffer
 }
-type FetchAnswer = { readonly responses: readonly { readonly partitions: readonly PartitionData[] }[] }
-type Exchange = { readonly response: { decode(bytes: Buffer): Promise<FetchAnswer> } }
+type FetchAnswer = {
+  readonly responses: readonly { readonly topicName: string; readonly partitions: readonly PartitionAnswer[] }[]
+}
+type FetchRequest = {
+  readonly topics: readonly {
+    readonly topic: string
+    readonly partitions: readonly { readonly partition: number; readonly fetchOffset: string }[]
+  }[]
+}
+type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promise<Answer> } }
 
 // Fixes for bugs of KafkaJS 2.2.4.
 
 /**
- * Replaces the fetch decoder of KafkaJS, which knows one codec of four, verifies no checksum, fails the whole fetch because of one
- * batch, loops on offsets that compaction removed, and returns records of an aborted transaction when a fetch begins inside several
- * (`recordBatches.test.ts`). Call before the first fetch, which loads the decoder.
+ * Replaces the fetch decoder of KafkaJS, which knows one codec of four, verifies no checksum, takes minutes for some thousands of headers, fails
+ * the whole fetch because of one batch, loops on offsets that compaction removed, and returns records of an aborted transaction when a fetch
+ * begins inside several (`recordBatches.test.ts`). Call before the first fetch, which loads the decoder.
  */
 export function replaceFetchDecoder(): void {
-  const path = load.resolve('kafkajs/src/protocol/requests/fetch/v4/decodeMessages')
-  load(path)
-  const module = load.cache[path]
-  if (module === undefined) throw new Error('this release of KafkaJS has no fetch decoder at the known path')
-  module.exports = decodePartition
-  wrapRequests<Exchange>('fetch', (ask) => (parts) => {
-    const exchange = ask(parts)
-    const decode = async (bytes: Buffer): Promise<FetchAnswer> => {
-      const answer = await exchange.response.decode(bytes)
-      const responses = answer.responses.map((topic) => ({ ...topic, partitions: topic.partitions.map(filtered) }))
-      return { ...answer, responses }
-    }
+  // Decodes only once the whole answer is there, and with it what was asked.
+  replaceModule('protocol/requests/fetch/v4/decodeMessages', () => async (answer: KafkaJsDecoder): Promise<Buffer> => {
+    const size = answer.readInt32()
+    return size > 0 && answer.canReadBytes(size) ? answer.readBytes(size) : Buffer.alloc(0)
+  })
+  wrapRequests<FetchRequest, FetchExchange<unknown>>('fetch', (ask) => (parts) => {
+    const exchange = ask(parts) as FetchExchange<FetchAnswer>
+    const decode = async (bytes: Buffer) => decodeAnswer(await exchange.response.decode(bytes), parts)
     return { ...exchange, response: { ...exchange.response, decode } }
   })
+}
+
+/** Decodes one partition after the other. */
+async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
+  const asked = new Map<string, bigint>()
+  for (const { topic, partitions } of topics)
+    for (const { partition, fetchOffset } of partitions)
+      asked.set(partitionName({ topic, partition }), BigInt(fetchOffset))
+  const responses: { readonly topicName: string; readonly partitions: object[] }[] = []
+  for (const { topicName, partitions } of answer.responses) {
+    const decoded: object[] = []
+    for (const each of partitions) {
+      const from = asked.get(partitionName({ topic: topicName, partition: each.partition }))
+      decoded.push(await decodeFetched(each, from))
+    }
+    responses.push({ topicName, partitions: decoded })
+  }
+  return { ...answer, responses }
 }
 
 /** Error code: the broker's log of a partition is damaged. KafkaJS would fail the fetch of every partition. */
 const corruptMessage = 2
 
-function filtered(partition: PartitionData): PartitionData {
+async function decodeFetched(partition: PartitionAnswer, from: bigint | undefined) {
   const { errorCode, messages, abortedTransactions } = partition
-  if (errorCode === corruptMessage)
-    return {
-      ...partition,
-      errorCode: 0,
-      messages: [undecodableRecord('the broker finds its log damaged (CORRUPT_MESSAGE)')],
-    }
-  return { ...partition, messages: withoutAborted(messages, abortedTransactions ?? []), abortedTransactions: [] }
+  if (errorCode === corruptMessage) {
+    const damaged = undecodableRecord('the broker finds its log damaged (CORRUPT_MESSAGE)')
+    return { ...partition, errorCode: 0, messages: [damaged] }
+  }
+  const records = await decodePartition(messages, from)
+  return { ...partition, messages: withoutAborted(records, abortedTransactions ?? []), abortedTransactions: [] }
 }
 
-type Ask<Answer> = (parts: { readonly isolationLevel?: number }) => Answer
+type KafkaJsEncoder = { writeBuffer(bytes: Buffer): KafkaJsEncoder; readonly buffer: Buffer }
+/** A record as KafkaJS encodes it. */
+type WrittenRecord = { readonly headers?: unknown }
+
+/**
+ * Makes KafkaJS write `RecordHeaders` as they are. From an object of headers it loses their order, fails at a value that is null, and writes
+ * none named `__proto__`; a dead letter must have them all (`sink.test.ts`).
+ */
+export function keepHeaders(): void {
+  const Encoder = load('kafkajs/src/protocol/encoder') as new () => KafkaJsEncoder
+  type Encode = (record: WrittenRecord) => KafkaJsEncoder
+  replaceModule(
+    'protocol/recordBatch/record/v0',
+    (encode: Encode): Encode =>
+      (record) => {
+        const { headers } = record
+        if (!(headers instanceof RecordHeaders)) return encode(record)
+        const bare = encode({ ...record, headers: {} }).buffer
+        // Its length comes first, and the number of its headers, which is zero, last.
+        const body = bare.subarray(bare.findIndex((byte) => byte < 0x80) + 1, -1)
+        const count = varintOf(headers.count)
+        const length = varintOf(body.length + count.length + headers.bytes.length)
+        return new Encoder().writeBuffer(Buffer.concat([length, body, count, headers.bytes]))
+      },
+  )
+}
+
+/** Replaces a module of KafkaJS by what `replace` makes of it, for all modules that are loaded later. */
+function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exports): void {
+  const path = load.resolve(`kafkajs/src/${name}`)
+  load(path)
+  const module = load.cache[path]
+  if (module === undefined) throw new Error(`this release of KafkaJS has no ${name}`)
+  module.exports = replace(module.exports)
+}
+
+type Ask<Parts, Answer> = (parts: Parts) => Answer
 
 /**
  * Makes the admin client of KafkaJS return log end offsets. It returns last stable offsets: while a transaction is open, a consumer that
@@ -58,7 +125,7 @@ type Ask<Answer> = (parts: { readonly isolationLevel?: number }) => Answer
  */
 export function fetchLogEndOffsets(): void {
   const readUncommitted = { isolationLevel: 0 }
-  wrapRequests(
+  wrapRequests<{ readonly isolationLevel?: number }, unknown>(
     'listOffsets',
     (ask) => (parts) => ask(parts.isolationLevel === undefined ? { ...parts, ...readUncommitted } : parts),
   )
@@ -145,9 +212,9 @@ export function tellFetchedOffsets(): void {
   }
 }
 
-function wrapRequests<Answer>(name: string, wrap: (ask: Ask<Answer>) => Ask<Answer>): void {
+function wrapRequests<Parts, Answer>(name: string, wrap: (ask: Ask<Parts, Answer>) => Ask<Parts, Answer>): void {
   const requests = load(`kafkajs/src/protocol/requests/${name}`) as {
-    protocol?: (wanted: { version: number }) => Ask<Answer> | undefined
+    protocol?: (wanted: { version: number }) => Ask<Parts, Answer> | undefined
   }
   const { protocol } = requests
   if (protocol === undefined) throw new Error(`this release of KafkaJS has no ${name} requests at the known path`)

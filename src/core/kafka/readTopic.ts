@@ -1,5 +1,5 @@
 import type { Admin, Kafka } from 'kafkajs'
-import { type FetchedRecord, undecodableOf } from './recordBatches.ts'
+import type { FetchedRecord } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 const stallMs = 600_000
@@ -72,7 +72,7 @@ export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord 
 
 function* recordsIn(topic: string, { partition, messages, span: { from, to } }: Fetched): Generator<SourceRecord> {
   for (const message of messages) {
-    const undecodable = undecodableOf(message)
+    const { undecodable } = message
     if (undecodable !== undefined)
       throw new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable })
     const record = sourceRecord(topic, partition, message)

@@ -1,10 +1,16 @@
-import { createRequire } from 'node:module'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { crc32c } from '@node-rs/crc32'
-import type { KafkaMessage } from 'kafkajs'
+import { RecordBytes } from './recordBytes.ts'
 import { decompressRecords } from './recordCompression.ts'
+import { noHeaders, RecordHeaders } from './recordHeaders.ts'
 
-/** A record as KafkaJS's decoder returns it. */
-export type FetchedRecord = KafkaMessage & {
+/** A record as KafkaJS takes it from its decoder and hands it out, but for its headers. */
+export type FetchedRecord = {
+  readonly offset: string
+  readonly timestamp: string
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: RecordHeaders
   readonly isControlRecord: boolean
   /** Missing on a record that stands for a batch. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
@@ -17,27 +23,15 @@ export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }
 
-/** Why a record stands for an undecodable batch; undefined for an ordinary record. */
-export const undecodableOf = (message: KafkaMessage): Undecodable | undefined =>
-  (message as Partial<FetchedRecord>).undecodable
-
 /** A batch that decompresses to more is undecodable. */
 const maxBatchBytes = 256 * 1024 * 1024
 /** Decoding of a partition stops before the next batch above this many decompressed bytes; the rest is fetched again. */
 const maxPartitionBytes = 4 * 1024 * 1024
-
-type KafkaJsDecoder = {
-  offset: number
-  readInt32(): number
-  readBytes(length: number): Buffer
-  canReadBytes(length: number): boolean
-  readVarIntBytes(): Buffer
-}
-type DecodeRecord = (decoder: KafkaJsDecoder, batch: object) => FetchedRecord
-
-const load = createRequire(import.meta.url)
-const Decoder = load('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => KafkaJsDecoder
-const decodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0/decoder') as DecodeRecord
+/** It also stops after so many records, within a batch: a batch of 25 KB may hold millions, each of which is several objects. */
+const maxPartitionRecords = 50_000
+/** Records, or headers, decoded in one turn of the event loop: a few milliseconds. */
+const recordsPerTurn = 5_000
+const headersPerTurn = 50_000
 
 /** Offset, length, leader epoch and magic: how every version of the format begins. */
 const commonHeaderBytes = 17
@@ -48,70 +42,111 @@ const checkedFrom = 21
 const headerBytes = 61
 
 /**
- * Decodes the records of one partition in a fetch response, up to the first batch that is cut off, undecodable, or beyond
- * `maxPartitionBytes`. Never rejects, because the response has records of other partitions, too.
+ * Decodes the records of one partition in a fetch response from the offset `from` on, up to the first batch that is cut off, undecodable, or
+ * beyond `maxPartitionBytes` or `maxPartitionRecords`. Never rejects, because the response has records of other partitions, too.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
-export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRecord[]> {
-  const size = answer.readInt32()
-  if (size <= 0 || !answer.canReadBytes(size)) return []
-  const bytes = answer.readBytes(size)
-  const decoded: FetchedRecord[][] = []
+export async function decodePartition(bytes: Buffer, from = 0n): Promise<FetchedRecord[]> {
+  const found: FetchedRecord[] = []
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
     // Where the header itself is cut off, its own length.
     const batchBytes = Math.max(headerBytes, rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8))
     const batch = rest.subarray(0, batchBytes)
+    const before = found.length
     // A fetch may cut off its last batch, but never its first: if that is cut off, its length is wrong.
-    if (batch.length < batchBytes && decoded.length > 0) break
+    if (batch.length < batchBytes && rest !== bytes) break
     try {
       if (batch.length < batchBytes) throw new Error('it is cut off')
-      const { records, recordBytes } = await decodeBatch(batch)
-      decoded.push(records)
-      decodedBytes += recordBytes
+      decodedBytes += await decodeBatch(batch, from, found)
     } catch (error) {
-      decoded.push([undecodableRecord(`the record batch ${offsetsOf(batch)} cannot be decoded`, error)])
+      found.length = before
+      found.push(undecodableRecord(`the record batch ${offsetsOf(batch)} cannot be decoded`, error))
       break
     }
+    if (found.length >= maxPartitionRecords) break
     rest = rest.subarray(batch.length)
   }
-  return decoded.flat()
+  return found
 }
 
-async function decodeBatch(batch: Buffer) {
+/** What the header of a batch says of each of its records. */
+type BatchHeader = {
+  readonly first: bigint
+  readonly firstTimestamp: bigint
+  /** The timestamp of all records, where the broker sets it. */
+  readonly appendTimestamp: bigint | undefined
+  readonly isControlRecord: boolean
+  readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
+}
+
+/** Adds the records of a batch to `found`, until there are `maxPartitionRecords`. Resolves with how many bytes it decompresses to. */
+async function decodeBatch(batch: Buffer, from: bigint, found: FetchedRecord[]): Promise<number> {
   const magic = batch.readInt8(commonHeaderBytes - 1)
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
   if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
     throw new Error('its checksum is wrong')
   const attributes = batch.readInt16BE(21)
-  const batchContext = {
-    firstOffset: String(batch.readBigInt64BE(0)),
-    lastOffset: lastOffsetOf(batch),
-    magicByte: magic,
-    timestampType: (attributes >> 3) & 0x01,
-    inTransaction: (attributes & 0x10) !== 0,
-    isControlBatch: (attributes & 0x20) !== 0,
-    firstTimestamp: String(batch.readBigInt64BE(27)),
-    maxTimestamp: String(batch.readBigInt64BE(35)),
-    producerId: String(batch.readBigInt64BE(43)),
+  const header: BatchHeader = {
+    first: batch.readBigInt64BE(0),
+    firstTimestamp: batch.readBigInt64BE(27),
+    appendTimestamp: (attributes & 0x08) === 0 ? undefined : batch.readBigInt64BE(35),
+    isControlRecord: (attributes & 0x20) !== 0,
+    batchContext: { producerId: String(batch.readBigInt64BE(43)), inTransaction: (attributes & 0x10) !== 0 },
   }
   const count = batch.readInt32BE(57)
+  if (count < 0) throw new Error(`its number of records is ${count}`)
   // Compaction may leave a batch without records; then there is nothing to decompress.
   const body = batch.subarray(headerBytes)
-  const bytes = count === 0 ? body : await decompressRecords(attributes & 0x07, body, maxBatchBytes)
-  const decoder = new Decoder(bytes)
-  const records: FetchedRecord[] = []
-  while (records.length < count) records.push(decodeRecord(new Decoder(decoder.readVarIntBytes()), batchContext))
-  if (count > 0 && decoder.offset !== bytes.length) throw new Error(`it is longer than its ${count} records`)
+  const decompressed = count === 0 ? body : await decompressRecords(attributes & 0x07, body, maxBatchBytes)
+  const bytes = new RecordBytes(decompressed)
+  for (let read = 0; read < count; read++) {
+    if (found.length >= maxPartitionRecords) return decompressed.length
+    if (read % recordsPerTurn === recordsPerTurn - 1) await nextTurn()
+    const record = await decodeRecord(bytes, header, from)
+    if (record !== undefined) found.push(record)
+    bytes.end = decompressed.length
+  }
+  if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
   // Compaction may have removed the last record, or emptied the batch of an idempotent producer. KafkaJS would fetch the missing offset
   // for ever; a control record makes it move on.
-  const { lastOffset: offset } = batchContext
-  if (records.at(-1)?.offset !== offset) records.push({ ...placeholder, offset, isControlRecord: true, batchContext })
-  return { records, recordBytes: bytes.length }
+  const offset = lastOffsetOf(batch)
+  const { batchContext } = header
+  if (found.at(-1)?.offset !== offset) found.push({ ...placeholder, offset, isControlRecord: true, batchContext })
+  return decompressed.length
 }
 
-const placeholder = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 }
+/** Decodes the next record; undefined if it is below the offset `from`. */
+async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigint): Promise<FetchedRecord | undefined> {
+  const length = bytes.varint()
+  if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
+  bytes.end = bytes.at + length
+  // Its attributes mean nothing.
+  bytes.skip(1)
+  const timestampDelta = bytes.varlong()
+  const offset = header.first + BigInt(bytes.varint())
+  if (offset < from) {
+    bytes.at = bytes.end
+    return undefined
+  }
+  const [key, value] = [bytes.nullable(), bytes.nullable()]
+  const count = bytes.varint()
+  // A header has two lengths.
+  if (count < 0 || count > (bytes.end - bytes.at) / 2) throw new Error(`a record cannot have ${count} headers`)
+  const headersFrom = bytes.at
+  for (let left = count; left > 0; left -= headersPerTurn) {
+    if (left < count) await nextTurn()
+    bytes.skipHeaders(Math.min(left, headersPerTurn))
+  }
+  if (bytes.at !== bytes.end) throw new Error(`a record is longer than its ${count} headers`)
+  const { appendTimestamp, firstTimestamp, isControlRecord, batchContext } = header
+  const timestamp = String(appendTimestamp ?? firstTimestamp + timestampDelta)
+  const headers = count === 0 ? noHeaders : new RecordHeaders(count, bytes.slice(headersFrom))
+  return { offset: String(offset), timestamp, key, value, headers, isControlRecord, batchContext }
+}
+
+const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
 
 /** The offset of undecodable records, because KafkaJS drops records below the requested offset. */
 const highestOffset = String(2n ** 63n - 1n)

@@ -1,5 +1,5 @@
-import { CompressionTypes, type Kafka, Partitioners, type Producer } from 'kafkajs'
-import type { RecordHeaders } from './sourceRecord.ts'
+import { CompressionTypes, type Kafka, type Message, Partitioners, type Producer } from 'kafkajs'
+import { noHeaders, type RecordHeaders } from './recordHeaders.ts'
 
 /** A record to append. Its key selects the partition, as in the Java client. */
 export type NewRecord = {
@@ -29,10 +29,13 @@ export function kafkaSink(kafka: Kafka) {
       await producer.connect()
       // One record at a time: when a send spans several brokers and one of them fails, KafkaJS drops that broker's records, yet
       // resolves, if a broker that has already answered becomes the new leader.
-      for (const { topic, key, value, headers = {} } of records) {
-        const isLarge = Buffer.byteLength(value ?? '') >= compressedFromBytes
+      for (const { topic, key, value, headers = noHeaders } of records) {
+        const bytes = Buffer.byteLength(value ?? '') + headers.bytes.length
+        const isLarge = bytes >= compressedFromBytes
         const compression = isLarge ? CompressionTypes.GZIP : CompressionTypes.None
-        await producer.send({ topic, acks: -1, timeout: timeoutMs, compression, messages: [{ key, value, headers }] })
+        // KafkaJS does not know them, but hands them to its encoder (`keepHeaders`).
+        const message = { key, value, headers } as unknown as Message
+        await producer.send({ topic, acks: -1, timeout: timeoutMs, compression, messages: [message] })
       }
     },
     disconnect: (): Promise<void> => producer.disconnect(),

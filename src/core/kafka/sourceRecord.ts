@@ -1,6 +1,7 @@
-import type { KafkaMessage } from 'kafkajs'
 import { type Branded, type Offset, toOffset } from '../model/ids.ts'
 import { clampToInstants } from '../model/instant.ts'
+import type { FetchedRecord } from './recordBatches.ts'
+import { noHeaders, RecordHeaders } from './recordHeaders.ts'
 
 export type TopicPartition = { readonly topic: string; readonly partition: number }
 
@@ -15,9 +16,6 @@ const [partitionDigits, offsetDigits] = [10, 19]
 export const appendPositionOf = ({ partition, offset }: { partition: number; offset: bigint }): AppendPosition =>
   `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
 
-/** Record headers; a name may have several values. */
-export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>
-
 export type SourceRecord = TopicPartition & {
   readonly offset: Offset
   readonly appendedAtMs: number
@@ -26,26 +24,33 @@ export type SourceRecord = TopicPartition & {
   readonly headers: RecordHeaders
 }
 
-/** Converts a record of KafkaJS. */
-export const sourceRecord = (topic: string, partition: number, message: KafkaMessage): SourceRecord => ({
+export const sourceRecord = (topic: string, partition: number, fetched: FetchedRecord): SourceRecord => ({
   topic,
   partition,
-  offset: toOffset(message.offset),
+  offset: toOffset(fetched.offset),
   // Without log-append time, the producer sets the timestamp, to any number.
-  appendedAtMs: clampToInstants(Number(message.timestamp)),
-  key: message.key,
-  value: message.value,
-  headers: writableHeaders(message.headers ?? {}),
+  appendedAtMs: clampToInstants(Number(fetched.timestamp)),
+  key: fetched.key,
+  value: fetched.value,
+  headers: fetched.headers,
 })
 
-/**
- * Headers that KafkaJS can produce again: it rejects null values, which become empty, and it adds a function to the values of a header
- * named like a member of every object, such as `toString`.
- */
-const writableHeaders = (headers: RecordHeaders): RecordHeaders =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => {
-      const values = [value].flat().filter((each: unknown) => typeof each !== 'function')
-      return [name, values.map((each) => each ?? Buffer.alloc(0))]
-    }),
-  )
+/** The same record in memory of its own. One that stays would otherwise keep the whole fetch that it came with, up to some hundred mebibytes. */
+export function copiedOut(record: SourceRecord): SourceRecord {
+  const { key, value, headers } = record
+  const parts = [key, value, headers.bytes]
+  // Not from Node's pool, of which a small piece keeps the whole.
+  const memory = Buffer.allocUnsafeSlow(parts.reduce((bytes, part) => bytes + (part?.length ?? 0), 0))
+  let end = 0
+  const copy = (part: Buffer): Buffer => {
+    const from = end
+    end += part.copy(memory, from)
+    return memory.subarray(from, end)
+  }
+  return {
+    ...record,
+    key: key && copy(key),
+    value: value && copy(value),
+    headers: headers.count === 0 ? noHeaders : new RecordHeaders(headers.count, copy(headers.bytes)),
+  }
+}

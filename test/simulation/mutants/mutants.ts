@@ -34,7 +34,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'promise-of-a-commit-not-kept': {
     themes: ['redis', 'crashes', 'late'],
     seed: 27,
-    file: 'indexer/consumer.ts',
+    file: 'indexer/assignedPartition.ts',
     from: 'Math.max(claimed.watermarkMs ?? 0, start.promisedMs)',
     to: 'claimed.watermarkMs ?? 0',
   },

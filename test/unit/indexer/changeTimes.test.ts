@@ -1,6 +1,6 @@
 import fc from 'fast-check'
+import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
-import { assignPartition } from '../../../indexer/consumer.ts'
 import { decideWatermark } from '../../../indexer/watermarkPublisher.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 

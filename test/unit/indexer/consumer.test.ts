@@ -3,23 +3,40 @@ import { pino } from 'pino'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
 import { Undecodable } from '../../../src/core/kafka/recordBatches.ts'
+import { noHeaders } from '../../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSource } from '../../../src/core/kafka/source.ts'
-import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
+import { partitionName, type SourceRecord, type TopicPartition } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import { aborted } from '../../../src/core/stores/preflight.ts'
 import { eventually } from '../../support/eventually.ts'
+import { heapBytes } from '../../support/heapBytes.ts'
 
 const forms = { topic: 'forms', partition: 0 }
 const at = (offset: number): Offset => BigInt(offset) as Offset
-const record = (offset: number): SourceRecord => ({
-  ...{ ...forms, offset: at(offset), appendedAtMs: offset },
-  ...{ key: Buffer.from('acme/f1'), value: Buffer.alloc(100), headers: {} },
+const submissions = { topic: 'submissions', partition: 0 }
+const assignedTopics = { forms: [forms], 'forms and submissions': [forms, { ...forms, partition: 1 }, submissions] }
+const record = (offset: number, of: TopicPartition = forms, value: Buffer = Buffer.alloc(100)): SourceRecord => ({
+  ...{ ...of, offset: at(offset), appendedAtMs: offset },
+  ...{ key: Buffer.from('acme/f1'), value, headers: noHeaders },
 })
 
 /** A consumer of one partition. Its members do what `run` says; records are processed when the test says so. */
-function setting(options: { maxBytes?: number; random?: number; run?: (join: () => void) => Promise<void> } = {}) {
+function setting(
+  options: {
+    maxBytes?: number
+    random?: number
+    topics?: keyof typeof assignedTopics
+    run?: (join: () => void) => Promise<void>
+  } = {},
+) {
+  const partitions = assignedTopics[options.topics ?? 'forms']
+  const start = { position: at(0), deadLetteredBelow: at(0), coveredAtMs: 0, promisedMs: 0 }
+  /** The partitions that are paused in the group, by name. */
+  const paused = new Set<string>()
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
+  /** What the records are processed by, as they were taken. */
+  const taken: { readonly record: SourceRecord; readonly process: () => void }[] = []
   const failing = new Set<'claim' | 'looking a claim up'>()
   let waits = 0
   const wait = async (): Promise<void> => {
@@ -36,13 +53,13 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
     group = of
     return {
       run: async (signal) => {
-        if (options.run !== undefined) return await options.run(() => void of.onAssigned([forms]))
-        await of.onAssigned([forms])
+        if (options.run !== undefined) return await options.run(() => void of.onAssigned(partitions))
+        await of.onAssigned(partitions)
         await aborted(signal).catch(() => undefined)
       },
       readFrom: () => undefined,
-      pause: () => undefined,
-      resume: () => undefined,
+      pause: (each) => void each.map(partitionName).forEach((name) => void paused.add(name)),
+      resume: (each) => void each.map(partitionName).forEach((name) => void paused.delete(name)),
       commit: async () => undefined,
       leave: async () => undefined,
     }
@@ -55,9 +72,12 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
   }
   const consumer = new SourceConsumer({
     source: { groupMember } as unknown as KafkaSource,
-    ...{ groupId: 'indexers', topics: ['forms'], maxInFlightBytes: options.maxBytes ?? 1_000_000 },
-    startOffsets: async () =>
-      new Map([['forms/0', { position: at(0), deadLetteredBelow: at(0), coveredAtMs: 0, promisedMs: 0 }]]),
+    ...{
+      groupId: 'indexers',
+      topics: [...new Set(partitions.map(({ topic }) => topic))],
+      maxInFlightBytes: options.maxBytes ?? 1_000_000,
+    },
+    startOffsets: async () => new Map(partitions.map((each) => [partitionName(each), start])),
     claim: async () => {
       if (failing.has('claim'))
         await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))
@@ -67,28 +87,36 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
       if (failing.has('looking a claim up')) throw new Error('Redis is away')
       return claimant !== owner
     },
-    onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
+    onRecord: (each, _changedAtMs, _assigned, onProcessed) => {
+      taken.push({ record: each, process: onProcessed })
+      processed.set(each.offset, onProcessed)
+    },
     keptMs: () => 1,
     onRebalance: () => undefined,
     random: () => options.random ?? 0,
     log: pino({ level: 'warn' }, hears),
   })
-  /** Brings the records of these offsets; tells whether all of them were taken. */
-  const bring = async (offsets: readonly number[], undecodable?: Undecodable): Promise<boolean | undefined> => {
-    const records = offsets.map(record)
-    const batch = { ...forms, position: at(offsets[0] ?? 0), records, undecodable }
+  const bringOf = async (of: TopicPartition, records: readonly SourceRecord[], undecodable?: Undecodable) => {
+    const batch = { ...of, position: records[0]?.offset ?? at(0), records, undecodable }
     const isTaken = await group?.onBatch({ ...batch, isReading: () => true, wait })
-    const last = offsets.at(-1) ?? 0
-    if (isTaken) group?.onBatchEnd(forms, BigInt(last + 1), at(last))
+    const last = records.at(-1)?.offset ?? at(0)
+    if (isTaken) group?.onBatchEnd(of, last + 1n, last)
     return isTaken
   }
+  /** Brings the records of these offsets; tells whether all of them were taken. */
+  const bring = (offsets: readonly number[], undecodable?: Undecodable): Promise<boolean | undefined> =>
+    bringOf(
+      forms,
+      offsets.map((offset) => record(offset)),
+      undecodable,
+    )
   const bringMarkers = (from: number, last: number): void => group?.onBatchEnd(forms, BigInt(from), at(last))
   const process = (offset: number): void => processed.get(BigInt(offset))?.()
   const position = (): bigint | undefined => consumer.assigned()[0]?.offsets.progress().position
   const claimBy = (owner: string): void => {
     claimant = owner
   }
-  const assignAgain = async (): Promise<void> => await group?.onAssigned([forms])
+  const assignAgain = async (): Promise<void> => await group?.onAssigned(partitions)
   return {
     ...{
       consumer,
@@ -98,6 +126,9 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
       claiming,
       assignAgain,
       bring,
+      bringOf,
+      paused,
+      taken,
       bringMarkers,
       process,
       position,
@@ -110,7 +141,7 @@ function setting(options: { maxBytes?: number; random?: number; run?: (join: () 
 
 const span = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, each) => from + each)
 type Bench = ReturnType<typeof setting>
-const untilAssigned = ({ consumer }: Bench): Promise<void> => eventually(() => consumer.assigned().length === 1)
+const untilAssigned = ({ consumer }: Bench): Promise<void> => eventually(() => consumer.assigned().length > 0)
 
 let running: { bench: Bench; run: Promise<void> } | undefined
 function run(bench: Bench): Bench {
@@ -127,9 +158,19 @@ async function joined(options: Parameters<typeof setting>[0] = {}): Promise<Benc
   return bench
 }
 
+/** Brings the records of a partition up to an offset, but none while it is paused, as the group does. */
+async function deliver(bench: Bench, of: TopicPartition, end: number): Promise<void> {
+  const stateOf = () => bench.consumer.assigned().find((each) => partitionName(each) === partitionName(of))
+  for (let state = stateOf(); state !== undefined && state.nextOffset < end; state = stateOf()) {
+    const records = span(Number(state.nextOffset), end).map((offset) => record(offset, of))
+    if (!bench.paused.has(partitionName(of))) await bench.bringOf(of, records)
+    await nextTurn()
+  }
+}
+
 test('reading pauses once what waits behind one stuck record takes the memory, and goes on after it', async () => {
   const bench = await joined({ maxBytes: 30_000 })
-  const taken = bench.bring(span(0, 400))
+  const delivered = deliver(bench, forms, 400)
   let done = 0
   const processOthers = (): void => {
     for (const offset of bench.processed.keys())
@@ -139,13 +180,11 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
       }
   }
   // As many as there is room for come, and no more.
-  let before = -1
   await eventually(() => {
     processOthers()
-    const isPaused = before === bench.processed.size && bench.consumer.inFlightBytes >= 30_000
-    before = bench.processed.size
-    return isPaused
+    return bench.paused.has('forms/0')
   })
+  expect(bench.consumer.inFlightBytes).toBeGreaterThan(28_000)
   expect(bench.processed.size).toBeGreaterThan(100)
   expect(bench.processed.size).toBeLessThan(300)
   expect(bench.position()).toBe(0n)
@@ -156,8 +195,60 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
     processOthers()
     return bench.position() === 400n
   })
-  expect(await taken).toBe(true)
+  await delivered
   expect(bench.consumer.inFlightBytes).toBe(0)
+})
+
+test('records of one topic that wait for ever leave room for those of every other topic', async () => {
+  const bench = await joined({ maxBytes: 100_000, topics: 'forms and submissions' })
+  const others = { ...forms, partition: 1 }
+  for (const each of [forms, others]) deliver(bench, each, 1_000).catch(() => undefined)
+  await eventually(() => bench.paused.has('forms/0'))
+  // The whole topic, so that each further partition holds nothing up.
+  expect([...bench.paused]).toEqual(['forms/0', 'forms/1'])
+  const waiting = bench.taken.splice(0)
+  const delivered = deliver(bench, submissions, 500)
+  await eventually(() => {
+    for (const { process } of bench.taken.splice(0)) process()
+    return bench.consumer.assigned()[2]?.nextOffset === 500n
+  })
+  await delivered
+  expect(bench.paused.has('forms/0')).toBe(true)
+  expect(bench.taken).toEqual([])
+  // One that passes now and then is no reason to fetch a thousand again.
+  waiting.shift()?.process()
+  expect(bench.paused.has('forms/0')).toBe(true)
+  for (const { process } of waiting) process()
+  expect(bench.paused.has('forms/0')).toBe(false)
+})
+
+test('records that wait when their partition is given away take no room from those that come', async () => {
+  const bench = await joined({ maxBytes: 30_000 })
+  await bench.bring(span(0, 15))
+  const waiting = bench.taken.splice(0)
+  for (const { process } of waiting.slice(1, 10)) process()
+  expect(bench.consumer.inFlightBytes).toBeGreaterThan(0)
+  await bench.assignAgain()
+  for (const { process } of [...waiting.slice(0, 1), ...waiting.slice(10)]) process()
+  expect([bench.consumer.inFlightBytes, bench.position()]).toEqual([0, 0n])
+})
+
+test('records that wait hold what they are counted as, and not the fetches that they came with', async () => {
+  const bench = await joined({ maxBytes: 30_000_000 })
+  const heldBytes = (): number => heapBytes() + process.memoryUsage().arrayBuffers
+  const before = heldBytes()
+  for (let fetch = 0; fetch < 100; fetch++) {
+    const fetched = Buffer.alloc(1_000_000)
+    const records = span(fetch * 100, fetch * 100 + 100).map((offset) =>
+      record(offset, forms, fetched.subarray(0, 10_000)),
+    )
+    await bench.bringOf(forms, records)
+    // Three of each fetch wait.
+    for (const each of bench.taken.splice(fetch * 3 + 3)) each.process()
+    bench.processed.clear()
+  }
+  expect(bench.taken).toHaveLength(300)
+  expect(heldBytes() - before).toBeLessThan(bench.consumer.inFlightBytes)
 })
 
 test('a partition is paused from a batch that cannot be decoded until one that can', async () => {

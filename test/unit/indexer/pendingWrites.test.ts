@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { assignPartition } from '../../../indexer/consumer.ts'
+import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import { partitionName } from '../../../src/core/kafka/sourceRecord.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { assignPartition } from '../../../indexer/consumer.ts'
+import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import { type RoundResult, WatermarkPublisher } from '../../../indexer/watermarkPublisher.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'

@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bulkBounds, encodeBulk } from '../../../indexer/bulk/bulkApi.ts'
 import { convertRecord, type DocumentWrite } from '../../../indexer/convertRecord.ts'
+import { noHeaders } from '../../../src/core/kafka/recordHeaders.ts'
 import { createTopics } from '../../../src/core/kafka/source.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
 import type { Config } from '../../../src/core/process/config.ts'
@@ -76,7 +77,7 @@ function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): reado
     appendedAtMs: Date.now(),
     key: Buffer.from(key),
     value: Buffer.from(value),
-    headers: {},
+    headers: noHeaders,
   }
   const projection = convertRecord(record, record.appendedAtMs, config)
   if (projection.kind !== 'documents') throw new Error(`${key} is no submission`)

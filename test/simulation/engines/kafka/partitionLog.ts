@@ -1,6 +1,5 @@
-import { createRequire } from 'node:module'
 import type { FetchedRecord } from '../../../../src/core/kafka/recordBatches.ts'
-import type { RecordHeaders } from '../../../../src/core/kafka/sourceRecord.ts'
+import { noHeaders, type RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 
 /** A record as a producer sends it. */
 export type SentRecord = {
@@ -28,19 +27,12 @@ export type Compaction = {
 /** A batch of one record, or of none at the start and the end of a transaction. */
 type Batch = { readonly offset: bigint; readonly record: LogRecord | undefined }
 
-const load = createRequire(import.meta.url)
-const Decoder = load('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => { readVarIntBytes(): Buffer }
-const encodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0') as (record: SentRecord) => { buffer: Buffer }
-const decodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0/decoder') as (
-  decoder: unknown,
-  batchContext: { readonly firstOffset: string; readonly firstTimestamp: string },
-) => Pick<LogRecord, 'key' | 'value' | 'headers'>
-
-/** Encodes and decodes a record as on the wire. */
-function onTheWire(record: SentRecord): Pick<LogRecord, 'key' | 'value' | 'headers'> {
-  const inside = new Decoder(encodeRecord(record).buffer).readVarIntBytes()
-  return decodeRecord(new Decoder(inside), { firstOffset: '0', firstTimestamp: '0' })
-}
+/** What a record comes out as that was on the wire. */
+const onTheWire = ({ key, value, headers = noHeaders }: SentRecord): Pick<LogRecord, 'key' | 'value' | 'headers'> => ({
+  key: key === null ? null : Buffer.from(key),
+  value: value === null ? null : Buffer.from(value),
+  headers: noHeaders.followedBy(headers),
+})
 
 /** The log of a partition, with the clock of its leader. */
 export class PartitionLog {
@@ -103,9 +95,8 @@ export class PartitionLog {
       offset: String(batch.offset),
       key: batch.record?.key ?? null,
       value: batch.record?.value ?? null,
-      headers: { ...batch.record?.headers },
+      headers: batch.record?.headers ?? noHeaders,
       timestamp: String(batch.record?.appendedAtMs ?? 0),
-      attributes: 0,
       isControlRecord: batch.record === undefined,
     }))
   }

@@ -1,19 +1,13 @@
-import { createRequire } from 'node:module'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { zstdCompressSync } from 'node:zlib'
 import { crc32c } from '@node-rs/crc32'
 import fc from 'fast-check'
-import {
-  decodePartition,
-  type FetchedRecord,
-  undecodableOf,
-  withoutAborted,
-} from '../../../../src/core/kafka/recordBatches.ts'
+import { decodePartition, type FetchedRecord, withoutAborted } from '../../../../src/core/kafka/recordBatches.ts'
+import { RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 
-type KafkaJsDecoder = Parameters<typeof decodePartition>[0]
-const load = createRequire(import.meta.url)
-const Decoder = load('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => KafkaJsDecoder
-
-type Batch = { first: number; values: readonly string[]; lastOffset?: number; codec?: number; magic?: number }
+type Batch = { first: number; values: readonly string[] } & Encoding
+/** `count`: how many records the batch says that it has. */
+type Encoding = { lastOffset?: number; codec?: number; magic?: number; count?: number }
 
 const varint = (value: number): number[] => {
   let rest = BigInt.asUintN(64, (BigInt(value) << 1n) ^ (BigInt(value) >> 63n))
@@ -22,12 +16,21 @@ const varint = (value: number): number[] => {
   return [...bytes, Number(rest)]
 }
 
+/** A record without a key, and what follows its value. */
+function encodeRecord(delta: number, value: string, rest: Buffer): Buffer {
+  const start = [0, 0, ...varint(delta), ...varint(-1), ...varint(Buffer.byteLength(value)), ...Buffer.from(value)]
+  return Buffer.concat([Buffer.from(varint(start.length + rest.length)), Buffer.from(start), rest])
+}
+const encodeBatch = ({ first, values, ...encoding }: Batch): Buffer =>
+  encodeRecords(
+    first,
+    values.map((value, delta) => encodeRecord(delta, value, Buffer.from([0]))),
+    encoding,
+  )
+
 /** A batch as https://kafka.apache.org/documentation/#recordbatch describes it. */
-function encodeBatch({ first, values, lastOffset, codec = 0, magic = 2 }: Batch): Buffer {
-  const records = values.map((value, delta) => {
-    const body = [0, 0, ...varint(delta), ...varint(-1), ...varint(Buffer.byteLength(value)), ...Buffer.from(value), 0]
-    return Buffer.from([...varint(body.length), ...body])
-  })
+function encodeRecords(first: number, records: readonly Buffer[], encoding: Encoding = {}): Buffer {
+  const { lastOffset, codec = 0, magic = 2, count = records.length } = encoding
   const body = codec === 4 ? zstdCompressSync(Buffer.concat(records)) : Buffer.concat(records)
   const batch = Buffer.alloc(61 + body.length)
   body.copy(batch, 61)
@@ -35,23 +38,18 @@ function encodeBatch({ first, values, lastOffset, codec = 0, magic = 2 }: Batch)
   batch.writeInt32BE(batch.length - 12, 8)
   batch.writeInt8(magic, 16)
   batch.writeInt16BE(codec, 21)
-  batch.writeInt32BE((lastOffset ?? first + values.length - 1) - first, 23)
-  batch.writeInt32BE(values.length, 57)
+  batch.writeInt32BE((lastOffset ?? first + records.length - 1) - first, 23)
+  batch.writeInt32BE(count, 57)
   batch.writeUInt32BE(crc32c(batch.subarray(21)), 17)
   return batch
 }
 
 /** As the records of one partition stand in a fetch answer. */
-const answer = (...parts: Buffer[]): KafkaJsDecoder => {
-  const bytes = Buffer.concat(parts)
-  const size = Buffer.alloc(4)
-  size.writeInt32BE(bytes.length)
-  return new Decoder(Buffer.concat([size, bytes]))
-}
+const answer = (...parts: Buffer[]): Buffer => Buffer.concat(parts)
 const told = (records: readonly FetchedRecord[]) =>
   records.map((record) => {
     const read = `${record.offset} ${record.isControlRecord ? 'control' : record.value}`
-    return undecodableOf(record)?.message ?? read
+    return record.undecodable?.message ?? read
   })
 
 const [a, b] = [encodeBatch({ first: 5, values: ['a0', 'a1'] }), encodeBatch({ first: 7, values: ['b0'], codec: 4 })]
@@ -77,7 +75,7 @@ test('any flipped byte behind the length is found, and nothing behind it is read
       damaged.writeUInt8(damaged.readUInt8(at) ^ bits, at)
       const [marker, ...rest] = await decodePartition(answer(damaged, b))
       expect(rest).toEqual([])
-      expect(marker && undecodableOf(marker)?.message).toMatch(/^the record batch at offset.* cannot be decoded: /)
+      expect(marker?.undecodable?.message).toMatch(/^the record batch at offset.* cannot be decoded: /)
     },
   )
   await fc.assert(flipped, { numRuns: 300 })
@@ -104,13 +102,123 @@ test('a fetch that holds no whole batch names a length that is wrong', async () 
     const [marker, ...rest] = await decodePartition(answer(damaged))
     expect(rest).toEqual([])
     const why = /^the record batch .* cannot be decoded: it(s checksum| is cut off)/
-    expect(marker && undecodableOf(marker)?.message).toMatch(why)
+    expect(marker?.undecodable?.message).toMatch(why)
   }
 })
 
-test('a batch of very many records is read', async () => {
-  const values = Array.from({ length: 300_000 }, () => '')
-  expect(await decodePartition(answer(encodeBatch({ first: 0, values, codec: 4 })))).toHaveLength(values.length)
+test('a batch of very many records is read in parts, none twice', async () => {
+  const values = Array.from({ length: 120_000 }, () => '')
+  const batch = encodeBatch({ first: 0, values, codec: 4 })
+  const [offsets, parts]: [number[], number[]] = [[], []]
+  while (offsets.length < values.length) {
+    const part = await decodePartition(batch, BigInt(offsets.length))
+    parts.push(part.length)
+    for (const { offset } of part) offsets.push(Number(offset))
+  }
+  expect(parts).toEqual([50_000, 50_000, 20_000])
+  expect(offsets).toEqual([...values.keys()])
+})
+
+test('the timestamps of records are those of their producer, or that of the broker where it sets them', async () => {
+  const firstMs = 1_700_000_000_000n
+  const withTimes = (attributes: number, delta: readonly number[]): Buffer => {
+    const record = Buffer.from([0, ...delta, 0, 1, 2, 0x78, 0])
+    const timed = encodeRecords(0, [Buffer.concat([Buffer.from(varint(record.length)), record])])
+    timed.writeInt16BE(attributes, 21)
+    timed.writeBigInt64BE(firstMs, 27)
+    timed.writeBigInt64BE(42n, 35)
+    timed.writeUInt32BE(crc32c(timed.subarray(21)), 17)
+    return timed
+  }
+  const timestamp = async (...of: Parameters<typeof withTimes>) =>
+    (await decodePartition(withTimes(...of)))[0]?.timestamp
+  expect(await timestamp(0, varint(3))).toBe('1700000000003')
+  expect(await timestamp(0, varint(-1_000))).toBe('1699999999000')
+  // The greatest and the least of 64 bits.
+  expect(await timestamp(0, [0xfe, ...Array.from({ length: 8 }, () => 0xff), 1])).toBe(String(firstMs + 2n ** 63n - 1n))
+  expect(await timestamp(0, [0xff, ...Array.from({ length: 8 }, () => 0xff), 1])).toBe(String(firstMs - 2n ** 63n))
+  expect(await timestamp(0x08, varint(3))).toBe('42')
+})
+
+describe('Headers', () => {
+  const any = (headers: RecordHeaders): Buffer => Buffer.concat([Buffer.from(varint(headers.count)), headers.bytes])
+  const decoded = async (headers: RecordHeaders, codec = 0): Promise<RecordHeaders | undefined> =>
+    (await decodePartition(encodeRecords(0, [encodeRecord(0, 'x', any(headers))], { codec })))[0]?.headers
+  const bytes = fc.uint8Array({ maxLength: 200 }).map((each) => Buffer.from(each))
+
+  test('any names and values come back in their order, empty, null and repeated ones included', async () => {
+    const name = fc.oneof(
+      bytes,
+      fc.constantFrom(...['__proto__', 'toString', '1', 'a'].map((each) => Buffer.from(each))),
+    )
+    const kept = fc.asyncProperty(fc.array(fc.tuple(name, fc.option(bytes)), { maxLength: 20 }), async (pairs) => {
+      const found = await decoded(RecordHeaders.of(pairs))
+      expect([...(found ?? [])].map((header) => [header.name, header.value])).toEqual(pairs)
+    })
+    await fc.assert(kept, { numRuns: 200 })
+  })
+
+  test('a million in one record, and names of a mebibyte, take no time that is felt', async () => {
+    const one = RecordHeaders.of([['', null]])
+    const million = new RecordHeaders(1_000_000, Buffer.concat(Array.from({ length: 1_000_000 }, () => one.bytes)))
+    const long = RecordHeaders.of(Array.from({ length: 50 }, (_, at) => [`${at}`.repeat(500_000), 'x'] as const))
+    const loop = monitorEventLoopDelay({ resolution: 1 })
+    for (const headers of [million, long]) {
+      const batch = encodeRecords(0, [encodeRecord(0, 'x', any(headers))], { codec: 4 })
+      const startedAtMs = performance.now()
+      loop.enable()
+      const [found] = await decodePartition(batch)
+      loop.disable()
+      // KafkaJS would take hours.
+      expect(performance.now() - startedAtMs).toBeLessThan(3_000)
+      expect(loop.max / 1e6).toBeLessThan(500)
+      expect(found?.headers.count).toBe(headers.count)
+      expect(found?.headers.bytes.equals(headers.bytes)).toBe(true)
+    }
+  })
+
+  test.each([
+    ['a record cannot have -1 headers', [...varint(-1)]],
+    ['a record cannot have 3 headers', [...varint(3), ...varint(0), ...varint(0), ...varint(0)]],
+    ['a record is cut off', [...varint(1), ...varint(5), 0x61]],
+    ['a record is cut off', [...varint(1), ...varint(1), 0x61, ...varint(2), 0x62]],
+    ['a record is cut off', [...varint(1), ...varint(0), 0x80]],
+    ['a header has no name', [...varint(1), ...varint(-1), ...varint(0)]],
+    ['a record is longer than its 1 headers', [...varint(1), ...varint(0), ...varint(0), 0]],
+    ['a number has more than five bytes', [...varint(1), 0x80, 0x80, 0x80, 0x80, 0x80, 0]],
+  ])('where they say what cannot be, the batch is named: %s', async (why, rest) => {
+    const batch = encodeRecords(3, [encodeRecord(0, 'x', Buffer.from(rest))])
+    const message = `the record batch at offsets 3 to 3 cannot be decoded: ${why}`
+    expect(told(await decodePartition(batch))).toEqual([message])
+  })
+
+  test('a length below none is none, as in the Java client', async () => {
+    const found = await decoded(new RecordHeaders(1, Buffer.from([...varint(1), 0x61, ...varint(-7)])))
+    expect([...(found ?? [])]).toMatchObject([{ name: Buffer.from('a'), value: null }])
+  })
+})
+
+test.each([
+  ['it is longer than its 1 records', { count: 1 }],
+  ['a record is cut off', { count: 3 }],
+  ['its number of records is -1', { count: -1 }],
+])('a batch that says a wrong number of records is named, and none of it is read: %s', async (why, wrong) => {
+  const records = [0, 1].map((delta) => encodeRecord(delta, 'x', Buffer.from([0])))
+  for (const codec of [0, 4])
+    expect(told(await decodePartition(answer(a, encodeRecords(7, records, { ...wrong, codec }))))).toEqual([
+      '5 a0',
+      '6 a1',
+      `the record batch at offsets 7 to 8 cannot be decoded: ${why}`,
+    ])
+})
+
+test('a record whose length is beyond its batch, or below none, makes the batch undecodable', async () => {
+  for (const length of [50, -2]) {
+    const batch = encodeRecords(7, [Buffer.from([...varint(length), 0, 0, 0, 1, 1, 0])])
+    expect(told(await decodePartition(batch))).toEqual([
+      'the record batch at offsets 7 to 7 cannot be decoded: a record is cut off',
+    ])
+  }
 })
 
 test('after four mebibytes of one partition the rest is left for the next fetch', async () => {

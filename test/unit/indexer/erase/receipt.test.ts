@@ -1,6 +1,7 @@
 import { expectDeleted, receiptLines } from '../../../../indexer/erase/erase.ts'
 import type { Place } from '../../../../indexer/erase/expunge.ts'
 import { isLetterOf, type KeptRecord, placesOf, readKeeping } from '../../../../indexer/erase/keptRecords.ts'
+import { RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import { sourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { DocumentId, Offset } from '../../../../src/core/model/ids.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
@@ -79,7 +80,8 @@ test('of a deletion the key alone is left', () => {
 test('a dead letter is of a submission by its key and its topic', () => {
   const letter = (key: string | null, from: string) =>
     sourceRecord('dead-letters', 0, {
-      ...{ offset: '0', timestamp: '0', attributes: 0, value: null, headers: { 'tidemark.topic': from } },
+      ...{ offset: '0', timestamp: '0', isControlRecord: false, value: null },
+      headers: RecordHeaders.of([['tidemark.topic', from]]),
       key: key === null ? null : Buffer.from(key),
     })
   const isOf = isLetterOf(id, topic)

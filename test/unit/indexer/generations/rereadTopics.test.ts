@@ -2,6 +2,7 @@ import type { CommandTools } from '../../../../indexer/engineCommand.ts'
 import type { Reconciliation, Version } from '../../../../indexer/generations/reconcile.ts'
 import { raiseUnseen } from '../../../../indexer/generations/rereadTopics.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
+import { noHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import type { DocumentKind } from '../../../../src/core/stores/indices.ts'
@@ -20,7 +21,7 @@ test('each record that no indexer has committed is raised, those of the last par
   const reads = async ({ onRecord, ranges }: ReadOptions): Promise<void> => {
     expect([...(ranges ?? [])]).toMatchObject([[0, { from: 0n, to: BigInt(count) }]])
     for (let each = 0; each < count; each++) {
-      const place = { topic, partition: 0, offset: at(each), appendedAtMs: watermarkMs - 5_000, headers: {} }
+      const place = { topic, partition: 0, offset: at(each), appendedAtMs: watermarkMs - 5_000, headers: noHeaders }
       await onRecord({ ...stateRecord('forms', `acme/f${each}`, 1), ...place })
     }
   }

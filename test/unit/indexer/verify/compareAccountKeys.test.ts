@@ -3,6 +3,7 @@ import {
   type AccountKeySurvey,
   compareAccountKeys,
 } from '../../../../indexer/verify/compareAccountKeys.ts'
+import { noHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { digestOf } from '../../../../src/core/model/accountKey.ts'
 import { documentId, type EntityId, type Offset, type Revision, type TeamId } from '../../../../src/core/model/ids.ts'
@@ -16,7 +17,7 @@ type Changes = { revision?: number; digest?: string; state?: string; expiresAt?:
 /** A record of `account-keys`, appended at a second; without changes a deletion. */
 const recordOf = (id: string, atSecond: number, changes: Changes | null): SourceRecord => ({
   ...{ topic: 'account-keys', partition: 0, offset: BigInt(atSecond) as Offset, appendedAtMs: 1_000 * atSecond },
-  ...{ key: Buffer.from(`${team}/${id}`), headers: {} },
+  ...{ key: Buffer.from(`${team}/${id}`), headers: noHeaders },
   value: Buffer.from(JSON.stringify(changes === null ? { revision: 9, key: null } : recordValue(id, changes))),
 })
 const recordValue = (id: string, { revision = 1, digest = digestOf(id), ...changes }: Changes) => ({

@@ -1,5 +1,6 @@
 import { convertRecord, type DocumentWrite } from '../../../../indexer/convertRecord.ts'
 import { contentOf } from '../../../../indexer/verify/compareDocuments.ts'
+import { noHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import { opaque, submissionEntity } from '../../../support/entities.ts'
 
@@ -9,7 +10,7 @@ const lateMs = Date.parse('2026-05-02T00:00:00.000Z')
 
 /** The list and the detail document of a submission, or of its deletion. */
 function documentsOf(value: string | null, changedAtMs: number): readonly [DocumentWrite, DocumentWrite] {
-  const record = { topic: 's', partition: 0, offset: 0n as Offset, appendedAtMs: 0, headers: {} }
+  const record = { topic: 's', partition: 0, offset: 0n as Offset, appendedAtMs: 0, headers: noHeaders }
   const bytes = value === null ? null : Buffer.from(value)
   const projection = convertRecord({ ...record, key: Buffer.from('acme/s1'), value: bytes }, changedAtMs, topics)
   if (projection.kind !== 'documents') throw new Error('the record is not valid')

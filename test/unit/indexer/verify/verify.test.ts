@@ -9,6 +9,7 @@ import { DifferenceReport } from '../../../../indexer/verify/differenceReport.ts
 import { verifyDocuments } from '../../../../indexer/verify/verify.ts'
 import type { VerifyContext } from '../../../../indexer/verify/verifyContext.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
+import { noHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { Offset, TeamId } from '../../../../src/core/model/ids.ts'
@@ -60,7 +61,7 @@ async function serve(number: number, hasAnswers = true): Promise<Generation> {
 }
 
 /** Appends a record; without an entity a deletion. */
-function append(topic: string, key: string, value: string | null, headers: SourceRecord['headers'] = {}): SourceRecord {
+function append(topic: string, key: string, value: string | null, headers = noHeaders): SourceRecord {
   const records = topics.get(topic) ?? []
   const record = { topic, partition: 0, offset: BigInt(records.length) as Offset, appendedAtMs: nowMs, headers }
   const appended = { ...record, key: Buffer.from(key), value: value === null ? null : Buffer.from(value) }

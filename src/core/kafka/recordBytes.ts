@@ -1,0 +1,85 @@
+/** Reads the parts of a record batch one after the other. Every length is held against what is left; a wrong one throws. */
+export class RecordBytes {
+  readonly #bytes: Buffer
+  /** Where the next part begins. */
+  at = 0
+  /** Where the record ends that is read, or all of them. */
+  end: number
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+    this.end = bytes.length
+  }
+
+  byte(): number {
+    if (this.at >= this.end) throw new Error('a record is cut off')
+    return this.#bytes[this.at++] as number
+  }
+
+  /** A zigzag varint of 32 bits. */
+  varint(): number {
+    let value = 0
+    for (let shift = 0; shift < 35; shift += 7) {
+      const byte = this.byte()
+      value |= (byte & 0x7f) << shift
+      if (byte < 0x80) return (value >>> 1) ^ -(value & 1)
+    }
+    throw new Error('a number has more than five bytes')
+  }
+
+  /** A zigzag varint of 64 bits. */
+  varlong(): bigint {
+    const first = this.byte()
+    if (first < 0x80) return BigInt((first >>> 1) ^ -(first & 1))
+    let value = BigInt(first & 0x7f)
+    for (let shift = 7n; shift < 70n; shift += 7n) {
+      const byte = this.byte()
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return BigInt.asIntN(64, (BigInt.asUintN(64, value) >> 1n) ^ -(value & 1n))
+    }
+    throw new Error('a number has more than ten bytes')
+  }
+
+  /** Passes so many bytes. */
+  skip(length: number): void {
+    if (length > this.end - this.at) throw new Error('a record is cut off')
+    this.at += length
+  }
+
+  /** Bytes after their length; null after a negative one, as in the Java client. */
+  nullable(): Buffer | null {
+    const length = this.varint()
+    if (length < 0) return null
+    const from = this.at
+    this.skip(length)
+    return this.#bytes.subarray(from, this.at)
+  }
+
+  needed(): Buffer {
+    const bytes = this.nullable()
+    if (bytes === null) throw new Error('a header has no name')
+    return bytes
+  }
+
+  /** Passes so many headers, without an object for any. */
+  skipHeaders(count: number): void {
+    for (let passed = 0; passed < count; passed++) {
+      const nameLength = this.varint()
+      if (nameLength < 0) throw new Error('a header has no name')
+      this.skip(nameLength)
+      this.skip(Math.max(0, this.varint()))
+    }
+  }
+
+  slice(from: number): Buffer {
+    return this.#bytes.subarray(from, this.at)
+  }
+}
+
+/** A zigzag varint of 32 bits. */
+export function varintOf(value: number): Buffer {
+  const bytes: number[] = []
+  let rest = ((value << 1) ^ (value >> 31)) >>> 0
+  for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80)
+  return Buffer.from([...bytes, rest])
+}

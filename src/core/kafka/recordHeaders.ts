@@ -1,0 +1,66 @@
+import { RecordBytes, varintOf } from './recordBytes.ts'
+
+/** Names may be any bytes, and several headers may have one name. */
+export type RecordHeader = {
+  readonly name: Buffer
+  /** Null where the header has none. */
+  readonly value: Buffer | null
+  /** Where it stands among the bytes of all headers. */
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * The headers of a record, in their order, as they stand in it: one after the other. An object of names would lose order, repeated names and
+ * names like `__proto__`, and a producer may send a million headers in one record, each of which would be several objects.
+ */
+export class RecordHeaders implements Iterable<RecordHeader> {
+  readonly count: number
+  /** Of each header length and bytes of its name, length and bytes of its value. */
+  readonly bytes: Buffer
+
+  constructor(count: number, bytes: Buffer) {
+    this.count = count
+    this.bytes = bytes
+  }
+
+  static of(headers: Iterable<readonly [name: string | Buffer, value: string | Buffer | null]>): RecordHeaders {
+    const parts = [...headers].map(([name, value]) => encodeHeader(name, value))
+    return new RecordHeaders(parts.length, Buffer.concat(parts))
+  }
+
+  *[Symbol.iterator](): Generator<RecordHeader> {
+    const bytes = new RecordBytes(this.bytes)
+    for (let read = 0; read < this.count; read++) {
+      const from = bytes.at
+      const name = bytes.needed()
+      const value = bytes.nullable()
+      yield { name, value, from, to: bytes.at }
+    }
+  }
+
+  /** These headers but some of them. */
+  without(removed: readonly RecordHeader[]): RecordHeaders {
+    const kept: Buffer[] = []
+    let end = 0
+    for (const { from, to } of removed.toSorted((a, b) => a.from - b.from)) {
+      kept.push(this.bytes.subarray(end, from))
+      end = to
+    }
+    kept.push(this.bytes.subarray(end))
+    return new RecordHeaders(this.count - removed.length, Buffer.concat(kept))
+  }
+
+  /** These headers, and `others` after them. */
+  followedBy(others: RecordHeaders): RecordHeaders {
+    return new RecordHeaders(this.count + others.count, Buffer.concat([this.bytes, others.bytes]))
+  }
+}
+
+export const noHeaders = RecordHeaders.of([])
+
+function encodeHeader(name: string | Buffer, value: string | Buffer | null): Buffer {
+  const [nameBytes, valueBytes] = [Buffer.from(name), value === null ? undefined : Buffer.from(value)]
+  const valueLength = varintOf(valueBytes?.length ?? -1)
+  return Buffer.concat([varintOf(nameBytes.length), nameBytes, valueLength, valueBytes ?? Buffer.alloc(0)])
+}
