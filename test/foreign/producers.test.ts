@@ -1,20 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { ensureUnpacked } from '../../tools/engines/distribution.ts'
-import { chooseJdk, findJdks } from '../../tools/engines/jdk.ts'
-import { kafkaDistribution, kafkaMinJdk } from '../../tools/engines/kafka.ts'
-import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { exampleInput, type ProducedChange, runProducerExample } from '../support/producerExample.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { recordsOf } from '../support/topics.ts'
+import { runWithKafkaJars } from './support/kafkaJars.ts'
 import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
 import { jsonLines } from './support/warehouse.ts'
 
-const javaDeadlineMs = 120_000
-const unpackingMs = 300_000
 const codecs = ['none', 'gzip', 'snappy', 'lz4', 'zstd']
 const modes = ['plain', 'idempotent', 'transactional']
 /** Records per codec and mode: enough for several Snappy and LZ4 blocks per batch. */
@@ -31,24 +26,12 @@ beforeAll(async () => {
 describePython('Third-party producers', () => {
   test.each([
     ['librdkafka', () => tools.runScript('test/foreign/python/produce.py', programArguments())],
-    ['java', runJava],
+    ['java', () => runWithKafkaJars(tools.folder, 'test/foreign/java/Produce.java', programArguments())],
   ])('records of %s are served in every codec and mode, but none of aborted transactions', async (client, produce) => {
     await produce()
     await expectServed(client)
   })
 })
-
-async function runJava(): Promise<void> {
-  const jdk = chooseJdk(await findJdks(process.env), kafkaMinJdk)
-  if (jdk === undefined) throw new Error(`no JDK ${kafkaMinJdk} or later was found`)
-  const logPath = join(tools.folder, 'java.log')
-  const signal = AbortSignal.timeout(unpackingMs)
-  const report = (): void => undefined
-  const jars = await ensureUnpacked(resolve('var/engines'), kafkaDistribution, { jdk, logPath, report, signal })
-  const args = ['-cp', join(jars, '*'), resolve('test/foreign/java/Produce.java'), ...programArguments()]
-  const command = { command: join(jdk.home, 'bin', 'java'), args, cwd: tools.folder, env: {} }
-  await runSupervised(command, { what: 'Produce.java', logPath, deadlineMs: javaDeadlineMs, signal })
-}
 
 const programArguments = (): string[] => [
   process.env['KAFKA_BROKERS'] ?? '',
