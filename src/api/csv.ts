@@ -1,4 +1,5 @@
-import { escapeOf, rawMembers, renderObject } from '../core/json/rawJson.ts'
+import { escapeOf } from '../core/json/iJson.ts'
+import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import { type Served, servedPair } from '../core/json/scanner.ts'
 
 /*
@@ -103,8 +104,7 @@ function collect(fields: unknown, codes: Set<string>): void {
   if (!Array.isArray(fields)) return
   for (const field of fields as unknown[]) {
     if (typeof field !== 'object' || field === null) continue
-    // Half a character is no name: in UTF-8, all halves are the same.
-    if ('code' in field && typeof field.code === 'string' && field.code.isWellFormed()) codes.add(field.code)
+    if ('code' in field && typeof field.code === 'string') codes.add(field.code)
     if ('fields' in field) collect(field.fields, codes)
   }
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { jsonOf } from '../core/json/iJson.ts'
 import { type ClientError, type Refuse, refuseAndLog } from '../core/process/clientErrors.ts'
 import { HttpError, type HttpErrorDetails } from '../core/process/httpError.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
@@ -98,7 +99,7 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
 /** Headers of a successful answer; they are removed when it fails after they were set. */
 const headersOfAnswers = ['Content-Encoding', 'ETag', 'Preference-Applied', 'Replica-Watermark', 'X-Accel-Buffering']
 
-const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })
+const renderError = (code: string, message: string): string => jsonOf({ error: { code, message } })
 
 const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: string]>> = {
   timeout: ['request_timeout'],

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { jsonOf } from '../core/json/iJson.ts'
 import { answerBeginning, answerField } from '../core/model/answers.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { reportStatuses } from '../core/model/submission.ts'
@@ -171,7 +172,7 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
       }
     }
     const { totalDocs, items } = await countWithin(usualBytes)
-    return { body: Buffer.from(JSON.stringify({ totalDocs, by, items })) }
+    return { body: Buffer.from(jsonOf({ totalDocs, by, items })) }
   }
   await respond(ctx, answers, validators, { whole })
 }

@@ -5,10 +5,11 @@ import { submissionEntity } from '../support/entities.ts'
 import { useStarted } from '../support/late.ts'
 import { codes, type Held, randomAnswers, texts } from '../support/queryData.ts'
 import { type Random, seeded } from '../support/random.ts'
+import { wellFormed } from '../support/wellFormed.ts'
 
 type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: unknown; count: number }[] }
 
-const shortCodes = codes.filter(({ length }) => length <= 256)
+const shortCodes = wellFormed(codes).filter(({ length }) => length <= 256)
 const endpoint = '/api/v1/record-counts'
 /** How many random queries are asked of each index. */
 const queries = Number(process.env['COUNT_QUERIES'] ?? 100)
@@ -55,7 +56,7 @@ describe.each([
     return epochMs + random.pick([0, random.below(reachMs), -1 - random.below(reachMs)])
   }
   const random = seeded(Math.floor(Math.random() * 2 ** 31))
-  const held: Held[] = Array.from({ length: 1_200 }, (_, at) => ({
+  const sent: Held[] = Array.from({ length: 1_200 }, (_, at) => ({
     list: 'records',
     team: at < 1_000 ? team : 'another',
     changedMs: Date.parse('2026-11-20T12:00:00Z') + random.below(1_000),
@@ -72,9 +73,10 @@ describe.each([
       },
     }),
   }))
+  const held = wellFormed(sent)
   const api = useApi({
     teams: [team],
-    submissions: held.map(({ team, entity, changedMs }) => {
+    submissions: sent.map(({ team, entity, changedMs }) => {
       return { team, id: entity.id, entity, appendedAt: new Date(changedMs).toISOString() }
     }),
     watermark,

@@ -1,3 +1,4 @@
+import { rawElements, rawMembers } from '../../src/core/json/rawJson.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { linesOf, type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
@@ -69,10 +70,10 @@ describe('while details change', () => {
 
   const withoutFirst = async (exchange: Exchange): Promise<void> => {
     const answer = await exchange.ask()
-    const { docs } = JSON.parse(answer.body.toString()) as { docs: { _index?: string; _id?: string }[] }
-    const [{ _index, _id } = {}, ...others] = docs
-    const hidden = [{ _index, _id, found: false }, ...others]
-    exchange.reply({ ...answer, body: Buffer.from(JSON.stringify({ docs: hidden })) })
+    const [first = '', ...others] = rawElements(rawMembers(answer.body.toString()).get('docs') ?? '')
+    const { _index, _id } = JSON.parse(first) as { _index: string; _id: string }
+    const hidden = JSON.stringify({ _index, _id, found: false })
+    exchange.reply({ ...answer, body: Buffer.from(`{"docs":[${[hidden, ...others].join()}]}`) })
   }
 
   test('a detail that is stored, but not yet searchable, is found', async () => {

@@ -3,8 +3,9 @@ import { type Random, seeded } from './random.ts'
 import { type Json, scenes, statuses, thinned } from './randomHistory.ts'
 import { randomTitle } from './randomTitles.ts'
 import type { TestRecord, TestReplica } from './replica.ts'
+import { wellFormed } from './wellFormed.ts'
 
-/** A team's entity in its newest state, and when that was appended. */
+/** A team's entity in its newest state, with whole characters, and when that was appended. */
 export type Held = {
   readonly list: 'forms' | 'records'
   readonly team: string
@@ -31,15 +32,30 @@ const teams = ['acme', 'acme2', 'Acme', 'b.team:1']
 const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-'
 /** The first and the last character of each kind, where sorting may go wrong. */
 const outermostCharacters = 'AZaz09._:-'
-const names = ['Ada', 'Zoë', '李小龍', 'Ольга', 'محمد', '𠮷田', 'Nguyễn', 'e\u0301', '👩🏽‍🔬', 'x\u0000y', '']
+const names = [
+  'Ada',
+  'Zoë',
+  '李小龍',
+  'Ольга',
+  'محمد',
+  '𠮷田',
+  'Nguyễn',
+  'e\u0301',
+  '👩🏽‍🔬',
+  'x\u0000y',
+  '',
+  'half \ud83d',
+  'a\u2028b\u2029',
+]
 /** Texts that many submissions share, among them the longest that is found by, and one that is longer. */
 export const texts = [
   ...['good', 'Good', 'a b', 'e\u0301', 'é', '*', 'x\u0000y', '', '\\"', '😀'.repeat(128), 'x'.repeat(257)],
+  ...['half \ud83d', '\udfff', 'a\u2028b\u2029c\u0085'],
 ]
 /** Codes of answers, with what may be taken for a part of them or of their values, and one that is too long. */
 export const codes = [
   ...['q1', '7', '1', '', '.', 'a.b', '=', 'q=1', '%41', '__proto__', 'constructor'],
-  ...['<code>', 'é', '👩🏽‍🔬', '2.q', '*'],
+  ...['<code>', 'é', '👩🏽‍🔬', '2.q', '*', 'half \ud83d', 'a\u2028b'],
   ...['x'.repeat(256), 'x'.repeat(257)],
 ]
 const scalars = [...texts, '8', 8, 0, -1.5, 1e21, 5e-324, 2 ** 53, true, 'true', false, null]
@@ -67,7 +83,9 @@ export function queryData(seed: number): QueryData {
   const pieces = inPieces(random, histories)
   return {
     teams,
-    held: [...newest.values()].filter(({ entity }) => entity !== null),
+    held: [...newest.values()].flatMap((each) =>
+      each.entity === null ? [] : [{ ...each, entity: wellFormed(each.entity) }],
+    ),
     deleted: [...newest.values()].filter(({ entity }) => entity === null),
     storeIn: async (replica) => {
       for (const piece of pieces) {

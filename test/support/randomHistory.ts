@@ -19,7 +19,7 @@ export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz',
 export const statuses = ['pending', 'processing', 'completed', 'failed']
 const titles = [
   ...['Geography Quiz', 'Größenwahn & Maß', '期末考试', 'استبيان', 'Customer\nSatisfaction "Survey"'],
-  ...['', '🎉', 'Ünïcödé'],
+  ...['', '🎉', 'Ünïcödé', 'half \ud83d', 'Line\u2028by\u2029line\u0085'],
 ]
 
 /** The record of an entity's state, or of its deletion. */
@@ -92,7 +92,7 @@ function form(random: Random, id: string): Json {
   return thinned(random, full, ['id', 'title', 'scene', 'createdAt', 'updatedAt'])
 }
 
-const examinee = { id: 'e1', examineeId: 'x1', email: 'a@b.example', name: 'Ann' }
+const examinee = { id: 'e1', examineeId: 'x1', email: 'a@b.example', name: 'Ann\ude00 \u2028B' }
 
 function submission(random: Random, id: string): Json {
   const status = random.pick(statuses)
@@ -101,12 +101,13 @@ function submission(random: Random, id: string): Json {
     ...{ submittedAt: moment(random), updatedAt: moment(random) },
     examinee: random.chance(0.3) ? null : { ...examinee, customData: random.pick([null, 1, { b: [] }]) },
     metadata: { utmSource: 'mail', utmMedium: null, referrer: 'r', ip: '192.0.2.1', userAgent: 'curl' },
-    data: { q1: ['a', 'b'], '7': 'seven', '1': 'one' },
+    // Half a surrogate pair, and what some readers take for the end of a line.
+    data: { q1: ['a', 'b'], '7': 'seven', '1': 'one', q2: 'thanks \ud83d', 'q\ud83d': ['a\u2028b', '\u2029\u0085'] },
     result: { status, score: 1.5, maxScore: 10, level: 'A', outcomeCode: null },
     reportResult: {
       status,
-      overallAnalysis: { score: 1.5, maxScore: 10, level: 'A', summary: 's', suggestions: 't', other: 1 },
-      dimensionAnalysis: { title: 'd', radar: [{ v: 1 }], items: [] },
+      overallAnalysis: { score: 1.5, maxScore: 10, level: 'A', summary: 's\ud800', suggestions: 't\u2028', other: 1 },
+      dimensionAnalysis: { title: 'd', radar: [{ v: 1, '\udc00': '\ud83d' }], items: [] },
       outcome: { code: null, name: 'n', ranking: [{ code: 'a' }] },
       aiSuggestion: { status: 'completed', content: 'c' },
     },

@@ -4,6 +4,7 @@ import { answersTo, askedMembers, expectedTotal, type ListQuery } from './queryO
 import type { Random } from './random.ts'
 import { scenes, statuses } from './randomHistory.ts'
 import { typedFor } from './randomTitles.ts'
+import { wellFormed } from './wellFormed.ts'
 
 /** A query, and its request target in one of several spellings. */
 export type WrittenQuery = ListQuery & { readonly target: string }
@@ -37,11 +38,11 @@ export function randomQuery(random: Random, history: QueryData): WrittenQuery {
 /** Answers of one submission, some with others as alternatives. */
 function randomAnswers(random: Random, { held }: QueryData, team: string): NonNullable<ListQuery['answers']> {
   const { entity } = random.pick(held.filter((each) => each.team === team && each.list === 'records'))
-  const asked = random.shuffled(codes).slice(0, random.pick([1, 1, 2, 3]))
+  const asked = random.shuffled(wellFormed(codes)).slice(0, random.pick([1, 1, 2, 3]))
   return asked.map((code) => {
     const own = random.chance(0.9) ? answersTo(code, entity).slice(0, 1) : []
     const others = own.length === 0 || random.chance(0.3) ? [random.pick(texts), random.pick(['8', '', 'true'])] : []
-    return [code, [...own, ...others]]
+    return [code, wellFormed([...own, ...others])]
   })
 }
 
@@ -75,7 +76,9 @@ function randomFilters(
     // What one submission has, so that several filters find something together.
     const { entity } = random.pick(own)
     for (const [name, memberOf] of Object.entries(askedMembers))
-      maybe(0.07, name, () => String(random.chance(0.8) ? (memberOf(entity) ?? 7) : random.pick(textsFor(name))))
+      maybe(0.07, name, () =>
+        String(random.chance(0.8) ? (memberOf(entity) ?? 7) : wellFormed(random.pick(textsFor(name)))),
+      )
     const near = (): string => String((entity.result.score ?? 0) + random.pick([0, 0, 1, -1]))
     maybe(0.1, 'minScore', near)
     maybe(0.1, 'maxScore', near)

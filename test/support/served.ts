@@ -1,4 +1,5 @@
 import type { Json } from './randomHistory.ts'
+import { wellFormed } from './wellFormed.ts'
 
 /**
  * The API's representation of entities, with their members in the documented order, transcribed from the specification, independently
@@ -19,14 +20,15 @@ const withUtc = (entity: Json): Json => ({
   ...(entity.submittedAt !== undefined && { submittedAt: utc(entity.submittedAt) }),
 })
 
-export const servedFormSummary = (form: Json): Json => pick(withUtc(form), formSummaryNames)
+export const servedFormSummary = (form: Json): Json => wellFormed(pick(withUtc(form), formSummaryNames))
 
 export const servedForm = (form: Json): Json =>
-  pick(withUtc(form), `${formSummaryNames} description layout systemText fields report`)
+  wellFormed(pick(withUtc(form), `${formSummaryNames} description layout systemText fields report`))
 
 const common = 'id serialNumber formId shareToken reportUrl submittedAt updatedAt'
 
-export const servedSubmissionSummary = (submission: Json): Json => ({
+export const servedSubmissionSummary = (sent: Json): Json => summaryOf(wellFormed(sent))
+const summaryOf = (submission: Json): Json => ({
   ...pick(withUtc(submission), common),
   examinee: pick(submission.examinee, 'id examineeId email name customData'),
   metadata: pick(submission.metadata, utm),
@@ -34,7 +36,8 @@ export const servedSubmissionSummary = (submission: Json): Json => ({
   result: pick(submission.result, 'status score maxScore level outcomeCode outcomeName'),
 })
 
-export const servedSubmission = (submission: Json): Json => ({
+export const servedSubmission = (sent: Json): Json => detailOf(wellFormed(sent))
+const detailOf = (submission: Json): Json => ({
   ...pick(withUtc(submission), common),
   examinee: pick(submission.examinee, 'id email name'),
   metadata: pick(submission.metadata, `${utm} ip userAgent`),

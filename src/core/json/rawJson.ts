@@ -1,3 +1,5 @@
+import { jsonOf } from './iJson.ts'
+
 /**
  * Reads members of JSON text without re-serialising: `JSON.stringify(JSON.parse(text))` reorders integer-like keys and loses digits of
  * large numbers, but records are served as producers wrote them. Every function here expects text that `JSON.parse` accepts.
@@ -31,12 +33,9 @@ export function rawElements(text: string): string[] {
 /** JSON of an object with these members; an undefined value becomes `null`. */
 export function renderObject(members: Iterable<readonly [name: string, raw: string | undefined]>): string {
   const parts: string[] = []
-  for (const [name, raw] of members) parts.push(`${JSON.stringify(name)}:${raw ?? 'null'}`)
+  for (const [name, raw] of members) parts.push(`${jsonOf(name)}:${raw ?? 'null'}`)
   return `{${parts.join(',')}}`
 }
-
-/** The JSON escape of a UTF-16 unit. */
-export const escapeOf = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** The same JSON without line breaks and tabs. Valid JSON has them between tokens only. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
@@ -66,7 +65,7 @@ function clean(text: string, from: number): Cleaned {
   // `+=` instead of join: V8 copies appended text once, at the end, but joined text once per nesting level.
   let raw = ''
   for (const [name, value] of values)
-    raw += `${raw === '' ? '' : ','}${typeof name === 'string' ? `${JSON.stringify(name)}:` : ''}${value}`
+    raw += `${raw === '' ? '' : ','}${typeof name === 'string' ? `${jsonOf(name)}:` : ''}${value}`
   return { raw: first === '{' ? `{${raw}}` : `[${raw}]`, end }
 }
 

@@ -264,5 +264,5 @@ function escapeLength(bytes: Uint8Array, at: number): number {
 
 const escapes = new Set(Buffer.from('"\\/bfnrt'))
 
-const isHexDigit = (code: number | undefined): boolean =>
+export const isHexDigit = (code: number | undefined): boolean =>
   isDigit(code) || (code !== undefined && (code | 0x20) >= 0x61 && (code | 0x20) <= 0x66)

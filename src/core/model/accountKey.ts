@@ -7,24 +7,23 @@ export const accountKeyPrefix = 'rqp_acct_'
 export const maxKeysPerTeam = 10
 const maxNameCharacters = 100
 
-/** Free text. Lone surrogates are replaced: cjson in Redis's scripts rejects them. */
-const freeText = z.string().transform((text) => text.toWellFormed())
 const isName = (text: string): boolean => text !== '' && [...text].length <= maxNameCharacters
 
 /** An account key of a team, as in its record. The plaintext is in no record, store or log. */
 export const accountKeySchema = z.object({
   id: identifier,
-  name: freeText
+  name: z
+    .string()
     .refine(isName, `must be 1 to ${maxNameCharacters} characters`)
     .meta({ minLength: 1, maxLength: maxNameCharacters }),
   digest: z.string().refine(isDigest, 'must be a lower-case hex SHA-256').meta({ pattern: digestPattern.source }),
-  start: freeText.nullish(),
+  start: z.string().nullish(),
   state: z.enum(['active', 'revoked']),
   createdAt: instant,
-  createdBy: freeText,
+  createdBy: z.string(),
   expiresAt: instant.nullish(),
   revokedAt: instant.nullish(),
-  revokedBy: freeText.nullish(),
+  revokedBy: z.string().nullish(),
 })
 export type AccountKey = z.output<typeof accountKeySchema>
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { z } from 'zod'
+import { asIJson } from '../json/iJson.ts'
 import { RecordRenderer, type Rendered } from '../json/renderer.ts'
 import { maxDepth, maxNumberCharacters } from '../json/scanner.ts'
 import { accountKeySchema } from './accountKey.ts'
@@ -70,7 +71,7 @@ function reader<Entity extends { id: string } | null>(member: string, read: (val
     const key = readKey(recordKey)
     if (!key.ok) return key
     if (value === null) return accepted({ ...key.value, live: null })
-    const live = read(value)
+    const live = read(asIJson(value))
     if (!live.ok) return live
     const { entity } = live.value
     if (entity !== null && entity.id !== key.value.entityId)

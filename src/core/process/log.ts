@@ -1,6 +1,6 @@
 import { errors } from '@elastic/transport'
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { escapeOf } from '../json/rawJson.ts'
+import { escapeOf } from '../json/iJson.ts'
 
 /** A logger of JSON lines. `describeError` strips errors of data that was sent or stored. */
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
@@ -56,9 +56,12 @@ function describeError(error: unknown, depth = 0): Readonly<Record<string, unkno
 /** The stack frames alone: the lines before them repeat the message. */
 const framesOf = ({ stack = '' }: Error): string => (stack.match(/^[ \t]+at .*/gm) ?? []).join('\n')
 
-/** Makes text safe for a terminal: replaces control characters by U+FFFD. */
-export const printable = (text: string): string => text.replace(/\p{C}/gu, '\ufffd')
+/** Control characters, and what a reader of lines takes for the end of one. */
+const unprintable = /[\p{C}\p{Zl}\p{Zp}]/gu
+
+/** Makes text safe for a terminal, on one line: replaces control characters by U+FFFD. */
+export const printable = (text: string): string => text.replace(unprintable, '\ufffd')
 
 /** A line of JSON that is safe for a terminal: control characters are escaped. */
 export const jsonLine = (value: unknown): string =>
-  `${JSON.stringify(value).replace(/\p{C}/gu, (found) => found.split('').map(escapeOf).join(''))}\n`
+  `${JSON.stringify(value).replace(unprintable, (found) => found.split('').map(escapeOf).join(''))}\n`

@@ -105,15 +105,3 @@ describe('answer codes', () => {
     expect(answerCodes(fieldsAsForm(fields))).toHaveLength(1_000)
   })
 })
-
-test('codes that are half a character share no name: their answers are among the others', () => {
-  const fields = '[{"code":"\\ud800"},{"code":"a"},{"code":"\\udc00"},{"code":"\\ud83c\\udf89"}]'
-  const codes = answerCodes(Buffer.from(`{"id":"f","fields":${fields}}`))
-  expect(codes).toEqual(['a', '🎉'])
-  const table = csvTable(servedSubmissionSummary, codes)
-  const names = cellsOf(table.header)
-  expect(new Set(names).size).toBe(names.length)
-  const row = cellsOf(table.row(Buffer.from('{"data":{"\\ud800":1,"a":2,"\\udc00":3}}')))
-  expect(row[names.indexOf('data.a')]).toBe('2')
-  expect(JSON.parse(row[names.indexOf('data.other')] ?? '')).toEqual({ '\ud800': 1, '\udc00': 3 })
-})

@@ -9,6 +9,7 @@ import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../
 import { documentedTypes } from '../../../support/documentedTypes.ts'
 import { formEntity, opaque, submissionEntity } from '../../../support/entities.ts'
 import { changedAt, placesIn } from '../../../support/places.ts'
+import { wellFormed } from '../../../support/wellFormed.ts'
 
 const key = Buffer.from('acme/s1')
 const entity = submissionEntity({ id: 's1' })
@@ -61,7 +62,7 @@ function expected(kind: Kind, value: Buffer): readonly string[] | undefined {
   if (!isObject(record) || !isRevision(record['revision'])) return undefined
   const validated = schema.safeParse(record[kind])
   if (!validated.success || validated.data.id !== 's1') return undefined
-  const tree = treeOf(text)[kind] as Tree
+  const tree = wellFormed(treeOf(text)[kind]) as Tree
   const serial = String(memberOf(tree, 'serialNumber')).replace('number ', '')
   // ISO 8601 allows a comma before the fraction, which Date does not read.
   const canonical: Tree = {
@@ -80,12 +81,15 @@ function rendered(kind: Kind, value: Buffer): { readonly summary: string; readon
   return { summary: summary.toString(), detail: detail.toString() }
 }
 
-/** The same members in the same order, each with its value, numbers digit by digit, on one line. */
+/** What some reader takes for the end of a line, or what would move the delimiters of a list. */
+const lineEnds = /[\n\r\t\u0085\u2028\u2029]/
+
+/** The same members in the same order, each with its value, numbers digit by digit, on one line, in whole characters. */
 function expectAsParsed(value: Buffer, kind: Kind = 'submission'): void {
   const served = rendered(kind, value)
   const texts = served && [served.summary, served.detail].map((text) => JSON.stringify(treeOf(text)))
   expect(texts).toEqual(expected(kind, value))
-  expect(served === undefined || /[\n\r\t]/.test(served.summary + served.detail)).toBe(served === undefined)
+  for (const text of served === undefined ? [] : [served.summary, served.detail]) expect(text).not.toMatch(lineEnds)
 }
 
 /** A number beyond a double is a number still, though it is read as infinite. */
@@ -131,6 +135,11 @@ test.each([
   ['with what is not documented', withMember('more', opaque)],
   ['with escapes and digits that parsing would change', withMember('data', opaque)],
   ['in any script', withMember('shareToken', '"漢字 عمر 🎉 é"')],
+  [
+    'with half a surrogate pair',
+    withMember('data', '{"\\ud83d":"thanks \\ud83d","b":"\\uDE00\\\\ud83d\\ud83d\\ude00"}'),
+  ],
+  ['with line and paragraph separators', withMember('data', '{"a\u2028":"b\u2029c\u0085"}')],
   ['with an offset', withMember('submittedAt', '"2026-04-01T14:00:00+02:00"')],
   ['on the last day of a month', withMember('updatedAt', '"2024-02-29T23:59:59.999Z"')],
   ['with a number beyond a double', withMember('result', '{"status":"failed","score":1e999}')],
@@ -145,11 +154,20 @@ test.each([
 
 const scalar = fc.constantFrom(
   ...['null', 'true', 'false', '0', '-0.0', '1E+2', '12345678901234567890.10', '1e999', '"x"', '""', '"\\u00e9\\/\\""'],
-  ...['"é漢🎉"', '"\\ud800"', '"2026-04-01T14:00:00+02:00"', '"2026-02-30T00:00:00.000Z"', '"completed"', '"s1"'],
+  ...[
+    '"é漢🎉"',
+    '"\\ud800"',
+    '"\\uD83D\\uDE00\\udfff\\ud800\\\\ud800"',
+    '"\u2028\u2029\u0085"',
+    '"2026-04-01T14:00:00+02:00"',
+    '"2026-02-30T00:00:00.000Z"',
+    '"completed"',
+    '"s1"',
+  ],
   ...['{}', '[]', '1.5', '17.0'],
   ...['01', '.5', '1.', '"\\x"', '"\\u12"', 'nul', '{', '"\t"', '"'],
 )
-const otherNames = ['status', 'customData', 'ranking', 'x', '', '__proto__', 'i\\u0064']
+const otherNames = ['status', 'customData', 'ranking', 'x', '', '__proto__', 'i\\u0064', '\\ud800', '\\uDFFF\u2028']
 const name = fc.constantFrom(...members.map(([each]) => each), ...otherNames)
 const { json } = fc.letrec<{ json: string }>((tie) => ({
   json: fc.oneof(

@@ -65,8 +65,8 @@ function parsingError(): unknown {
 }
 
 test('a line of JSON holds no control character, and says the same', () => {
-  const value = { text: 'a\u001b\u009b1m\u202e\u{e0001}\nb', more: [1, null, '上海'] }
+  const value = { text: 'a\u001b\u009b1m\u202e\u{e0001}\nb\u2028c\u2029', more: [1, null, '上海'] }
   const line = jsonLine(value)
-  expect(line.slice(0, -1)).not.toMatch(/\p{C}/u)
+  expect(line.slice(0, -1)).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u)
   expect([JSON.parse(line), line.at(-1)]).toEqual([value, '\n'])
 })

@@ -1,0 +1,50 @@
+import fc from 'fast-check'
+import { asIJson, escapeOf, jsonOf } from '../../../../src/core/json/iJson.ts'
+import { anyText } from '../../../support/anyText.ts'
+import { wellFormed } from '../../../support/wellFormed.ts'
+
+const lineEnds = /[\u0085\u2028\u2029]/
+const text = fc.oneof(anyText, fc.constantFrom('\\', '\\ud83d', '\ud83d\\ude00', '\u2028', '\u0085\ude00\ud83d'))
+// No name holds a backslash: once V8 13.6 has read one, its JSON.parse reads escapes in names by their raw characters.
+const name = text.map((each) => each.replaceAll('\\', ''))
+const values = fc.oneof(text, fc.array(text), fc.dictionary(name, text, { noNullPrototype: true }))
+/** JSON in ASCII, as Python writes it. */
+const inEscapes = (json: string): string => json.replace(/[^ -~]/g, escapeOf)
+const written = fc.tuple(values, fc.boolean()).map(([value, isAscii]) => {
+  const json = JSON.stringify(value)
+  return { value, json: isAscii ? inEscapes(json) : json }
+})
+
+test('JSON becomes the same value in whole characters, on one line for every reader, and stays as it is after that', () => {
+  fc.assert(
+    fc.property(written, ({ value, json }) => {
+      const found = asIJson(Buffer.from(json))
+      expect(JSON.parse(found.toString())).toEqual(wellFormed(value))
+      expect(found.toString()).not.toMatch(lineEnds)
+      expect(asIJson(found)).toBe(found)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('JSON of whole characters without ends of lines is not copied', () => {
+  const json = Buffer.from(String.raw`{"漢字 🎉":"\ud83d\ude00 \u4e00 \\ud83d \n"}`)
+  expect(asIJson(json)).toBe(json)
+})
+
+test('JSON of any value in whole characters is on one line for every reader', () => {
+  fc.assert(
+    fc.property(values.map(wellFormed), (value) => {
+      expect(jsonOf(value)).not.toMatch(lineEnds)
+      expect(JSON.parse(jsonOf(value))).toEqual(value)
+    }),
+  )
+})
+
+test.each(['\\\\', '\\ud83d', '\\ud83d\\ude00', '\u2028', '\\u', '\\"'])(
+  'two million of %j are read in no time',
+  (piece) => {
+    const json = Buffer.from(`"${piece.repeat(2_000_000)}"`)
+    expect(asIJson(json).length).toBeGreaterThanOrEqual(json.length)
+  },
+)
