@@ -22,7 +22,7 @@ test('the API starts while its engines are away', async () => {
   expect((await api.readiness()).map((each) => each.split(':')[0])).toEqual(['elasticsearch', 'redis', 'account keys'])
 })
 
-test('a request that runs when the API stops is answered; no other is accepted', async () => {
+test('a request that runs when the API stops is answered as the last of its connection; no other is accepted', async () => {
   const fake = close(await startFakeElasticsearch())
   const api = close(await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: fake.url } }))
   let answerNow: (() => void) | undefined
@@ -36,7 +36,7 @@ test('a request that runs when the API stops is answered; no other is accepted',
   // It may ask more than once.
   fake.answerWith(answer(200, emptySearch))
   answerNow?.()
-  expect((await running).status).toBe(200)
+  expect(await running).toMatchObject({ status: 200, headers: { connection: 'close' } })
   await closed
 })
 

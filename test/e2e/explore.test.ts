@@ -26,8 +26,15 @@ const submissions = [90, 70.5, 10, 50, null, 1, 80].map((score, at) =>
   }),
 )
 
+/** Another team has a form of the same id, with another question. */
+const otherForm = formEntity({ id: 'form-1', title: 'Delta quiz', fields: [{ ...question, title: 'The hard one' }] })
+
 const api = useApi({
-  forms: Object.entries(titles).map(([id, title]) => ({ team, id, entity: formEntity({ id, title, fields }) })),
+  teams: [team, 'team-2'],
+  forms: [
+    ...Object.entries(titles).map(([id, title]) => ({ team, id, entity: formEntity({ id, title, fields }) })),
+    { team: 'team-2', id: 'form-1', entity: otherForm },
+  ],
   submissions: submissions.map((entity) => ({ team, id: entity.id, entity })),
 })
 const opened = useBrowser()
@@ -131,6 +138,22 @@ test('numbers, bars and requests are those of the API, whatever is chosen, and t
   expect(complaints).toEqual([])
   await page.reload()
   expect(await page.locator('#key').inputValue()).toBe('')
+})
+
+test('the key of another team shows its forms and questions alone, also of a form with the same id', async () => {
+  const { page } = await visit()
+  const questionsOf = async (title: string, first: string): Promise<string[]> => {
+    await page.getByLabel(title, { exact: true }).check()
+    await page.locator('#code option', { hasText: first }).waitFor({ state: 'attached' })
+    return page.locator('#code option').allInnerTexts()
+  }
+  await show(page)
+  await page.getByLabel('Answer', { exact: true }).check()
+  expect(await questionsOf('Alpha quiz', 'The easy one')).toEqual(['The easy one', 'q2'])
+  await show(page, api.keyOf('team-2'))
+  await status(page, 'forms', 'Forms found: 1')
+  expect(await offered(page)).toEqual(['All forms', 'Delta quiz'])
+  expect(await questionsOf('Delta quiz', 'The hard one')).toEqual(['The hard one'])
 })
 
 test('typing fast shows what was found for the last text alone', async () => {

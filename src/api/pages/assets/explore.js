@@ -142,8 +142,11 @@ choices.addEventListener('submit', (event) => {
   showCounts()
 })
 choices.addEventListener('change', ({ target }) => {
-  // Another key may be that of a team with other forms.
-  if (target.id === 'key') byId('form-list').replaceChildren()
+  // Another key may be that of a team with other forms, or with another one of the same id.
+  if (target.id === 'key') {
+    byId('form-list').replaceChildren()
+    delete byId('code').dataset.form
+  }
   if (target.name) showCounts()
 })
 byId('title').addEventListener('input', () => findForms(typingMs))

@@ -124,7 +124,9 @@ const refused: Readonly<Record<string, readonly string[]>> = {
   INDEX_PREFIX: ['tidemark\n'],
   // These begin like ours, and are none.
   ...Object.fromEntries(
-    ['MAX_INFLIGHT_BYTES', 'ELASTICSEARCH_URLS', 'ADMIN_PROT', 'KAFKA_BROKER', 'LOGLEVEL'].map((name) => [name, ['1']]),
+    ['MAX_INFLIGHT_BYTES', 'ELASTICSEARCH_URLS', 'ADMIN_PROT', 'ADMIN_API_PORT', 'KAFKA_BROKER', 'LOGLEVEL'].map(
+      (name) => [name, ['1']],
+    ),
   ),
 }
 const refusedCases = Object.entries(refused).flatMap(([name, values]) => values.map((value) => [name, value] as const))
@@ -259,6 +261,11 @@ describe('a secret in a file', () => {
       ...configOf(whole),
       files: expect.anything(),
     })
+  })
+
+  test('keeps every space, of which a password may have some at its end', () => {
+    const config = configOf({ ELASTICSEARCH_USERNAME: 'u', ...inFile('ELASTICSEARCH_PASSWORD', ' two words \t \n') })
+    expect(config.ELASTICSEARCH_PASSWORD).toBe(' two words \t ')
   })
 
   test('the variable and its file together are refused, naming both', () => {
