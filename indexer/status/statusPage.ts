@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import type { AdminPages } from '../../src/core/process/adminServer.ts'
 import type { PlainAnswer } from '../../src/core/process/clientErrors.ts'
-import { type Health, isHealthy } from '../../src/core/process/health.ts'
+import type { Health } from '../../src/core/process/health.ts'
 import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/core/process/html.ts'
 import { readIcon, readStyle } from '../../src/core/process/staticFile.ts'
 import { lagsOf, type Observed, type OwnState, type PartitionLag } from './observe.ts'
@@ -19,7 +19,7 @@ const pageHeaders = {
 type Sources = {
   own(): OwnState
   observed(): Observed
-  readonly health: Pick<Health, 'results'>
+  readonly health: Pick<Health, 'results' | 'isReady'>
   readonly clock: () => number
 }
 
@@ -49,7 +49,7 @@ async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html
   const [own, observed, nowMs] = [sources.own(), sources.observed(), sources.clock()]
   const { watermarkMs } = observed
   const ageSeconds = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
-  const isReady = isHealthy(checks)
+  const isReady = sources.health.isReady(checks)
   const problems = checks.filter(({ problem }) => problem !== undefined)
   const are = problems.length === 1 ? 'is' : 'are'
   return htmlDocument({

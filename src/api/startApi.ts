@@ -7,7 +7,7 @@ import { usualPatienceMs } from '../core/process/slowReaders.ts'
 import { countRequests } from '../core/stores/countRequests.ts'
 import { readHolders, shareLookups } from '../core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
-import { type Opening, openStores } from '../core/stores/openStores.ts'
+import { type Opening, openStores, type Serving } from '../core/stores/openStores.ts'
 import { recordPrimary } from '../core/stores/primaryReads.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { fromRedis } from '../core/stores/redis.ts'
@@ -33,9 +33,10 @@ const defaultPort = 3_000
 const patienceWhenFullMs = 30_000
 
 /** Connects the API's clients and listens on the configured port, also while an engine is unreachable. */
-export async function startApi(service: Opening, nowMs: () => number = Date.now, elapsedMs?: () => number) {
+export async function startApi(service: Serving, nowMs: () => number = Date.now, elapsedMs?: () => number) {
   const { config, log, release } = service
   const { listener, patienceMs, checks, close } = openApi(service, nowMs, elapsedMs)
+  await service.untilAble(checks)
   const address = { port: config.PORT ?? defaultPort, host: config.HOST }
   const server = await serve(listener, address, answerClientError(log), patienceMs)
   release('server', () => stopServing(server, config.DRAIN_MS))

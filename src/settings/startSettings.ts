@@ -6,7 +6,7 @@ import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { serviceCommand } from '../core/process/lifecycle.ts'
 import { listenerOf, observeRequests, requestMetrics } from '../core/process/requestLog.ts'
 import { respondWithFile } from '../core/process/staticFile.ts'
-import { type Opening, openKafka, openStores } from '../core/stores/openStores.ts'
+import { type Opening, openKafka, openStores, type Serving } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
 import type { RedisConnection } from '../core/stores/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
@@ -20,11 +20,17 @@ import { unreadChanges } from './unreadChanges.ts'
 const defaultPort = 3_001
 
 /** Connects the clients of the settings area and listens on the configured port, also while an engine is unreachable. */
-export async function startSettings(service: Opening, nowMs: () => number = Date.now) {
+export async function startSettings(service: Serving, nowMs: () => number = Date.now) {
   const { config, log, release } = service
   const { redis, accountKeys: store } = openStores(service)
   const { openSource, sink } = openKafka(service)
   const source = openSource()
+  const checks = {
+    kafka: kafkaAnswers(source),
+    redis: redisAnswers(redis),
+    'account keys': accountKeysAreComplete(store),
+  }
+  await service.untilAble(checks)
 
   const keys = new AccountKeyManager({ store, sink, topics: config, log, nowMs })
   const server = await serve(
@@ -39,14 +45,7 @@ export async function startSettings(service: Opening, nowMs: () => number = Date
   const app = listen(service, origin, keys, unreadChanges(store, keys, nowMs), redis, nowMs)
   log.info({ port }, 'listening')
 
-  return {
-    port,
-    checks: {
-      kafka: kafkaAnswers(source),
-      redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(store),
-    },
-  }
+  return { port, checks }
 }
 
 export const command = serviceCommand({

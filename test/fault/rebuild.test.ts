@@ -8,7 +8,7 @@ import { untilServes } from '../support/indexingProgress.ts'
 import { endingToo } from '../support/late.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
 import { type History, randomHistory } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
@@ -156,7 +156,10 @@ test('a release with other mappings waits, says so, and takes over once its rebu
   const nextApi = await startProgram('api', pipeline.names, [], folder)
   const statusOf = async (list: string): Promise<number> =>
     (await pipeline.get(nextApi, 'acme', `/api/v1/${list}`)).status
-  await eventually(async () => (await says(nextApi)).includes('is of an earlier release'))
+  await untilTold(nextApi, 'elasticsearch', /is of an earlier release/)
+  await untilTold(nextApi, 'process', /^has not been able to answer yet/)
+  // It would take the place of an API that works.
+  expect((await probe(nextApi, 'readyz')).code).toBe(503)
   // Nothing is read by a field that its index may lack. The mapping of forms is the same.
   expect([await statusOf('records'), await statusOf('forms')]).toEqual([503, 200])
   endingToo(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))

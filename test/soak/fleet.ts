@@ -34,11 +34,14 @@ export class Fleet {
       throw new Error(`not ready: ${(await this.unready()).join('; ')}`)
   }
 
-  /** What each process says of itself that is not ready. */
+  /** What each process says of itself that is not ready, or of which a check fails. */
   async unready(): Promise<string[]> {
     const said = [...this.#names].map(async ([{ adminUrl }, name]) => {
       const answer = await fetch(`${adminUrl}/readyz`, { signal: AbortSignal.timeout(answerDeadlineMs) }).then(
-        async (response) => (response.ok ? '' : `${response.status} ${(await response.text()).trim()}`),
+        async (response) => {
+          const said = (await response.text()).trim()
+          return response.ok && !said.includes('"ok":false') ? '' : `${response.status} ${said}`
+        },
         (error: Error) => `does not answer: ${error.message}`,
       )
       return answer === '' ? [] : [`${name}: ${answer}`]

@@ -60,6 +60,8 @@ type ReplicaOptions = {
   readonly forms?: readonly TestRecord[]
   readonly submissions?: readonly TestRecord[]
   readonly watermark?: string
+  /** Whether its account keys are complete; without, they are awaited. */
+  readonly isComplete?: boolean
   /** Fills the replica before the API starts. */
   readonly fill?: (replica: TestReplica) => Promise<unknown>
 }
@@ -74,11 +76,11 @@ type UseOptions = ReplicaOptions &
 
 /** A replica for all tests of a file or block, created before and deleted after them. */
 export function useReplica(options: ReplicaOptions = {}) {
-  const { teams = ['team-1'], forms = [], submissions = [], watermark, fill } = options
+  const { teams = ['team-1'], forms = [], submissions = [], watermark, isComplete = true, fill } = options
   const keys = new Map<string, string>()
   const replica = useStarted('the replica', createTestReplica)
   beforeAll(async () => {
-    await replica.completeAccountKeys()
+    if (isComplete) await replica.completeAccountKeys()
     for (const team of teams) keys.set(team, await replica.storeKey(team))
     if (forms.length > 0) await replica.storeForms(...forms)
     if (submissions.length > 0) await replica.storeSubmissions(...submissions)

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { Registry } from 'prom-client'
 import type { Checks } from '../../src/core/process/health.ts'
-import type { Service, Started } from '../../src/core/process/lifecycle.ts'
+import type { ClientService, Started } from '../../src/core/process/lifecycle.ts'
 import { createLog } from '../../src/core/process/log.ts'
 import { configuredEngines } from '../../src/core/stores/engines.ts'
 import { testConfig } from './config.ts'
@@ -48,7 +48,7 @@ export async function send(
 
 /** Starts a server of the project in this process, on a free port, composed as in production. */
 export async function startInProcess(
-  start: (service: Omit<Service, 'fail'>) => Promise<Started & { readonly port: number }>,
+  start: (service: Omit<ClientService, 'fail'>) => Promise<Started & { readonly port: number }>,
   settings: Readonly<Record<string, string>>,
   awaitReady: boolean,
 ) {
@@ -71,6 +71,7 @@ export async function startInProcess(
     const { port, checks } = await start({
       ...{ config, engines: configuredEngines, metrics, signal: stop.signal },
       log: createLog({ name: 'test', level: 'info' }, sink),
+      untilAble: async () => undefined,
       release: (_what, releaser) => void releasers.push(releaser),
     })
     const readiness = readinessOf(checks)

@@ -34,7 +34,7 @@ export function documentedMetrics(process: Process): Metric[] {
 /** The metrics that a process registers. */
 export async function registeredMetrics(process: Process): Promise<Metric[]> {
   const registry = new Registry()
-  processMetrics(registry, { results: async () => [] })
+  processMetrics(registry, { results: async () => [], isReady: () => true })
   measureCalls(registry)
   if (process === 'A') registerApi(registry)
   if (process === 'S') requestMetrics(registry, rejectionReasons)

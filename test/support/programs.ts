@@ -78,25 +78,25 @@ export async function probe({ adminUrl }: Program, path: 'livez' | 'readyz'): Pr
   return { code: answer.status, said: (await answer.json()) as Probed['said'], tookMs: Date.now() - askedMs }
 }
 
-/** Waits until `/readyz` answers 503 with such a problem of a check; returns it. */
+/** Waits until `/readyz` tells of such a problem of a check; returns it. */
 export async function untilTold(program: Program, check: string, problem: RegExp): Promise<string> {
   let told = ''
   await eventually(async () => {
     const answer = await probe(program, 'readyz').catch(() => undefined)
-    told = (answer?.code === 503 && answer.said.checks[check]?.problem) || ''
+    told = answer?.said.checks[check]?.problem ?? ''
     return problem.test(told)
   })
   return told
 }
 
-/** Waits until `/readyz` answers 200; rejects with its last answer. */
+/** Waits until `/readyz` answers 200 and every check passes; rejects with its last answer. */
 export async function untilReady(program: Program): Promise<void> {
   let said = ''
   const isReady = async (): Promise<boolean> => {
     try {
       const answer = await fetch(`${program.adminUrl}/readyz`)
       said = await answer.text()
-      return answer.ok
+      return answer.ok && !said.includes('"ok":false')
     } catch (error) {
       said = String(error)
       return false

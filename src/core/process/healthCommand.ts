@@ -40,11 +40,10 @@ async function ask(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
     try {
       const response = await fetch(url, { signal: AbortSignal.timeout(attemptMs) })
-      if (response.ok) return 'yes'
       const { checks = {} } = (await response.json().catch(() => ({}))) as { readonly checks?: CheckResults }
       for (const [name, { ok, problem }] of Object.entries(checks))
         if (!ok) process.stdout.write(`${name}: ${problem}\n`)
-      return 'no'
+      return response.ok ? 'yes' : 'no'
     } catch (error) {
       if ((error as Error).name === 'TimeoutError') continue
       process.stdout.write(`${url} does not answer\n`)

@@ -9,7 +9,7 @@ import { configuredEngines, type Engines, probesOf } from '../stores/engines.ts'
 import { probe, probeDeadlineMs, probeLater } from '../stores/preflight.ts'
 import { type AdminPages, serveAdmin } from './adminServer.ts'
 import { type Config, type Need, readConfig } from './config.ts'
-import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
+import { type Checks, Health, renderHealth, untilHealthy } from './health.ts'
 import type { ListenAddress } from './httpServer.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './metrics.ts'
@@ -17,7 +17,7 @@ import { onStopSignals } from './stopSignals.ts'
 
 /** Additions of a started process to its admin port. */
 export type Started = {
-  /** Readiness checks, which `/readyz` runs. */
+  /** Checks that `/readyz` runs. */
   readonly checks: Checks
   /** Admin pages besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
@@ -31,6 +31,14 @@ export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly metrics: Registry
 }
 
+/** Arguments for the start of a process that serves clients. */
+export type ClientService = Service & {
+  /** Awaited before it listens: resolves when its checks have passed, or soon. */
+  untilAble(checks: Checks): Promise<void>
+}
+
+/** How long a process that serves clients waits for its engines: before they are connected, its answers would be 503. */
+const listensWithinMs = 3_000
 const stopDeadlineMs = 8_000
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
@@ -98,7 +106,7 @@ async function problemAt(address: ListenAddress, [port, host]: [string, string])
 type ServiceOptions = DefaultPorts & {
   readonly name: string
   readonly needs: readonly Need[]
-  start(service: Service): Promise<Started>
+  start(service: ClientService): Promise<Started>
 }
 
 export const serviceCommand = (options: ServiceOptions): Command => new Command().action(() => runService(options))
@@ -134,17 +142,50 @@ async function runService(options: ServiceOptions): Promise<void> {
   }
 }
 
-/** Opens the admin port, then starts the process; `/readyz` answers 503 until it has started, and once it is stopping. */
-async function start(options: ServiceOptions, { config, unreachable }: Checked, lifetime: Lifetime, log: Logger) {
-  const { release, signal, fail, end } = lifetime
-  let isStarted = false
-  const health = new Health(() => performance.now())
+/**
+ * What `/readyz` says. It is no until the process has started, and once it is stopping. A process without clients is not ready either while
+ * a check fails. One that serves clients is: of an engine that is away its answers tell them, and some need none. Behind a balancer that
+ * obeys `/readyz`, the outage of one engine would otherwise take every process away, and connections be refused.
+ *
+ * But such a process has not started before all checks have passed once, lest a release that cannot work replace one that does. Beside
+ * an engine that is away, it waits for nothing.
+ */
+function readinessOf(servesClients: boolean, isEngineAway: boolean, lifetime: Lifetime) {
+  let [isStarted, isAble] = [false, !servesClients || isEngineAway]
+  const health = new Health(
+    () => performance.now(),
+    (name) => !servesClients || name === 'process',
+  )
   health.add({
     process: async () => {
       if (lifetime.isStopping()) return 'is stopping'
-      return isStarted ? undefined : 'is starting'
+      if (!isStarted) return 'is starting'
+      return isAble ? undefined : 'has not been able to answer yet: other checks say why'
     },
   })
+  return {
+    health,
+    untilAble: async (checks: Checks): Promise<void> => {
+      health.add(checks)
+      if (isAble) return
+      const { signal } = lifetime
+      const passed = untilHealthy(checks, signal).then(() => {
+        isAble = true
+      })
+      passed.catch(() => undefined)
+      await Promise.race([passed, sleep(listensWithinMs, undefined, { ref: false, signal })]).catch(() => undefined)
+    },
+    started: (checks: Checks): void => {
+      health.add(checks)
+      isStarted = true
+    },
+  }
+}
+
+/** Opens the admin port, then starts the process. */
+async function start(options: ServiceOptions, { config, unreachable }: Checked, lifetime: Lifetime, log: Logger) {
+  const { release, signal, fail, end } = lifetime
+  const { health, untilAble, started } = readinessOf(options.port !== undefined, unreachable.length > 0, lifetime)
   const metrics = new Registry()
   processMetrics(metrics, health)
   const pages = new Map(pagesOf(health, metrics))
@@ -167,10 +208,10 @@ async function start(options: ServiceOptions, { config, unreachable }: Checked, 
       },
       () => undefined,
     )
-  const started = await options.start({ config, engines: configuredEngines, log, metrics, signal, release, fail })
-  health.add(started.checks)
-  for (const [path, page] of started.pages?.(health) ?? []) pages.set(path, page)
-  isStarted = true
+  const service = { config, engines: configuredEngines, log, metrics, signal, release, fail, untilAble }
+  const { checks, pages: ownPages } = await options.start(service)
+  started(checks)
+  for (const [path, page] of ownPages?.(health) ?? []) pages.set(path, page)
 }
 
 type Lifetime = ReturnType<typeof lifetimeOf>
@@ -226,7 +267,8 @@ const pagesOf = (health: Health, metrics: Registry): AdminPages =>
       '/readyz',
       async () => {
         const results = await health.results()
-        return { status: isHealthy(results) ? 200 : 503, headers: jsonHeaders, body: `${renderHealth(results)}\n` }
+        const isReady = health.isReady(results)
+        return { status: isReady ? 200 : 503, headers: jsonHeaders, body: `${renderHealth(results, isReady)}\n` }
       },
     ],
     [

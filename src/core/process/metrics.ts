@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
-import { type Health, isHealthy } from './health.ts'
+import type { Health } from './health.ts'
 
 type Value = number | undefined
 export type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: Value]
@@ -36,11 +36,13 @@ export function metricsIn(registry: Registry) {
 }
 
 /** The metrics of every process: the defaults of prom-client, and readiness. An exporter learns of the registry on a channel. */
-export function processMetrics(registry: Registry, health: Pick<Health, 'results'>): void {
+export function processMetrics(registry: Registry, health: Pick<Health, 'results' | 'isReady'>): void {
   collectDefaultMetrics({ register: registry })
   channel('tidemark.metrics').publish({ metrics: registry })
   const { gauge, labelledGauge } = metricsIn(registry)
-  gauge('tidemark_ready', '1 while /readyz answers 200, else 0', async () => Number(isHealthy(await health.results())))
+  gauge('tidemark_ready', '1 while /readyz answers 200, else 0', async () =>
+    Number(health.isReady(await health.results())),
+  )
   labelledGauge('tidemark_check_ok', '1 while a check of /readyz passes, else 0', ['check'], async () =>
     (await health.results()).map(({ name, problem }) => [{ check: name }, Number(problem === undefined)]),
   )

@@ -4,13 +4,16 @@ import { ReplyError } from 'ioredis'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { KafkaSource } from '../kafka/source.ts'
-import type { Service } from '../process/lifecycle.ts'
+import type { ClientService, Service } from '../process/lifecycle.ts'
 import { metricsIn } from '../process/metrics.ts'
 import { AccountKeyStore } from './accountKeyStore.ts'
 import type { OnCommand } from './redis.ts'
 
 /** What a process opens its clients with. */
 export type Opening = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
+
+/** What a process that serves clients starts with. */
+export type Serving = Opening & Pick<ClientService, 'untilAble'>
 
 /** Opens Redis, and registers the process's Elasticsearch client, if any: measures calls to both and closes both at the end. */
 export function openStores({ config, engines, log, metrics, release }: Opening, elasticsearch?: Client) {

@@ -31,12 +31,15 @@ test.concurrent('without a port, the default ones are named', async () => {
   expect([code, stderr]).toEqual([78, expect.stringMatching(/^ADMIN_PORT .* 9101 .* 9102 .* 9103 /)])
 })
 
-test.concurrent('what fails is printed', async () => {
+test.concurrent.each([
+  ['of a process that is not ready', 503, 1],
+  ['also of one that is ready', 200, 0],
+])('what fails is printed, %s', async (_which, status, expected) => {
   const failing = { kafka: { ok: false, problem: 'does not answer' }, writer: { ok: false, problem: 'no progress' } }
   const checks = { redis: { ok: true }, ...failing }
-  const { port } = await listen(() => (_, response) => response.writeHead(503).end(JSON.stringify({ checks })))
+  const { port } = await listen(() => (_, response) => response.writeHead(status).end(JSON.stringify({ checks })))
   const { code, stdout } = await runCommand('health', ['/readyz'], { ADMIN_PORT: port })
-  expect([code, stdout]).toEqual([1, 'kafka: does not answer\nwriter: no progress\n'])
+  expect([code, stdout]).toEqual([expected, 'kafka: does not answer\nwriter: no progress\n'])
 })
 
 test.concurrent.each([
