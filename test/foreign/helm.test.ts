@@ -40,6 +40,7 @@ type Manifest = {
   readonly spec: {
     readonly template?: { readonly spec: PodSpec }
     readonly jobTemplate?: { readonly spec: { readonly template: { readonly spec: PodSpec } } }
+    readonly egress?: readonly { readonly ports: readonly { readonly port: number }[] }[]
     readonly triggers?: readonly { readonly metadata: { readonly query: string; readonly threshold: string } }[]
   }
 }
@@ -133,6 +134,35 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
       const drainSeconds = Number(environmentOf(pod)['DRAIN_MS'] ?? 0) / 1_000
       expect(pod.terminationGracePeriodSeconds ?? 30).toBeGreaterThanOrEqual(drainSeconds + 15)
     }
+  })
+
+  const idp = 'SIGN_IN_JWKS_URL=https://quiz.example.com'
+  const tokens = 'KAFKA_OAUTH_TOKEN_URL=https://id.example.com'
+  const withKafka = ['indexer', 'settings', 'rebuild', 'verify'].map((each) => [each, [443]])
+  test.each<[why: string, values: readonly string[], open: Readonly<Record<string, readonly number[]>>]>([
+    ['nothing outside is asked', [], {}],
+    ['the product has public keys', [`config.${idp}/keys`], { settings: [443] }],
+    ['they are at a port of their own', [`settings.config.${idp}:8443/keys`], { settings: [8443] }],
+    ['Kafka wants tokens', [`config.${tokens}/token`], Object.fromEntries(withKafka)],
+    [
+      'so do both, the indexer elsewhere',
+      [`config.${idp}/keys`, `settings.config.${tokens}/token`, `indexer.config.${tokens}:9443/token`],
+      {
+        ...{ settings: [443], indexer: [9443], rebuild: [9443], verify: [9443] },
+      },
+    ],
+    ['AWS gives credentials', ['config.KAFKA_SASL_MECHANISM=aws-msk-iam'], Object.fromEntries(withKafka)],
+  ])('besides DNS and engines, no port is open to the outside when %s', async (_why, values, open) => {
+    const given = ['networkPolicy.enabled=true', ...values].flatMap((each) => ['--set', each])
+    const manifests = await template('--values', `${chart}/ci/settings-values.yaml`, ...given)
+    const policies = manifests.filter(({ kind }) => kind === 'NetworkPolicy')
+    const expected = [53, 9200, 9092, 6379]
+    const opened = policies.map(({ metadata: { name }, spec }): [string, number[]] => {
+      const ports = (spec.egress ?? []).flatMap((rule) => rule.ports.map(({ port }) => port))
+      return [name.replace('tidemark-', ''), ports.filter((port) => !expected.includes(port))]
+    })
+    expect(opened.length).toBe(5)
+    expect(Object.fromEntries(opened.filter(([, ports]) => ports.length > 0))).toEqual(open)
   })
 
   test.each(valueSets)('%s: every process and job has valid and complete variables', (values) => {

@@ -99,6 +99,20 @@ labels:
 {{- end -}}
 {{- end -}}
 
+{{/*
+The ports of HTTPS at which a component asks somebody besides the engines, a JSON list: the product for its public keys, an authority for tokens of
+Kafka, AWS for credentials. Arguments: root, component.
+*/}}
+{{- define "tidemark.portsOutside" -}}
+{{- $config := include "tidemark.entries" (merge (dict "key" "config") .) | fromYaml -}}
+{{- $ports := list -}}
+{{- range $url := list $config.SIGN_IN_JWKS_URL $config.KAFKA_OAUTH_TOKEN_URL | compact -}}
+{{- $ports = append $ports (regexFind ":[0-9]+$" (urlParse $url).host | trimPrefix ":" | default "443" | int) -}}
+{{- end -}}
+{{- if eq ($config.KAFKA_SASL_MECHANISM | default "") "aws-msk-iam" -}}{{- $ports = append $ports 443 -}}{{- end -}}
+{{- uniq $ports | toJson -}}
+{{- end -}}
+
 {{/* A value as it stands in an environment. YAML reads a number as a float, which would be printed with an exponent. */}}
 {{- define "tidemark.text" -}}
 {{- if kindIs "float64" . -}}{{- int64 . -}}{{- else -}}{{- . -}}{{- end -}}
