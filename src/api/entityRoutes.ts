@@ -84,7 +84,7 @@ export function listRoute<Selection extends Parameters>(
   own: z.ZodObject & z.ZodType<Selection>,
   filtersOf: (teamId: TeamId, selection: Selection, hasAnswers: boolean) => Filters,
 ) {
-  const schema = own.extend(fieldsParameter(lists[type].summary))
+  const schema = own.extend(fieldsParameter(lists[type].summary, lists[type].full))
   const schemas = {
     page: schema.superRefine(
       expectDefaults(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`),

@@ -25,6 +25,7 @@ export const errorAnswers = {
 } as const
 
 export type ErrorCode = keyof typeof errorAnswers
+export const errorCodes = Object.keys(errorAnswers) as ErrorCode[]
 
 /** The headers of every answer to one team: shared caches must not store what it may read, nor serve it to another key. */
 export const privateHeaders = {

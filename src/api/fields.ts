@@ -8,14 +8,24 @@ const answers = 'data'
 
 const maxFields = 100
 
-/** The parameter that names fields of items with these members. */
-export function fieldsParameter(served: Served) {
-  const name = patternOf(served)
+/** The parameter that names fields of items that have, by the view that is asked for, one of these sets of members. */
+export function fieldsParameter(...views: readonly Served[]) {
+  const name = patternOf(views.reduce(mergedWith))
   const description =
     'Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows ' +
     '`data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item.'
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
+
+/** The members of both. */
+const mergedWith = (some: Served, others: Served): Served =>
+  others.reduce((merged, member) => {
+    const [name, inner = []] = servedPair(member)
+    const at = merged.findIndex((each) => servedPair(each)[0] === name)
+    const known = merged[at]
+    if (known === undefined) return merged.concat([member])
+    return merged.with(at, typeof known === 'string' ? member : [name, mergedWith(known[1], inner)])
+  }, some)
 
 /** A regular expression of the names along each path, which describes the parameter and judges it. */
 const patternOf = (served: Served): string => {

@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import { maxValueCharacters } from '../core/model/answers.ts'
-import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
-import { attempt, parsed } from '../core/model/schema.ts'
+import { parseWindowBound, windowBoundPattern, windowBoundRule } from '../core/model/instant.ts'
+import { attempt, isObject, parsed } from '../core/model/schema.ts'
 import { metricsIn } from '../core/process/metrics.ts'
 import { routeOf } from '../core/process/requestLog.ts'
 import type { ParameterReader } from './context.ts'
@@ -90,7 +90,7 @@ function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string
 }
 
 /** How the name of a parameter in a schema ends that stands for all names with the same beginning. Each of them may be repeated. */
-const anyCode = '<code>'
+export const anyCode = '<code>'
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
@@ -140,8 +140,8 @@ const windowBound = (edge: 'from' | 'to', description: string) =>
   parsed((text) => parseWindowBound(text, edge), `must be ${windowBoundRule}`)
     .optional()
     .meta({
-      type: undefined,
-      anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })),
+      // A union of the formats `date-time` and `date` is no type that every language has.
+      pattern: windowBoundPattern,
       description,
       examples: ['2026-11-21T08:30:00Z', '2026-11-21'],
     })
@@ -196,7 +196,7 @@ export const value = anyText.min(1, 'must not be empty').optional()
  * Answers by code, each with alternatives, in an order that does not depend on the request's. Anything may be a code, and an answer may be
  * empty.
  */
-export const answers = z
+const answersByCode = z
   // Made by the reader: checking its shape would cost more than all that is said of hundreds of codes.
   .custom<readonly (readonly [code: string, values: readonly string[]])[]>()
   .superRefine((sent, context) => {
@@ -207,11 +207,27 @@ export const answers = z
     }
   })
   .transform((sent) => sent.map(([code, values]) => [code, [...new Set(values)].sort()] as const).sort(byCode))
+
+/** Answers in parameters whose names hold the code. */
+export const answers = answersByCode.optional()
+
+/** Reads answers from a JSON object: by code a text, or a list of alternatives. */
+function readAnswers(text: string): [code: string, values: string[]][] | undefined {
+  const sent = attempt((): unknown => JSON.parse(text))
+  if (!isObject(sent)) return undefined
+  const read = Object.entries(sent).map(([code, values]): [string, unknown[]] => [code, [values].flat()])
+  const isRead = (entry: [string, unknown[]]): entry is [string, string[]] =>
+    entry[1].length > 0 && entry[1].every((each) => typeof each === 'string')
+  return read.every(isRead) ? read : undefined
+}
+
+const answersRule = 'must be a JSON object of texts or lists of texts by code, such as {"q1":"yes","q2":["a","b"]}'
+
+/** The same in one parameter: what generates a client from the description needs parameters with fixed names. */
+export const answersAsJson = parsed(readAnswers, answersRule)
+  .pipe(answersByCode)
   .optional()
-  .meta({
-    ...{ type: 'object', items: undefined, additionalProperties: false },
-    patternProperties: { '^answer\\.': { type: 'string', maxLength: maxValueCharacters } },
-  })
+  .meta({ examples: ['{"q1":"yes","q2":["a","b"]}'] })
 
 const byCode = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 

@@ -47,9 +47,11 @@ const selectionParameters = {
   utmSource: parameter.value.describe('Only submissions with this `metadata.utmSource`.'),
   utmMedium: parameter.value.describe('Only submissions with this `metadata.utmMedium`.'),
   utmCampaign: parameter.value.describe('Only submissions with this `metadata.utmCampaign`.'),
-  'answer.<code>': parameter.answers.describe(
-    'Only submissions with this answer to the field with the code: text, a number, `true` or `false` as served, or an element of a list. ' +
-      'Repeated, it selects those with any of the answers; parameters with other codes select further.',
+  'answer.<code>': parameter.answers,
+  answers: parameter.answersAsJson.describe(
+    'Only submissions with these answers: a JSON object with the answer by the code of its field, or a list of which any will do. An answer is ' +
+      'text, or a number, `true` or `false` as it is served, or an element of a list. `answer.<code>=<answer>` says the same of one ' +
+      'field, repeated for others.',
   ),
   minScore: parameter.anyNumber.describe('Only submissions whose `result.score` is this or higher.'),
   maxScore: parameter.anyNumber.describe('Only submissions whose `result.score` is this or lower.'),
@@ -66,7 +68,7 @@ export const submissionsFilters = (
     ...termClauses('formId', selection.formId),
     ...termClauses('status', selection.status),
     ...Object.entries(members).flatMap(([name, field]) => termClauses(field, selection[name as keyof typeof members])),
-    ...(selection['answer.<code>'] ?? []).map(([code, values]) => {
+    ...[...(selection['answer.<code>'] ?? []), ...(selection.answers ?? [])].map(([code, values]) => {
       expectAnswers(hasAnswers, `answer.${code}`)
       return { terms: { [answerField(code)]: values.map((each) => answerBeginning(code) + each) } }
     }),

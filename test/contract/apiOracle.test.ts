@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { toInstant } from '../../src/core/model/instant.ts'
+import { queryProblems } from '../support/acceptedQueries.ts'
 import { type TestApi, useApi } from '../support/api.ts'
 import { queryData } from '../support/queryData.ts'
 import { expectedAnswer } from '../support/queryOracle.ts'
@@ -34,13 +35,22 @@ async function expectAsPlainRulesSay(number: number): Promise<void> {
   const { status, json } = await random.pick([api, ...others]).send(query.target, { key: api.keyOf(query.team) })
   const body = status === 400 ? { error: { code: (json as { error: { code: string } }).error.code } } : json
   const expected = expectedAnswer(history.held, query)
-  if (isDeepStrictEqual({ status, body }, expected)) return
+  // Answers that are too long for any to match are JSON in the description, if they are in it at all.
+  const hasLongAnswers = (query.answers ?? []).flat(2).some(({ length }) => length > 256)
+  const isRefused = queryProblems(query.target).length > 0 || hasLongAnswers
+  if (isDeepStrictEqual({ status, body }, expected) && isRefused === (status === 400)) return
   const repeat = `ORACLE_SEED=${seed} ORACLE_QUERIES=${number + 1}`
-  expect({ repeat, query, status, body }).toEqual({ repeat, query, ...expected })
+  const isDescribed = !isRefused
+  expect({ repeat, query, status, body, isDescribed }).toEqual({
+    repeat,
+    query,
+    ...expected,
+    isDescribed: status !== 400,
+  })
 }
 
 test(
-  'every answer of a list is what plain rules make of all that is held, whatever the filter and the page',
+  'every answer of a list is what plain rules make of all that is held, whatever the filter and the page, and the description refuses what is 400',
   async () => {
     let next = 0
     const askOn = async (): Promise<void> => {

@@ -50,6 +50,11 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
     ['/records?', counts],
     ['', '1e400', '.5', '0x1', 'NaN', '1,5'],
   ]),
+  [
+    'answers must be a JSON object of texts or lists of texts by code, such as {"q1":"yes","q2":["a","b"]}',
+    ['/records?', counts],
+    ['', '{', '[]', 'null', '"a"', '{"q1":1}', '{"q1":null}', '{"q1":[]}', '{"q1":["a",true]}', '{"q1":[["a"]]}'],
+  ],
   [`fields ${names}`, ['/records?'], ['email', 'reportResult']],
   [`fields ${names}`, ['/forms/x?'], ['score']],
   ['includeFields must be true or false', ['/forms/x?'], ['']],
@@ -75,6 +80,7 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
   [`page ${notInExports}`, lists, ['2'], csv],
   [byTime, ['/records?', '/records?changedUntil=2026-11-20&'], ['true'], ndjson],
   ...[
+    ...['/records?answers={"q1":"a"}'],
     ...['/records?formId=f1', '/records?status=failed', '/records?since=2026-01-01', '/records?until=2026-01-01'],
     ...['/forms?scene=scored_quiz', '/forms?titleContains=a'],
   ].map((path): [string, string[], string[], string] => {

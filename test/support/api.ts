@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { startApi } from '../../src/api/startApi.ts'
+import { queryProblems } from './acceptedQueries.ts'
 import { eventually } from './eventually.ts'
 import { startFaultyElasticsearch } from './faultyElasticsearch.ts'
 import { HeldExports } from './heldExports.ts'
@@ -37,7 +38,14 @@ export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = tr
       const lines = log().split('\n').slice(0, -1)
       return lines.map((line) => JSON.parse(line) as LogLine)
     },
-    send: (target: string, options?: TestRequest): Promise<TestAnswer> => send(port, target, options),
+    /** Sends a request; an answer to a query that the OpenAPI description refuses is an error. */
+    send: async (target: string, options?: TestRequest): Promise<TestAnswer> => {
+      const answer = await send(port, target, options)
+      const problems = [200, 304].includes(answer.status) ? queryProblems(target) : []
+      if (problems.length > 0)
+        throw new Error(`the API accepts ${target}, its description does not: ${problems.join()}`)
+      return answer
+    },
     /** Resolves once so many requests wait for a change. */
     untilWaiting: (count: number): Promise<void> =>
       eventually(async () => {

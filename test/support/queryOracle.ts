@@ -9,7 +9,7 @@ export type ListQuery = {
   readonly list: 'forms' | 'records'
   readonly team: string
   readonly parameters: Readonly<Record<string, string>>
-  /** Codes with the alternatives that are asked for. */
+  /** Codes with the alternatives that are asked for, by `answer.<code>` or in `answers`. */
   readonly answers?: readonly (readonly [code: string, values: readonly string[]])[]
 }
 

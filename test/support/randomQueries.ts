@@ -119,6 +119,14 @@ function writtenOffset(random: Random, minutes: number): string {
   return sign + random.pick(forms)
 }
 
+/** A JSON object of answers by code; one without alternatives is a text or a list of one. */
+const asJson = (random: Random, answers: NonNullable<ListQuery['answers']>): string =>
+  JSON.stringify(
+    Object.fromEntries(
+      answers.map(([code, values]) => [code, values.length > 1 || random.chance(0.3) ? values : values[0]]),
+    ),
+  )
+
 /** A request target with parameters in any order; `+` of a date as `%2B`, `+` (a common mistake) or a space. */
 function targetOf(
   random: Random,
@@ -126,9 +134,14 @@ function targetOf(
   parameters: ListQuery['parameters'],
   answers: NonNullable<ListQuery['answers']> = [],
 ): string {
-  const asked = answers.flatMap(([code, values]) =>
-    values.map((value) => `answer.${encodeURIComponent(code)}=${encodeURIComponent(value)}`),
-  )
+  // One of the codes may be asked for in each way.
+  const inJson = answers.filter(() => random.chance(0.5))
+  const asked = answers
+    .filter((each) => !inJson.includes(each))
+    .flatMap(([code, values]) =>
+      values.map((value) => `answer.${encodeURIComponent(code)}=${encodeURIComponent(value)}`),
+    )
+  if (inJson.length > 0) asked.push(`answers=${encodeURIComponent(asJson(random, inJson))}`)
   const pairs = random.shuffled(Object.entries(parameters)).map(([name, value]) => {
     const encoded = encodeURIComponent(value.toWellFormed())
     return `${name}=${/since|until/i.test(name) ? encoded.replace('%2B', random.pick(['%2B', '+', '%20'])) : encoded}`

@@ -1,11 +1,11 @@
-import { z } from 'zod'
 import { accountKeyPrefix } from '../../core/model/accountKey.ts'
 import { maxUrlBytes } from '../../core/process/clientErrors.ts'
-import { allowedMethods, type ErrorCode, errorAnswers, privateHeaders } from '../errors.ts'
+import { allowedMethods, type ErrorCode, errorAnswers, errorCodes, privateHeaders } from '../errors.ts'
 import { csv, ndjson } from '../exports.ts'
+import { anyCode } from '../parameters.ts'
 import { type Endpoint, endpoints } from '../routes.ts'
 import { maxWaitSeconds } from '../waiting.ts'
-import { answerSchemas, exampleOf, type JsonSchema, sent } from './schemas.ts'
+import { type AnswerName, answerSchemas, exampleOf, type JsonSchema, sent } from './schemas.ts'
 
 const introduction = `Read-only JSON for one team: its forms, and the submissions that these collected.
 
@@ -67,11 +67,14 @@ function pathParameter({ properties = {} }: JsonSchema) {
   return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
+/** Parameters whose names are not fixed are left out: of nine generators of clients, five send what an exploded object holds under other names. */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
-  Object.entries(properties).map(([name, property]) => {
-    const { description, ...schema } = property as JsonSchema
-    return { name, in: 'query', required: required.includes(name), description, schema }
-  })
+  Object.entries(properties)
+    .filter(([name]) => !name.endsWith(anyCode))
+    .map(([name, property]) => {
+      const { description, ...schema } = property as JsonSchema
+      return { name, in: 'query', required: required.includes(name), description, schema }
+    })
 
 const ifNoneMatch = textParameter(
   'If-None-Match',
@@ -177,25 +180,18 @@ const errors = {
   ],
 } as const satisfies Readonly<Record<ErrorCode, readonly [description: string, headers: readonly HeaderName[]]>>
 
-const codes = Object.keys(errors) as ErrorCode[]
-
 const errorResponses = (): Response =>
   Object.fromEntries(
-    codes.map((code) => {
+    errorCodes.map((code) => {
       const [description, headers] = errors[code]
-      const schema = z.object({
-        error: z.object({ code: z.literal(code), message: z.string().describe('For people; its text may change.') }),
-      })
-      const content = json(sent(schema), { error: { code, message: errorAnswers[code][1] } })
+      const content = json(referenceTo('Error'), { error: { code, message: errorAnswers[code][1] } })
       return [code, { description: `\`${code}\`: ${description}`, headers: named(headers), content }]
     }),
   )
 
 /** The answers of an endpoint by status; the errors are references. */
-function responsesOf({ path, summary, answer, line, parameters }: Endpoint): Response {
-  const whole = { $ref: `#/components/schemas/${answer}` }
-  const schema = 'fields' in parameters.shape ? { anyOf: [whole, selected] } : whole
-  const answered = json(schema, exampleOf(answerSchemas[answer]))
+function responsesOf({ path, summary, answer, line }: Endpoint): Response {
+  const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
   return {
     200: {
       description: summary,
@@ -207,17 +203,14 @@ function responsesOf({ path, summary, answer, line, parameters }: Endpoint): Res
       headers: named(line === undefined ? read : [...read, 'Preference-Applied']),
     },
     ...Object.fromEntries(
-      codes
+      errorCodes
         .filter((code) => code !== 'not_found' || path.includes(':id'))
         .map((code) => [errorAnswers[code][0], { $ref: `#/components/responses/${code}` }]),
     ),
   }
 }
 
-const selected: JsonSchema = {
-  type: 'object',
-  description: 'With `fields`: the same with only those members of each item that it names.',
-}
+const referenceTo = (name: AnswerName): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
 const exportsOf = (line: string): Response => ({
   [ndjson]: {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Served, servedPair } from '../../core/json/scanner.ts'
 import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
+import { errorCodes } from '../errors.ts'
 import { defaultLimit, maxLimit } from '../parameters.ts'
 import { maxCounts } from '../search/counts.ts'
 import { countSubmissionsParameters } from '../submissions.ts'
@@ -20,11 +21,35 @@ export function sent(schema: z.ZodObject): JsonSchema {
       if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
     },
   })
-  return jsonSchema
+  return forGenerators(jsonSchema)
 }
 
-/** The schema of an object that is served with `members` alone; those not in `omissible` are always present. */
-function served(schema: JsonSchema, members: Served, omissible: readonly string[] = []): JsonSchema {
+const maxInt32 = 2 ** 31 - 1
+
+/**
+ * Says what a schema leaves to its reader, where generators of clients would guess wrongly: they drop an array without `items`, and read a
+ * number as a float of 32 bits.
+ */
+function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): JsonSchema {
+  const types: readonly unknown[] = [schema.type].flat()
+  const { maximum = Number.POSITIVE_INFINITY } = schema
+  const inner = Object.entries(properties ?? {}).map(([name, each]) => [name, forGenerators(each as JsonSchema)])
+  return {
+    ...schema,
+    ...(anyOf !== undefined && { anyOf: anyOf.map((each) => forGenerators(each as JsonSchema)) }),
+    ...(types.includes('integer') && maximum > maxInt32 && { format: 'int64' }),
+    ...(types.includes('number') && { format: 'double' }),
+    ...(properties !== undefined && { properties: Object.fromEntries(inner) }),
+    ...(types.includes('object') && properties === undefined && { additionalProperties: true }),
+    ...(types.includes('array') && { items: forGenerators((items ?? {}) as JsonSchema) }),
+  }
+}
+
+/**
+ * The schema of an object that is served with `members` alone. None is required: `fields` leaves out any. Two schemas, one with and one without
+ * required members, would be a union, which few languages have.
+ */
+function served(schema: JsonSchema, members: Served): JsonSchema {
   const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
   const properties = members.map((member): [string, JsonSchema] => {
     const [name, inner] = servedPair(member)
@@ -36,7 +61,6 @@ function served(schema: JsonSchema, members: Served, omissible: readonly string[
     ...(schema.description !== undefined && { description: schema.description }),
     type: others.length > 0 ? (['object', 'null'] as never) : 'object',
     properties: Object.fromEntries(properties),
-    required: properties.map(([name]) => name).filter((name) => !omissible.includes(name)),
   }
 }
 
@@ -57,8 +81,6 @@ const list = (item: string): JsonSchema =>
     }),
   )
 
-const value = z.string().nullable()
-
 const counts = z.object({
   totalDocs: count(
     'How many match; exact, and the sum of all counts unless answers are counted, of which a list has several.',
@@ -68,11 +90,12 @@ const counts = z.object({
   items: z
     .array(
       z.object({
+        // Text, null, or a list of both: a union that most languages do not have.
         key: z
-          .union([value, z.array(value).length(2)])
+          .unknown()
           .describe(
             'The value, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
-              '`2026-03-29T03:00:00.000+02:00`; or both. A value is null for submissions without any.',
+              '`2026-03-29T03:00:00.000+02:00`; with a time and a value, a list of both. A value is text, or null for submissions without any.',
           ),
         count: z.int().min(0),
         scores: z
@@ -100,18 +123,26 @@ const counts = z.object({
     }),
 })
 
+const error = z.object({
+  error: z.object({
+    code: z.enum(errorCodes),
+    message: z.string().describe('For people; its text may change.'),
+  }),
+})
+
 const form = sent(formSchema)
 const submission = sent(submissionSchema)
 
 /** The schemas of the answers, by their names in the description. */
 export const answerSchemas = {
   FormSummary: served(form, servedFormSummary),
-  Form: served(form, servedForm, ['fields', 'report']),
+  Form: served(form, servedForm),
   SubmissionSummary: served(submission, servedSubmissionSummary),
   Submission: served(submission, servedSubmission),
   FormList: list('FormSummary'),
   SubmissionList: list('SubmissionSummary'),
   SubmissionCounts: sent(counts),
+  Error: sent(error),
 } as const satisfies Readonly<Record<string, JsonSchema>>
 
 export type AnswerName = keyof typeof answerSchemas

@@ -50,6 +50,20 @@ export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound
   return isBeyondAll ? 'beyond-all' : toInstant(clampToInstants(boundMs))
 }
 
+/** A day of the calendar, from the year 0000 to 9999, as a regular expression without flags. */
+const dayPattern = [
+  '[0-9]{4}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])',
+  '[0-9]{4}-(0[469]|11)-(0[1-9]|[12][0-9]|30)',
+  '[0-9]{4}-02-(0[1-9]|1[0-9]|2[0-8])',
+  '([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29',
+].join('|')
+const [hourPattern, minutePattern] = ['([01][0-9]|2[0-3])', '[0-5][0-9]']
+const timePattern = `${hourPattern}:${minutePattern}(:${minutePattern}([.,][0-9]+)?)?`
+const offsetPattern = `[Zz]|[ +-]${hourPattern}(:?${minutePattern})?`
+
+/** What `parseWindowBound` reads, and nothing else, as a regular expression for other programs. */
+export const windowBoundPattern = `^(${dayPattern})([Tt]${timePattern}(${offsetPattern})?)?$`
+
 const dateTimePattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)?(Z|([+-])(\d\d)(?::?(\d\d))?)?$/i
 
 /** Without an offset, a time is UTC. */

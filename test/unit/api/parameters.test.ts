@@ -98,6 +98,12 @@ test('answers are read by their codes, whatever these are, in whatever order the
       expect(value?.['answer.<code>']).toEqual(codes.map((code) => [code, valuesOf(code)]))
       expect(ignored).toBe('')
       expect(ask(schema, seeded(seed).shuffled(pairs)).value).toEqual(value)
+      const json = JSON.stringify(Object.fromEntries(codes.map((code) => [code, valuesOf(code)])))
+      expect(ask(schema, [['answers', json]]).value).toEqual({
+        ...value,
+        'answer.<code>': undefined,
+        answers: value?.['answer.<code>'],
+      })
     }),
   )
 })
@@ -109,6 +115,12 @@ test('a code and an answer that are too long are named', () => {
   )
   expect(ask(listSubmissions.parameters, [['answer.q 1', long]]).problem).toBe(
     `answer.q 1 must be at most 256 characters, not "${shown}"`,
+  )
+  expect(ask(listSubmissions.parameters, [['answers', JSON.stringify({ q1: ['a', long] })]]).problem).toBe(
+    `answers must be at most 256 characters, not "${shown}"`,
+  )
+  expect(ask(listSubmissions.parameters, [['answers', JSON.stringify({ [long]: 'a' })]]).problem).toBe(
+    'answers must have a code of at most 256 characters',
   )
 })
 

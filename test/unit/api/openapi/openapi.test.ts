@@ -1,9 +1,15 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
 import { z } from 'zod'
 import type { RouteDeps } from '../../../../src/api/context.ts'
+import { selectedFields } from '../../../../src/api/fields.ts'
 import { describeApi } from '../../../../src/api/openapi/openapi.ts'
 import { endpoints, routes } from '../../../../src/api/routes.ts'
+import * as forms from '../../../../src/core/model/form.ts'
+import { attempt } from '../../../../src/core/model/schema.ts'
+import * as submissions from '../../../../src/core/model/submission.ts'
+import { valueProblems } from '../../../support/acceptedQueries.ts'
 import { pointer, schemaJudge } from '../../../support/description.ts'
 import { documentedTypes } from '../../../support/documentedTypes.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
@@ -32,6 +38,12 @@ const schemas = Object.fromEntries(endpoints.map((each) => [each.path.replace(':
 /** What has to be sent beside any other parameter. */
 const needed = (path: string): object => (path === '/record-counts' ? { by: 'day' } : {})
 const paths = Object.keys(schemas)
+const wholeSubmission = {
+  ...servedSubmissionSummary(submissionEntity({ id: 'x' })),
+  ...servedSubmission(submissionEntity({ id: 'x' })),
+}
+const isNumber = (text: string): boolean => text.trim() !== '' && Number.isFinite(Number(text))
+const succeeds = (run: () => unknown): boolean => attempt(() => [run()]) !== undefined
 const query = (path: string): Parameter[] =>
   described.paths[path]?.get.parameters.filter((parameter) => parameter.in === 'query') ?? []
 
@@ -50,7 +62,8 @@ describe.each(paths)('the parameters of %s', (path) => {
   const schema = schemas[path] ?? z.object({})
 
   test('are those that requests are judged by, each with a description', () => {
-    expect(query(path).map(({ name }) => name)).toEqual(Object.keys(schema.shape))
+    const names = Object.keys(schema.shape).filter((name) => name !== 'answer.<code>')
+    expect(query(path).map(({ name }) => name)).toEqual(names)
     for (const { name, description, required } of query(path)) {
       expect(description).toMatch(/\w.*\.$/)
       expect(required).toBe(name in needed(path))
@@ -66,7 +79,7 @@ describe.each(paths)('the parameters of %s', (path) => {
 
   // Counts by answers need the code of a field.
   const isRead = (name: string, value: unknown): boolean =>
-    [{}, { code: 'q1' }].some(
+    [{}, { code: 'q1' }, { by: 'answer' }].some(
       (beside) => schema.safeParse({ ...needed(path), ...beside, [name]: String(value) }).success,
     )
 
@@ -76,6 +89,35 @@ describe.each(paths)('the parameters of %s', (path) => {
       const sendable = [minimum, maximum, ...values, ...examples].filter((value) => value !== undefined)
       expect(sendable.filter((value) => !isRead(name, value))).toEqual([])
     }
+  })
+
+  /** Whose values are names of fields or of time zones, or JSON: a schema does not say which are accepted. */
+  const cannotSay = ['timeZone', 'answers', 'fields']
+  const texts = fc.oneof(
+    fc.constantFrom(
+      ...['', '0', '1', '-1', '+1', '007', '1.5', '1e1', '.5', '100', '101', '1e400', '9007199254740992'],
+    ),
+    fc.constantFrom(
+      ...['99999999999999999999', 'TRUE', 'False', 'yes', 'full', 'day', 'day,level', 'level,day', 'failed'],
+    ),
+    fc.constantFrom(...['2026-11-21', '2026-02-30', '2024-02-29', '2026-11-21T08:30:00.1234Z', '2026-11-21T08:30 01']),
+    fc.constantFrom(...['{}', '{"q1":"a"}', '{"q1":1}', 'Europe/Berlin', '\ud83d\ude00'.repeat(200)]),
+    fc.string({ maxLength: 300 }),
+  )
+
+  test('are valid by the description when requests are accepted, and the other way round where it can say that', () => {
+    const names = fc.constantFrom(...query(path).map(({ name }) => name))
+    fc.assert(
+      fc.property(names, texts, (name, text) => {
+        const isValid = valueProblems(path, name, text).length === 0
+        const isAccepted = isRead(name, text)
+        if (isAccepted && name !== 'fields') expect({ name, text, isValid }).toEqual({ name, text, isValid: true })
+        // It counts characters, not UTF-16 units, and says nothing of how numbers are spelt.
+        const isUnsaid = cannotSay.includes(name) || [...text].length < text.length || isNumber(text)
+        if (!isAccepted && !isUnsaid) expect({ name, text, isValid }).toEqual({ name, text, isValid: false })
+      }),
+      { numRuns: 3_000 },
+    )
   })
 
   test('are refused beyond their bounds and values', () => {
@@ -90,6 +132,19 @@ describe.each(paths)('the parameters of %s', (path) => {
   })
 })
 
+test.each([
+  ['/forms', [forms.servedFormSummary, forms.servedForm], servedForm(formEntity({ id: 'x' }))],
+  ['/forms/{id}', [forms.servedForm], servedForm(formEntity({ id: 'x' }))],
+  ['/records', [submissions.servedSubmissionSummary, submissions.servedSubmission], wholeSubmission],
+  ['/records/{id}', [submissions.servedSubmission], wholeSubmission],
+] as const)('names that `fields` of %s may have, in any view, are valid, and no others', (path, views, item) => {
+  const names = placesIn(item).map((place) => place.join('.'))
+  const isRead = (name: string): boolean => views.some((view) => succeeds(() => selectedFields(name, view)))
+  const isValid = (name: string): boolean => valueProblems(path, 'fields', name).length === 0
+  expect(names.filter(isValid)).toEqual(names.filter(isRead))
+  expect(names.filter(isRead).length).toBeGreaterThan(10)
+})
+
 describe('answers', () => {
   const form = formEntity({ id: 'f1' })
   const submission = submissionEntity({ id: 's1' })
@@ -99,7 +154,9 @@ describe('answers', () => {
     ['SubmissionSummary', documentedTypes.submissionSummary, servedSubmissionSummary(submission)],
     ['Submission', documentedTypes.submission, servedSubmission(submission)],
   ])('of %s have the types that the specification tells, at every place', (name, documented, served) => {
-    const isDocumented = new Ajv2020().compile(documented)
+    // `fields` leaves out members.
+    const optional = JSON.parse(JSON.stringify(documented), (key, value) => (key === 'required' ? undefined : value))
+    const isDocumented = new Ajv2020().compile(optional)
     const samples = [null, true, 1.5, 7, 'x', 'completed', '2026-04-01T12:00:00.000Z', [], {}]
     for (const place of placesIn(served)) {
       const answers = samples.map((sample) => changedAt(served, place, sample))

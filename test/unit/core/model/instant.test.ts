@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parseInstant, parseWindowBound, toInstant } from '../../../../src/core/model/instant.ts'
+import { parseInstant, parseWindowBound, toInstant, windowBoundPattern } from '../../../../src/core/model/instant.ts'
 
 const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
 const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
@@ -80,5 +80,25 @@ describe('A bound of a window', () => {
     ['0000-01-01T00:00:00.0001Z', '0000-01-01T00:00:00.001Z', '0000-01-01T00:00:00.000Z'],
   ])('%s, at the end of all that can be stored, begins at %s and ends at %s', (text, from, to) => {
     expect([parseWindowBound(text, 'from'), parseWindowBound(text, 'to')]).toEqual([from, to])
+  })
+
+  test('the pattern that other programs get matches what is read, and nothing else', () => {
+    const year = fc.oneof(fc.constantFrom('0000', '1900', '2000', '2023', '2024', '2100'), fc.stringMatching(/^\d{4}$/))
+    const month = fc.integer({ min: 0, max: 13 }).map(two)
+    const day = fc.integer({ min: 0, max: 32 }).map(two)
+    const time = fc.stringMatching(/^[Tt][0-3]\d:[0-6]\d(:[0-6]\d([.,]\d{1,4})?)?$/)
+    const zone = fc.stringMatching(/^([Zz]|[ +-][0-3]\d(:?[0-6]\d)?)$/)
+    const maybe = (text: fc.Arbitrary<string>): fc.Arbitrary<string> => fc.oneof(fc.constant(''), text)
+    const written = fc
+      .tuple(year, month, day, maybe(time), maybe(zone))
+      .map(([y, m, d, ...rest]) => `${y}-${m}-${d}${rest.join('')}`)
+    const pattern = new RegExp(windowBoundPattern)
+    fc.assert(
+      fc.property(fc.oneof({ weight: 9, arbitrary: written }, fc.string()), (text) => {
+        const isRead = parseWindowBound(text, 'from') !== undefined
+        expect({ text, isMatched: pattern.test(text) }).toEqual({ text, isMatched: isRead })
+      }),
+      { numRuns: 5_000 },
+    )
   })
 })

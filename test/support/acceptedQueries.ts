@@ -1,0 +1,47 @@
+import { describeApi } from '../../src/api/openapi/openapi.ts'
+import { pointer, schemaJudge } from './description.ts'
+
+type Parameter = {
+  readonly name: string
+  readonly in: string
+  readonly required: boolean
+  readonly schema: { readonly type: string }
+}
+
+const description = describeApi('/api/v1')
+const judge = schemaJudge(description)
+
+/** The value that the text of a parameter stands for, as programs read it by the type; the text where it stands for none. */
+function readAs(type: string, text: string): unknown {
+  if (type === 'boolean' && /^(?:true|false)$/i.test(text)) return text.toLowerCase() === 'true'
+  return ['integer', 'number'].includes(type) && /^[^\s]+$/.test(text) && Number.isFinite(Number(text))
+    ? Number(text)
+    : text
+}
+
+/** What the description finds wrong with the value of a parameter; empty if valid. */
+export function valueProblems(path: string, name: string, text: string): readonly string[] {
+  const at = parametersOf(path).findIndex((each) => each.in === 'query' && each.name === name)
+  const type = parametersOf(path)[at]?.schema.type ?? ''
+  return judge.problems(pointer('paths', path, 'get', 'parameters', String(at), 'schema'), readAs(type, text))
+}
+
+/** What the description finds wrong with the query of a request; empty if valid, or if it describes no such path. Unknown parameters are not its affair. */
+export function queryProblems(target: string): readonly string[] {
+  const { pathname, search } = new URL(target, 'http://api.example')
+  const path = pathname
+    .replace(/^\/api\/v1/, '')
+    .replace(/(?<=.)\/$/, '')
+    .replace(/(?<=^\/(?:forms|records)\/)[^/]+$/, '{id}')
+  const query = new URLSearchParams(search)
+  return parametersOf(path)
+    .filter((each) => each.in === 'query')
+    .flatMap(({ name, required }) => {
+      const sent = query.getAll(name)
+      if (sent.length > 1 || (required && sent.length === 0)) return [`${name}: sent ${sent.length} times`]
+      return sent.flatMap((text) => valueProblems(path, name, text).map((problem) => `${name}=${text}: ${problem}`))
+    })
+}
+
+const parametersOf = (path: string): readonly Parameter[] =>
+  (description.paths[path]?.get.parameters ?? []) as readonly Parameter[]
