@@ -192,13 +192,16 @@ export const anyText = z.string().max(maxValueCharacters, valueRule)
 /** What a member of a submission must be equal to. */
 export const value = anyText.min(1, 'must not be empty').optional()
 
+/** Codes of fields, each with the answers of which any will do. */
+type Answers = readonly (readonly [code: string, values: readonly string[]])[]
+
 /**
  * Answers by code, each with alternatives, in an order that does not depend on the request's. Anything may be a code, and an answer may be
  * empty.
  */
 const answersByCode = z
   // Made by the reader: checking its shape would cost more than all that is said of hundreds of codes.
-  .custom<readonly (readonly [code: string, values: readonly string[]])[]>()
+  .custom<Answers>()
   .superRefine((sent, context) => {
     const refuse = (message: string, ...path: string[]): void => context.addIssue({ code: 'custom', path, message })
     for (const [code, values] of sent) {
@@ -212,7 +215,7 @@ const answersByCode = z
 export const answers = answersByCode.optional()
 
 /** Reads answers from a JSON object: by code a text, or a list of alternatives. */
-function readAnswers(text: string): [code: string, values: string[]][] | undefined {
+function readAnswers(text: string): Answers | undefined {
   const sent = attempt((): unknown => JSON.parse(text))
   if (!isObject(sent)) return undefined
   const read = Object.entries(sent).map(([code, values]): [string, unknown[]] => [code, [values].flat()])
