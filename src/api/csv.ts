@@ -1,6 +1,7 @@
 import { escapeOf } from '../core/json/iJson.ts'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import { type Served, servedPair } from '../core/json/scanner.ts'
+import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
  * CSV (RFC 4180) made from JSON text. Text stands in quotes, numbers and booleans do not, and null is an empty cell: so a reader that sees
@@ -92,19 +93,10 @@ export const otherAnswers = 'other'
 /** Bounds what a row costs, however many fields a form has. */
 const maxCodes = 1_000
 
-/** The codes of a form's fields, and of fields within these, that become columns: in their order, each once. */
+/** The codes of a form's fields that become columns. */
 export function answerCodes(form: Buffer): string[] {
-  const codes = new Set<string>()
-  collect(JSON.parse(rawMembers(form.toString()).get('fields') ?? 'null'), codes)
+  const fields: unknown = JSON.parse(rawMembers(form.toString()).get('fields') ?? 'null')
+  const codes = new Set(fieldsWithCode(fields).keys())
   codes.delete(otherAnswers)
   return [...codes].slice(0, maxCodes)
-}
-
-function collect(fields: unknown, codes: Set<string>): void {
-  if (!Array.isArray(fields)) return
-  for (const field of fields as unknown[]) {
-    if (typeof field !== 'object' || field === null) continue
-    if ('code' in field && typeof field.code === 'string') codes.add(field.code)
-    if ('fields' in field) collect(field.fields, codes)
-  }
 }

@@ -11,7 +11,11 @@ const team = 'team-1'
 const dayMs = 86_400_000
 const startedMs = Date.now()
 const question = { code: 'q1', type: 'single_choice', title: 'The easy one' }
-const fields = [question, { code: 'page', type: 'page_break' }, { code: 'q2', type: 'multiple_choice' }]
+const within = { code: 'q3', type: 'single_choice', title: 'The one within' }
+const fields = [
+  ...[question, { code: 'page', type: 'page_break' }, { code: 'q2', type: 'multiple_choice' }],
+  { type: 'group', fields: [within, { code: 'q1', title: 'The easy one again' }] },
+]
 const titles = { 'form-1': 'Alpha quiz', 'form-2': 'Beta quiz', 'form-3': '<b>Gamma & "delta"</b>' }
 const levels = ['good', 'good', 'poor', null, 'poor', '<i>odd', 'good']
 /** One a day, the newest first; the last one is older than a week. */
@@ -21,7 +25,7 @@ const submissions = [90, 70.5, 10, 50, null, 1, 80].map((score, at) =>
     formId: at % 3 === 2 ? 'form-2' : 'form-1',
     submittedAt: new Date(startedMs - (at < 6 ? at : 20) * dayMs).toISOString(),
     metadata: { utmCampaign: at < 2 ? 'spring' : 'autumn' },
-    data: { q1: at === 0 ? 'B' : 'A', q2: ['B', 'C'].slice(at % 2) },
+    data: { q1: at === 0 ? 'B' : 'A', q2: ['B', 'C'].slice(at % 2), q3: 'D' },
     result: { status: 'completed', score, maxScore: 100, level: levels[at], outcomeCode: null, outcomeName: null },
   }),
 )
@@ -116,7 +120,10 @@ test('numbers, bars and requests are those of the API, whatever is chosen, and t
   await choose('Alpha quiz')
   await status(page, 'counts', 'Submissions: 4')
   await expectAnswersShown(page, 7)
-  expect(await page.locator('#code option').allInnerTexts()).toEqual(['The easy one', 'q2'])
+  expect(await page.locator('#code option').allInnerTexts()).toEqual(['The easy one', 'q2', 'The one within'])
+  await page.locator('#code').selectOption('q3')
+  await valueShown(page, 'D')
+  await expectAnswersShown(page, 7)
   await page.locator('#code').selectOption('q2')
   await valueShown(page, 'C')
   await expectAnswersShown(page, 7)

@@ -21,7 +21,11 @@ const asksApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
 
 const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 const front = pageAssets('/docs', readStyle(), frontScript)
-const explore = pageAssets('/explore', readStyle(own('explore.css')), readText(own('explore.js')))
+const explore = pageAssets(
+  '/explore',
+  readStyle(own('explore.css')),
+  readText(own('fieldsWithCode.js'), own('explore.js')),
+)
 const { resolve } = createRequire(import.meta.url)
 const docs = pageAssets(
   '/docs',

@@ -72,15 +72,15 @@ const findForms = latest(byId('forms'), async (signal) => {
   return say.formsFound.replace('%', number.format(totalDocs))
 })
 
-/** Offers the questions of the form, unless they are on offer, and resolves with the code of the chosen one. */
+/** Offers the questions of the form (`fieldsWithCode` stands before this file), unless they are on offer, and resolves with the code of the chosen one. */
 const chosenQuestion = async (form, signal) => {
   if (!form) throw new Error(say.noForm)
   const select = byId('code')
   if (select.dataset.form !== form) {
     const path = `forms/${encodeURIComponent(form)}`
     const { fields } = await ask('form', path, { includeReport: false }, signal)
-    const questions = (fields ?? []).filter(({ code, type }) => typeof code === 'string' && type !== 'page_break')
-    select.replaceChildren(...questions.map(({ code, title }) => element('option', { value: code }, title ?? code)))
+    const questions = [...fieldsWithCode(fields)].filter(([, { type }]) => type !== 'page_break')
+    select.replaceChildren(...questions.map(([code, { title }]) => element('option', { value: code }, title ?? code)))
     select.dataset.form = form
   }
   return select.value
