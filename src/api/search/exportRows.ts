@@ -32,10 +32,10 @@ export async function hasMatches(
   return false
 }
 
-/** The `keep_alive` of the snapshot: longer than a client may take to read a part. */
+/** The `keep_alive` of a snapshot. */
 const exportLifeMs = 120_000
-/** Much shorter than `exportLifeMs`, because the next part may be long in coming. */
-const renewAfterMs = 30_000
+/** How often a snapshot is renewed within its life: Elasticsearch may refuse some of these questions. */
+const renewals = 4
 /** Limits a batch of keys to 4 MiB, however long the ids are. */
 const maxKeys = 5_000
 /** Fewer, because their sizes are to be known just before the details are read. */
@@ -44,57 +44,69 @@ const maxDetailKeys = 1_000
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
+ * Yields what `read` reads in a snapshot of a list, which Elasticsearch keeps for `lifeMs` after each question. It is asked something now and then, because
+ * the client may take longer than that for a part, and details are read elsewhere.
+ */
+export async function* inSnapshot<Part>(
+  list: SearchedList,
+  runQuery: RunQuery,
+  read: (snapshot: ListSnapshot) => AsyncIterable<Part>,
+  lifeMs: number,
+): AsyncGenerator<Part, void, undefined> {
+  const snapshot = await runQuery(() => openListSnapshot(list, lifeMs))
+  // Who needs a snapshot that has expired all the same is told so.
+  const renew = (): void => void runQuery((signal) => snapshot.renew(signal)).catch(() => undefined)
+  const renewing = setInterval(renew, lifeMs / renewals)
+  try {
+    yield* read(snapshot)
+  } finally {
+    clearInterval(renewing)
+    snapshot.close()
+  }
+}
+
+/**
  * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. Summaries are fetched only after the
  * part before was consumed. Also rejects if Elasticsearch returns fewer rows than it counted.
  */
-export async function* exportList(list: SearchedList, content: ExportContent, runQuery: RunQuery): Rows {
-  const { filters, view, pick, deletions } = content
-  const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
-  try {
-    const { filter } = await firstFound(filters, async (filter) => {
-      return { filter, total: await countRows(snapshot.countsOf(filter, runQuery)) }
-    })
-    const walk = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
-    const hasLargeRows = () => runQuery((signal) => snapshot.hasLargeRows(signal))
-    let items: AsyncIterable<readonly Buffer[]>
-    if (view === 'full') {
-      // Prefetches one part.
-      const details = Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 })
-      items = renewing(details, hasLargeRows, () => performance.now())
-    } else if (await hasLargeRows()) items = readRows(snapshot, walk(maxKeys), runQuery)
-    else items = readSmallRows(snapshot, filter, runQuery)
-    for await (const rows of items) yield rows.map(pick)
-    if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
-  } finally {
-    snapshot.close()
-  }
-}
+export const exportList = (
+  list: SearchedList,
+  content: ExportContent,
+  runQuery: RunQuery,
+  lifeMs = exportLifeMs,
+): Rows => inSnapshot(list, runQuery, (snapshot) => readList(list, snapshot, content, runQuery), lifeMs)
 
-/** Yields parts of details. Between them, `renew` asks the snapshot something now and then: to read details does not renew its life. */
-export async function* renewing<Part>(parts: AsyncIterable<Part>, renew: () => Promise<unknown>, nowMs: () => number) {
-  let renewedMs = nowMs()
-  for await (const part of parts) {
-    if (nowMs() - renewedMs >= renewAfterMs) {
-      // Whoever still needs a snapshot that has expired is told so.
-      await renew().catch(() => undefined)
-      renewedMs = nowMs()
-    }
-    yield part
-  }
+async function* readList(
+  list: SearchedList,
+  snapshot: ListSnapshot,
+  { filters, view, pick, deletions }: ExportContent,
+  runQuery: RunQuery,
+): Rows {
+  const { filter } = await firstFound(filters, async (filter) => {
+    return { filter, total: await countRows(snapshot.countsOf(filter, runQuery)) }
+  })
+  const walk = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
+  let items: AsyncIterable<readonly Buffer[]>
+  // Prefetches one part.
+  if (view === 'full')
+    items = Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 })
+  else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
+    items = readRows(snapshot, walk(maxKeys), runQuery)
+  else items = readSmallRows(snapshot, filter, runQuery)
+  for await (const rows of items) yield rows.map(pick)
+  if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
 }
 
 /** Yields a page in parts, as an export does: at least one part, which may be empty, each with the total of the list. */
-export async function* exportPage(list: SearchedList, filters: Filters, request: PageRequest, runQuery: RunQuery) {
-  const snapshot = await runQuery(() => openListSnapshot(list, exportLifeMs))
-  try {
-    const { total, keys } = await firstFound(filters, (filter) =>
-      runQuery((signal) => findPageKeys(snapshot, filter, request, signal)),
-    )
-    if (keys.length === 0) yield { total, rows: [] }
-    for await (const rows of readRows(snapshot, [keys], runQuery)) yield { total, rows }
-  } finally {
-    snapshot.close()
-  }
+export const exportPage = (list: SearchedList, filters: Filters, request: PageRequest, runQuery: RunQuery) =>
+  inSnapshot(list, runQuery, (snapshot) => readPage(snapshot, filters, request, runQuery), exportLifeMs)
+
+async function* readPage(snapshot: ListSnapshot, filters: Filters, request: PageRequest, runQuery: RunQuery) {
+  const { total, keys } = await firstFound(filters, (filter) =>
+    runQuery((signal) => findPageKeys(snapshot, filter, request, signal)),
+  )
+  if (keys.length === 0) yield { total, rows: [] }
+  for await (const rows of readRows(snapshot, [keys], runQuery)) yield { total, rows }
 }
 
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>

@@ -1,5 +1,6 @@
+import { jest } from '@jest/globals'
 import fc from 'fast-check'
-import { readWholeEntities, renewing, type WalkedSnapshot, walkList } from '../../../../src/api/search/exportRows.ts'
+import { inSnapshot, readWholeEntities, type WalkedSnapshot, walkList } from '../../../../src/api/search/exportRows.ts'
 import type { RowKey } from '../../../../src/api/search/hits.ts'
 import { readParts } from '../../../../src/api/search/largeRows.ts'
 import type { EntityId } from '../../../../src/core/model/ids.ts'
@@ -102,20 +103,35 @@ describe('whole entities', () => {
   })
 })
 
-test('a snapshot is asked every half minute for as long as its details are read', async () => {
-  let nowMs = 0
-  const askedMs: number[] = []
-  const parts = (async function* () {
-    for (; nowMs < 100_000; nowMs += 10_000) yield nowMs
-  })()
-  const read: number[] = []
-  for await (const part of renewing(
-    parts,
-    async () => askedMs.push(nowMs),
-    () => nowMs,
-  ))
-    read.push(part)
-  expect([read.length, askedMs]).toEqual([10, [30_000, 60_000, 90_000]])
+test('a snapshot is asked again and again for as long as its reader rests, also where it is refused, and no more once it is read or left', async () => {
+  jest.useFakeTimers()
+  try {
+    for (const isLeft of [false, true]) {
+      const { list, asked } = askedList(({ path }) => {
+        if (path === '/_search') throw new Error('refused')
+        return JSON.stringify({ id: 'pit' })
+      })
+      const parts = inSnapshot(
+        list,
+        (send) => send(signal),
+        async function* () {
+          yield* [1, 2]
+        },
+        100_000,
+      )
+      await parts.next()
+      await jest.advanceTimersByTimeAsync(1_000_000)
+      const searches = () => asked.filter(({ path }) => path === '/_search').length
+      expect(searches()).toBe(40)
+      if (isLeft) await parts.return()
+      else for await (const _ of parts);
+      expect(asked.at(-1)).toMatchObject({ method: 'DELETE', path: '/_pit' })
+      await jest.advanceTimersByTimeAsync(1_000_000)
+      expect(searches()).toBe(40)
+    }
+  } finally {
+    jest.useRealTimers()
+  }
 })
 
 /** A snapshot of rows in memory, and how many rows each search of it collects. */
