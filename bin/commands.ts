@@ -129,6 +129,12 @@ export const commands = [
     description: 'measures recall and precision of the title search, on engines of its own',
     example: 'tidemark title-relevance',
   },
+  {
+    name: 'mutation',
+    file: 'test/mutation/main.ts',
+    description: 'changes the code one expression at a time, and prints each change that no unit test notices',
+    example: 'tidemark mutation src/core/model',
+  },
 ] as const
 
 type Entry = (typeof commands)[number]

@@ -1,0 +1,55 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { Stryker } from '@stryker-mutator/core'
+import { Command } from 'commander'
+
+const folder = 'var/mutation'
+/** After this time a change that makes a test run for ever counts as noticed. */
+const timeoutMs = 10_000
+
+type Options = { readonly tests: readonly string[]; readonly static?: true }
+
+export const command = new Command()
+  .argument('<paths...>', 'what to change: files or folders, such as src/core/model')
+  .option('--tests <paths...>', 'unit tests to run besides those in the same folders of test/unit', [])
+  .option('--static', 'also change what runs once, when its file is loaded; such a change takes a run of all these tests')
+  .action(async (paths: readonly string[], options: Options) => {
+    const missing = [...paths, ...options.tests].filter((path) => !existsSync(path))
+    if (missing.length > 0) return complain(`there is no ${missing.join(', ')}`)
+    const stryker = new Stryker({
+      mutate: paths.map((path) => (isFile(path) ? path : `${path}/**/*.ts`)),
+      testRunner: 'jest',
+      testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
+      jest: {
+        config: {
+          extensionsToTreatAsEsm: ['.ts'],
+          transform: { '\\.ts$': '<rootDir>/test/support/stripTypes.mjs' },
+          testMatch: [...paths.map(unitTestsOf), ...options.tests].map((path) =>
+            isFile(path) ? `<rootDir>/${path}` : `<rootDir>/${path}/**/*.test.ts`,
+          ),
+        },
+      },
+      coverageAnalysis: 'perTest',
+      ignoreStatic: options.static === undefined,
+      timeoutMS: timeoutMs,
+      // Nothing is compiled, and to read this file Stryker would need the programming interface of an older compiler.
+      tsconfigFile: 'none',
+      tempDirName: `${folder}/sandbox`,
+      ignorePatterns: ['/var'],
+      reporters: ['clear-text', 'progress-append-only', 'json', 'html'],
+      clearTextReporter: { logTests: false, reportTests: false },
+      jsonReporter: { fileName: `${folder}/report.json` },
+      htmlReporter: { fileName: `${folder}/report.html` },
+    })
+    await stryker.runMutationTest()
+  })
+
+const isFile = (path: string): boolean => path.endsWith('.ts')
+
+/** The folder of unit tests that belongs to a file or folder of the source. */
+const unitTestsOf = (path: string): string => `test/unit/${(isFile(path) ? dirname(path) : path).replace(/^src\//, '')}`
+
+function complain(message: string): void {
+  process.stderr.write(`mutation: ${message}\n`)
+  process.exitCode = 1
+}
