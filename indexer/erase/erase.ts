@@ -9,7 +9,7 @@ import { until } from '../backoff.ts'
 import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { Generations } from '../generations/generations.ts'
 import { expunge, type Place } from './expunge.ts'
-import { isLetterOf, type KeptRecord, placesOf, readKeeping, readKept } from './keptRecords.ts'
+import { type KeptRecord, lettersOf, placesOf, readKeeping, readKept, recordsOf } from './keptRecords.ts'
 
 const appliedDeadlineMs = 60_000
 /** By how much the clocks of this machine and of Elasticsearch may differ. */
@@ -46,15 +46,18 @@ function readInstant(text: string): Instant {
  * nothing, and throws. `cleanSince`: when an earlier run left it in no index.
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant) {
-  const { TOPIC_SUBMISSIONS: topic, TOPIC_DEAD_LETTERS: letters } = tools.config
-  const records = await readKept(tools, topic, ({ key }) => key?.toString() === id)
-  expectDeleted(id, records)
-  const keptLetters = await readKept(tools, letters, isLetterOf(id, topic))
-  const kafka = [
-    ...placesOf(records, await readKeeping(tools, topic), tools.clock()),
-    ...placesOf(keptLetters, await readKeeping(tools, letters), tools.clock()),
-  ]
-  const { deletedAt, documents } = await untilApplied(tools, id, records.length > 0)
+  const { config } = tools
+  const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
+  const own = records.filter(({ other }) => other === undefined)
+  expectDeleted(id, own)
+  const kept = [
+    [config.TOPIC_SUBMISSIONS, records],
+    [config.TOPIC_FORMS, await readKept(tools, config.TOPIC_FORMS, recordsOf(id, config))],
+    [config.TOPIC_DEAD_LETTERS, await readKept(tools, config.TOPIC_DEAD_LETTERS, lettersOf(id, config))],
+  ] as const
+  const kafka: Place[] = []
+  for (const [topic, found] of kept) kafka.push(...placesOf(found, await readKeeping(tools, topic), tools.clock()))
+  const { deletedAt, documents } = await untilApplied(tools, id, own.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
   // Fails before anything is changed, where the command may not look.

@@ -1,14 +1,22 @@
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
-import type { DocumentId } from '../../src/core/model/ids.ts'
+import { type DocumentId, entityIdOf, isIdentifier } from '../../src/core/model/ids.ts'
 import { clampToInstants, type Instant, toInstant } from '../../src/core/model/instant.ts'
+import type { Config } from '../../src/core/process/config.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
+import { saysId } from './saysId.ts'
 
 /** A record that Kafka still holds of a submission. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
+  /** Of a record whose value alone says that it is of the submission: its key as text, and when the next record of that key was appended. */
+  readonly other?: Other
 }
+type Other = { readonly key: string | undefined; replacedAtMs: number }
+
+/** How a record is known to be of a submission: by its key, or under another key by its value. */
+type Known = 'by-key' | 'by-value' | undefined
 
 /** After what time a topic no longer has a record, at the latest: after the deletion, after the record, and its file after that. */
 export type Keeping = { readonly compactedMs: number; readonly agedMs: number; readonly fileMs: number }
@@ -34,47 +42,93 @@ export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topi
 export async function readKept(
   { source, report, signal }: Pick<CommandTools, 'source' | 'report' | 'signal'>,
   topic: string,
-  isOfSubmission: (record: SourceRecord) => boolean,
+  recognise: (record: SourceRecord) => Known,
 ): Promise<KeptRecord[]> {
   const ranges = [...(await source.offsetRanges([topic])).values()]
   const total = ranges.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const kept: KeptRecord[] = []
   let done = 0
+  /** By partition and key, the record under another key that no later one has replaced yet. */
+  const others = new Map<string, Other>()
   const onRecord = async (record: SourceRecord): Promise<void> => {
     report.progress(`records of ${topic} read`, ++done, total)
     const { partition, offset, appendedAtMs, value } = record
-    if (isOfSubmission(record)) kept.push({ topic, partition, offset, appendedAtMs, isDeletion: value === null })
+    const place = `${partition} ${record.key?.toString('latin1')}`
+    const replaced = others.get(place)
+    if (replaced !== undefined) replaced.replacedAtMs = appendedAtMs
+    others.delete(place)
+    const known = recognise(record)
+    if (known === undefined) return
+    const found = { topic, partition, offset, appendedAtMs, isDeletion: value === null }
+    if (known === 'by-key') return void kept.push(found)
+    const other = { key: record.key?.toString(), replacedAtMs: never }
+    others.set(place, other)
+    kept.push({ ...found, other })
   }
   await source.readTopic({ topic, signal, onRecord })
   return kept
 }
 
-/** Whether a dead letter is a rejected record of a submission. */
-export const isLetterOf = (id: DocumentId, topic: string) => (record: SourceRecord) => {
-  const letter = readDeadLetter(record)
-  return letter.topic === topic && letter.key?.toString() === id
-}
+/** Recognises the records of a submission in `submissions`, and those of them that were sent to `forms`. */
+export const recordsOf =
+  (id: DocumentId, { TOPIC_SUBMISSIONS: submissions }: Pick<Config, 'TOPIC_SUBMISSIONS'>) =>
+  ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): Known => {
+    const text = key?.toString()
+    if (topic === submissions && text === id) return 'by-key'
+    const entity = entityIdOf(id)
+    // Another team has a submission of this id.
+    if (text !== id && isIdentifier(text?.slice(0, -entity.length - 1) ?? '') && text?.endsWith(`/${entity}`)) return
+    return saysId(value, entity) ? 'by-value' : undefined
+  }
+
+/** Recognises the dead letters of a submission, from whichever topic. */
+export const lettersOf = (id: DocumentId, config: Pick<Config, 'TOPIC_SUBMISSIONS'>) => (record: SourceRecord) =>
+  recordsOf(id, config)(readDeadLetter(record))
 
 /** What is said of each record that one topic holds of a submission, and of what brokers may hold though no consumer is given it. */
-export const placesOf = (records: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] =>
-  records.flatMap((record) => {
-    const { partition, offset, appendedAtMs, isDeletion } = record
-    const place = { engine: 'kafka', name: `${partitionName(record)}/${offset}` } as const
-    const what = `${isDeletion ? 'deletion' : 'record'} of ${toInstant(appendedAtMs)}`
-    if (isDeletion) {
-      const isAlone = !records.some((each) => each.partition === partition && each.offset < offset)
-      const key = { ...place, state: 'key', until: null, detail: `${what}, the key alone` } as const
-      return isAlone ? [key, ...replacedPlaces(record, keeping, nowMs)] : [key]
-    }
-    const deletion = records.find((each) => each.isDeletion && each.partition === partition && each.offset > offset)
-    const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + keeping.compactedMs
-    const untilMs = Math.min(compactedMs, appendedAtMs + keeping.agedMs)
-    const until = instantAfter(untilMs, keeping)
-    // Kafka does not compact the segment that it writes; an append closes it once its first record is as old as the lag.
-    const known = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : 'until it is old'
-    const unknown = deletion === undefined ? 'kept for ever: its partition has no deletion' : unbounded
-    return [{ ...place, state: 'left', until, detail: `${what}, ${until === null ? unknown : known}` }]
+export function placesOf(records: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] {
+  const own = records.filter(({ other }) => other === undefined)
+  return records.flatMap((record) => {
+    if (record.other !== undefined) return [otherPlace(record, record.other, keeping)]
+    return record.isDeletion ? deletionPlaces(record, own, keeping, nowMs) : [ownPlace(record, own, keeping)]
   })
+}
+
+const placeOf = (record: KeptRecord) => ({
+  ...{ engine: 'kafka' as const, name: `${partitionName(record)}/${record.offset}` },
+  what: `${record.isDeletion ? 'deletion' : 'record'} of ${toInstant(record.appendedAtMs)}`,
+})
+
+function deletionPlaces(record: KeptRecord, own: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] {
+  const { what, ...place } = placeOf(record)
+  const isAlone = !own.some(({ partition, offset }) => partition === record.partition && offset < record.offset)
+  const key = { ...place, state: 'key', until: null, detail: `${what}, the key alone` } as const
+  return isAlone ? [key, ...replacedPlaces(record, keeping, nowMs)] : [key]
+}
+
+function ownPlace(record: KeptRecord, own: readonly KeptRecord[], keeping: Keeping): Place {
+  const { what, ...place } = placeOf(record)
+  const { partition, offset, appendedAtMs } = record
+  const deletion = own.find((each) => each.isDeletion && each.partition === partition && each.offset > offset)
+  const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + keeping.compactedMs
+  const untilMs = Math.min(compactedMs, appendedAtMs + keeping.agedMs)
+  const until = instantAfter(untilMs, keeping)
+  // Kafka does not compact the segment that it writes; an append closes it once its first record is as old as the lag.
+  const known = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : 'until it is old'
+  const unknown = deletion === undefined ? 'kept for ever: its partition has no deletion' : unbounded
+  return { ...place, state: 'left', until, detail: `${what}, ${until === null ? unknown : known}` }
+}
+
+/** What is said of a record under another key. Only a later record of that key replaces it: the deletion of the submission does not. */
+function otherPlace(record: KeptRecord, { key, replacedAtMs }: Other, keeping: Keeping): Place {
+  const untilMs = Math.min(replacedAtMs + keeping.compactedMs, record.appendedAtMs + keeping.agedMs)
+  const until = instantAfter(untilMs, keeping)
+  const { what, ...place } = placeOf(record)
+  const under = key === undefined ? 'no key' : `the key ${key}`
+  const unknown = replacedAtMs === never ? 'until another record of that key, and its compaction' : unbounded
+  const how = until === null ? unknown : 'until compaction, or until it is old'
+  return { ...place, state: 'left', until, detail: `${what} under ${under}, whose value says the id, ${how}` }
+}
 
 const unbounded = 'until compaction, unknown when: no max.compaction.lag.ms'
 

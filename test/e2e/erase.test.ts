@@ -137,7 +137,10 @@ test('what the command cannot remove is named, and there', async () => {
   await pipeline.produce('submissions', [
     record('kept', words),
     { key: `${team}/kept`, value: JSON.stringify({ revision: 2, submission: { id: 'kept', data: { words } } }) },
+    // A producer has taken the key of another one.
+    { key: `${team}/other`, value: JSON.stringify({ revision: 1, submission: { id: 'kept', data: { words } } }) },
   ])
+  await pipeline.produce('forms', [{ key: `${team}/f`, value: `{"submission":{"id":"kept","data":["${words.join()}` }])
   await untilCommitted(pipeline)
   await flush()
   const { elasticsearch } = pipeline
@@ -155,12 +158,13 @@ test('what the command cannot remove is named, and there', async () => {
 
   const receipt = await receiptOf('kept', 1)
   const letters = pipeline.names.TOPIC_DEAD_LETTERS
-  const expected = [retired, filled, 'snapshot backups/before', `${letters}/0/0`].sort()
-  expect(
-    namesOf(receipt, 'left')
-      .filter((name) => !name.startsWith(pipeline.names.TOPIC_SUBMISSIONS))
-      .sort(),
-  ).toEqual(expected)
+  const lettersLeft = [0, 1, 2].map((offset) => `${letters}/0/${offset}`)
+  const misplaced = expect.stringMatching(`^${pipeline.names.TOPIC_FORMS}/\\d/0$`)
+  const expected = [retired, filled, 'snapshot backups/before', ...lettersLeft, misplaced]
+  const left = namesOf(receipt, 'left').filter((name) => !name.startsWith(pipeline.names.TOPIC_SUBMISSIONS))
+  expect([left.length, left]).toEqual([expected.length, expect.arrayContaining(expected)])
+  const underOther = receipt.places.filter(({ detail }) => detail.includes(`under the key ${team}/other`))
+  expect(underOther.map(({ name }) => name.startsWith(pipeline.names.TOPIC_SUBMISSIONS)).sort()).toEqual([false, true])
   const letter = receipt.places.find(({ name }) => name === `${letters}/0/0`)
   const keptDays = (Date.parse(letter?.until ?? '') - Date.parse(receipt.deletedAt)) / 86_400_000
   expect(Math.round(keptDays)).toBe(21)

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { readKeeping } from '../../indexer/erase/keptRecords.ts'
 import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/startOffsets.ts'
 import { surveyGroup } from '../../indexer/status/observe.ts'
-import { documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
+import { deadLettersProblem, documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { kafkaSink } from '../../src/core/kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../../src/core/kafka/source.ts'
@@ -82,6 +82,7 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
     const group = config.CONSUMER_GROUP
     return [
       ensureTopics(source, config, silent),
+      deadLettersProblem(source, config),
       fetchCommittedOffsets(source, group, documentTopics(config)),
       fetchStarts(source, config, sourceTopics(config)),
       surveyGroup(source, config, 1),
@@ -99,7 +100,7 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
     ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map(read),
   ],
   [erase]: ({ config, source, read }) => {
-    const topics = [config.TOPIC_SUBMISSIONS, config.TOPIC_DEAD_LETTERS]
+    const topics = [...documentTopics(config), config.TOPIC_DEAD_LETTERS]
     return topics.flatMap((topic) => [read(topic), readKeeping({ source }, topic)])
   },
 }

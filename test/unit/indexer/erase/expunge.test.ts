@@ -13,11 +13,13 @@ function shardWith(
   silent?: 'stats' | 'segments',
 ) {
   let [segments, merges, asked] = [first, 0, 0]
+  const nodes = ['a', 'b']
   const calls: string[] = []
   const shards = { total: 2, successful: 2, failed: 0 }
   const shardsOf = (question: 'stats' | 'segments') => ({ ...shards, failed: Number(question === silent) })
   const lease = (retaining: number) => ({ leases: [{ retaining_seq_no: retaining }] })
-  const copy = (retaining: number) => ({
+  const copy = (retaining: number, node = '') => ({
+    routing: { node },
     ...{ seq_no: { global_checkpoint: seqNo }, retention_leases: lease(retaining), search: { open_contexts: 0 } },
   })
   const indices = {
@@ -25,18 +27,19 @@ function shardWith(
     flush: async () => ({ _shards: shards }),
     // At first, one copy keeps the history for the other.
     stats: async () => {
-      const copies = [copy(8), copy(asked++ === 0 ? 7 - 1 : 8)]
+      const copies = [copy(8, nodes[0]), copy(asked++ === 0 ? 7 - 1 : 8, nodes[1])]
       return { _shards: shardsOf('stats'), indices: { [index]: { shards: { 0: copies } } } }
     },
     segments: async () => {
-      const copies = ['a', 'b'].map((node) => ({ routing: { node }, segments }))
+      const copies = nodes.map((node) => ({ routing: { node }, segments }))
       return {
         _shards: shardsOf('segments'),
         indices: silent === 'segments' ? {} : { [index]: { shards: { 0: copies } } },
       }
     },
     getSettings: async () => ({ [index]: { settings: { [share]: '25' } } }),
-    putSettings: async ({ settings }: { settings: Record<string, unknown> }) => {
+    putSettings: async ({ settings }: { settings: Record<string, unknown> }, options?: { signal: AbortSignal }) => {
+      options?.signal.throwIfAborted()
       calls.push(String(settings[share]))
     },
     forcemerge: async () => {
@@ -47,7 +50,7 @@ function shardWith(
   }
   const cluster = { health: async () => ({ status: 'green', relocating_shards: 0 }) }
   const searchShards = async () => ({ shards: [[{ shard: 0 }]] })
-  return { calls, elasticsearch: { indices, cluster, searchShards }, asked: () => asked }
+  return { calls, nodes, elasticsearch: { indices, cluster, searchShards }, asked: () => asked }
 }
 
 const expungeWith = ({ elasticsearch }: ReturnType<typeof shardWith>, signal = new AbortController().signal) => {
@@ -88,6 +91,14 @@ test.each(['stats', 'segments'] as const)(
     )
   },
 )
+
+test('a copy that has moved to another node meanwhile may have taken the deletions along', async () => {
+  const shard = shardWith({ _0: dirty }, async () => {
+    shard.nodes[1] = 'c'
+    return { _1: clean }
+  })
+  expect(await expungeWith(shard)).toMatchObject({ state: 'left', detail: 'a copy has moved: run again' })
+})
 
 test('the share of deletions is restored when the command is asked to stop while it merges', async () => {
   const stop = new AbortController()

@@ -1,8 +1,15 @@
 import { expectDeleted, receiptLines } from '../../../../indexer/erase/erase.ts'
 import type { Place } from '../../../../indexer/erase/expunge.ts'
-import { isLetterOf, type KeptRecord, placesOf, readKeeping } from '../../../../indexer/erase/keptRecords.ts'
-import { RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
-import { sourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
+import {
+  type KeptRecord,
+  lettersOf,
+  placesOf,
+  readKeeping,
+  readKept,
+  recordsOf,
+} from '../../../../indexer/erase/keptRecords.ts'
+import { noHeaders, RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
+import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { DocumentId, Offset } from '../../../../src/core/model/ids.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
 import { sourceOfSettings } from '../../../support/topicSettings.ts'
@@ -77,16 +84,72 @@ test('of a deletion the key alone is left', () => {
   })
 })
 
-test('a dead letter is of a submission by its key and its topic', () => {
-  const letter = (key: string | null, from: string) =>
-    sourceRecord('dead-letters', 0, {
-      ...{ offset: '0', timestamp: '0', isControlRecord: false, value: null },
-      headers: RecordHeaders.of([['tidemark.topic', from]]),
-      key: key === null ? null : Buffer.from(key),
-    })
-  const isOf = isLetterOf(id, topic)
-  const letters = [letter(id, topic), letter(id, 'forms'), letter('acme/s-10', topic), letter(null, topic)]
-  expect(letters.map(isOf)).toEqual([true, false, false, false])
+const topics = { TOPIC_SUBMISSIONS: topic }
+/** A record in a topic, of which a submission is looked for. */
+function record(key: string | null, value: string | null, of: string = id, from = topic) {
+  const bytes = (text: string | null) => (text === null ? null : Buffer.from(text))
+  return { topic: from, key: bytes(key), value: bytes(value), of: of as DocumentId }
+}
+const says = (entity: string, said: object) => JSON.stringify({ revision: 1, [entity]: said })
+const own = says('submission', { id: 's-1', name: 'Ada' })
+
+test.each<[string, ReturnType<typeof record>, 'by-key' | 'by-value' | undefined]>([
+  ['its key', record(id, 'no JSON'), 'by-key'],
+  ['its key, without a value', record(id, null), 'by-key'],
+  ['another key, and another id', record('acme/s-10', says('submission', { id: 's-10' })), undefined],
+  ['another key, and its id', record('acme/s-2', own), 'by-value'],
+  ['no key, and its id', record(null, own), 'by-value'],
+  ['a key of another team, and its id', record('umbrella/s-2', own), 'by-value'],
+  ['the key of another team with the same id', record('umbrella/s-1', own), undefined],
+  ['a key with the id but without a team', record('/s-1', own), 'by-value'],
+  ['another key, and the id as a number', record('acme/2', says('submission', { id: 7 }), 'acme/7'), 'by-value'],
+  [
+    'another key, and the id elsewhere',
+    record('acme/s-2', says('submission', { id: 's-2', examinee: { id: 's-1' } })),
+    undefined,
+  ],
+  ['another key, and the id of a form', record('acme/f-2', says('form', { id: 's-1' }), id, 'forms'), undefined],
+  ['its key, sent to the forms', record(id, own, id, 'forms'), 'by-value'],
+  ['a form of its id', record(id, says('form', { id: 's-1' }), id, 'forms'), undefined],
+  ['broken JSON', record('acme/s-2', own.slice(0, -8)), 'by-value'],
+  ['broken JSON of a longer id', record('acme/s-2', '{"submission":{"id": "s-10", "name"'), undefined],
+  ['broken JSON of a form', record(id, '{"form":{"id":"s-1",', id, 'forms'), undefined],
+  ['a record within a string', record('acme/s-2', JSON.stringify(JSON.stringify(own))), 'by-value'],
+  ['a record within an envelope', record('acme/s-2', `{"payload":${own}}`), 'by-value'],
+  ['a list', record('acme/s-2', '[null, {"id" : "s-1"}]'), 'by-value'],
+])('whether a record is of a submission: %s', (_, found, known) => {
+  expect(recordsOf(found.of, topics)(found)).toBe(known)
+  const headers = RecordHeaders.of([['tidemark.topic', found.topic]])
+  expect(lettersOf(found.of, topics)({ ...kept(0, 1, 1), ...found, headers, topic: 'dead-letters' })).toBe(known)
+})
+
+test('a record under another key is kept until a later one of that key replaces it, whatever the submission', async () => {
+  const all = [
+    { ...kept(0, 1, 0), ...record('acme/s-2', own), headers: noHeaders },
+    { ...kept(0, 2, 1), ...record('acme/s-3', own), headers: noHeaders },
+    { ...deletion(0, 3, 2), ...record(id, null), headers: noHeaders },
+    { ...kept(0, 4, 3), ...record('acme/s-2', says('submission', { id: 's-2' })), headers: noHeaders },
+  ] satisfies SourceRecord[]
+  const source = {
+    offsetRanges: async () => new Map(),
+    readTopic: async ({ onRecord }: { onRecord(record: SourceRecord): Promise<void> }) => {
+      for (const each of all) await onRecord(each)
+    },
+  }
+  const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
+  const tools = { source, report, signal: new AbortController().signal } as unknown as Parameters<typeof readKept>[0]
+  const found = await readKept(tools, topic, recordsOf(id, topics))
+  const places = placesOf(found, { compactedMs: 7 * dayMs, agedMs: never, fileMs: 0 }, startMs + 99 * dayMs)
+  expect(places).toMatchObject([
+    { name: 'submissions/0/1', state: 'left', until: toInstant(startMs + 10 * dayMs) },
+    { name: 'submissions/0/2', state: 'left', until: null },
+    { name: 'submissions/0/3', state: 'key' },
+  ])
+  expect(places.map(({ detail }) => detail)).toEqual([
+    expect.stringMatching(/ under the key acme\/s-2, whose value says the id, until compaction/),
+    expect.stringMatching(/ under the key acme\/s-3, whose value says the id, until another record of that key/),
+    expect.stringMatching('the key alone'),
+  ])
 })
 
 test('a receipt names what is left last, with its time, and says whether anything is', () => {

@@ -2,11 +2,18 @@ import {
   AccountKeyFold,
   type AccountKeySurvey,
   compareAccountKeys,
+  verifyAccountKeys,
 } from '../../../../indexer/verify/compareAccountKeys.ts'
+import { DifferenceReport } from '../../../../indexer/verify/differenceReport.ts'
+import type { VerifyContext } from '../../../../indexer/verify/verifyContext.ts'
+import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
 import { noHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { digestOf } from '../../../../src/core/model/accountKey.ts'
 import { documentId, type EntityId, type Offset, type Revision, type TeamId } from '../../../../src/core/model/ids.ts'
+import { testConfig } from '../../../support/config.ts'
+import { beside } from '../../../support/late.ts'
+import { connectSimulated } from '../../../support/redisPair.ts'
 
 const team = 'acme' as TeamId
 const idOf = (id: string): EntityId => id as EntityId
@@ -124,4 +131,25 @@ test('where two writers made one revision at once, the store may hold what eithe
     for (const each of [one, two]) expect(kindsOf(fold, storeOf(foldOf(each)))).toEqual([])
     expect(kindsOf(fold, storeOf(foldOf(third)))).toEqual(['key-differs a'])
   }
+})
+
+test('what differs for a moment is not told: a change reaches Kafka and Redis one after the other', async () => {
+  const connected = await connectSimulated()
+  // Redis holds no key.
+  const redis = beside(connected, { client: beside(connected.client, { scanStream: () => [] }) })
+  await redis.client.set(redis.keys.accountKeysComplete, redis.runId() ?? '')
+  let comparisons = 0
+  const source = {
+    readTopic: async ({ onRecord }: Pick<ReadOptions, 'onRecord'>) => {
+      // From the second comparison on, the first difference is gone, and another one is there.
+      await onRecord(recordOf(comparisons++ === 0 ? 'first' : 'later', 1, { revision: 1 }))
+    },
+  }
+  const tools = { source, redis, report: { step: () => undefined }, signal: new AbortController().signal }
+  const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
+  const context = { ...tools, config, team, rest: async () => undefined } as unknown as VerifyContext
+  const differences = new DifferenceReport()
+  await verifyAccountKeys(context, differences)
+  expect([differences.report().lines, comparisons]).toEqual([[], 2])
+  await redis.close()
 })
