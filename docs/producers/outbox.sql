@@ -11,6 +11,21 @@ CREATE TABLE tidemark_outbox (
 );
 CREATE INDEX ON tidemark_outbox (written_at);
 
+-- A deletion is final: Tidemark serves nothing under its key any more, whatever is written there later. So the product is told, by an error in
+-- its own transaction. These rows stay when the outbox is emptied.
+CREATE TABLE tidemark_gone (topic text, key text, PRIMARY KEY (topic, key));
+CREATE FUNCTION tidemark_outbox_before_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.value IS NULL THEN
+    INSERT INTO tidemark_gone VALUES (NEW.topic, NEW.key) ON CONFLICT DO NOTHING;
+  ELSIF EXISTS (SELECT FROM tidemark_gone AS gone WHERE gone.topic = NEW.topic AND gone.key = NEW.key) THEN
+    RAISE EXCEPTION '% was deleted from %, or moved to another team: it needs another id', NEW.key, NEW.topic;
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER tidemark_outbox_before_insert BEFORE INSERT ON tidemark_outbox
+  FOR EACH ROW EXECUTE FUNCTION tidemark_outbox_before_insert();
+
 -- The connector's rights: it reads this table's inserts, and nothing else of the database. Give it a password: \password debezium
 CREATE ROLE debezium LOGIN REPLICATION;
 GRANT SELECT ON tidemark_outbox TO debezium;
@@ -46,8 +61,11 @@ CREATE TRIGGER form_before_update BEFORE UPDATE ON form FOR EACH ROW EXECUTE FUN
 
 CREATE FUNCTION form_to_outbox() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'DELETE' THEN
+  -- A form that moves to another team, or gets another id, is gone under its old key: else the old team could go on reading it.
+  IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (OLD.team_id, OLD.id) IS DISTINCT FROM (NEW.team_id, NEW.id)) THEN
     INSERT INTO tidemark_outbox (topic, key) VALUES ('forms', OLD.team_id || '/' || OLD.id);
+  END IF;
+  IF TG_OP = 'DELETE' THEN
     RETURN NULL;
   END IF;
   INSERT INTO tidemark_outbox (topic, key, value) VALUES (

@@ -17,7 +17,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
   beforeAll(async () => {
     await postgresql.run(await readFile('docs/producers/outbox.sql', 'utf8'))
     await pipeline.startIndexer()
-    await pipeline.createKeys(['acme'])
+    await pipeline.createKeys(['acme', 'umbrella'])
   })
   const api = useStarted('the API', () => pipeline.startApi())
   const open = async () => openConnect(process.env['KAFKA_BROKERS'] ?? '', await connector())
@@ -46,16 +46,16 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     `INSERT INTO form (team_id, id, title, scene, fields) VALUES ('acme', '${id}', '${title}', 'scored_quiz', '[{"b":1.50,"a":2}]')`
   const rename = (id: string, title: string): string => `UPDATE form SET title = '${title}' WHERE id = '${id}'`
   /** A form's title in the API, or the status of the answer. */
-  const served = async (id: string): Promise<string | number> => {
-    const { status, body } = await pipeline.get(api, 'acme', `/api/v1/forms/${id}`)
+  const served = async (id: string, team = 'acme'): Promise<string | number> => {
+    const { status, body } = await pipeline.get(api, team, `/api/v1/forms/${id}`)
     return status === 200 ? (body as { title: string }).title : status
   }
 
-  async function expectServed(id: string, expected: string | number): Promise<void> {
+  async function expectServed(id: string, expected: string | number, team = 'acme'): Promise<void> {
     for (let left = tries; left > 0; left -= 1) {
-      if (await succeeds(eventually(async () => (await served(id)) === expected))) return
+      if (await succeeds(eventually(async () => (await served(id, team)) === expected))) return
     }
-    throw new Error(`${id} is ${await served(id)}, not ${expected}; Kafka Connect said:\n${await connect.log()}`)
+    throw new Error(`${id} is ${await served(id, team)}, not ${expected}; Kafka Connect said:\n${await connect.log()}`)
   }
 
   test('a committed transaction is served, with numbers and member order as written', async () => {
@@ -89,6 +89,22 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     await postgresql.run(`DELETE FROM form WHERE id = 'f5'`)
     await expectServed('f5', 404)
     expect(await recordsAbout('acme/f5')).toEqual([['acme/f5', 1, 'Short-lived'], ['acme/f5']])
+  })
+
+  test('a form that moves to another team is served to that team alone, and comes back under another id only', async () => {
+    await postgresql.run(insert('f7', 'Moving'))
+    await expectServed('f7', 'Moving')
+    await postgresql.run(`UPDATE form SET team_id = 'umbrella' WHERE id = 'f7'`)
+    await expectServed('f7', 'Moving', 'umbrella')
+    await expectServed('f7', 404)
+    expect(await recordsAbout('acme/f7')).toEqual([['acme/f7', 1, 'Moving'], ['acme/f7']])
+    expect(await recordsAbout('umbrella/f7')).toEqual([['umbrella/f7', 2, 'Moving']])
+    const back = postgresql.run(`UPDATE form SET team_id = 'acme' WHERE id = 'f7'`)
+    await expect(back).rejects.toThrow('acme/f7 was deleted from forms, or moved to another team')
+    await postgresql.run(`UPDATE form SET team_id = 'acme', id = 'f8' WHERE id = 'f7'`)
+    await expectServed('f8', 'Moving')
+    await expectServed('f7', 404, 'umbrella')
+    await expect(postgresql.run(insert('f7', 'Used again'))).rejects.toThrow('it needs another id')
   })
 
   test('a change committed while the connector is down is served after its restart, though the outbox was emptied', async () => {
