@@ -16,7 +16,7 @@ import type { Stores } from './generations/writtenGeneration.ts'
 import { pipelineMetrics } from './metrics.ts'
 import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
-import { ensureTopics, sourceTopics } from './topics.ts'
+import { deadLettersProblem, ensureTopics, sourceTopics } from './topics.ts'
 
 /** Builds the indexer from its clients and starts it. It waits for engines that are unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
@@ -67,7 +67,9 @@ export async function startIndexer(service: Service): Promise<Started> {
       decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
       deletions: async () => runner.missedReason(),
       breaker: async () => deadLetters.blockedReason(),
-      'dead letters': async () => letterRetries.blockedReason(),
+      'dead letters': async () =>
+        // What Kafka does not tell is no problem of the dead letters.
+        letterRetries.blockedReason() ?? (await deadLettersProblem(source, config).catch(() => undefined)),
     },
     pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }

@@ -53,7 +53,29 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   const rules = await readTopicRules(source, config)
   if (!rules.hasAppendTimes)
     log.warn('a document topic lacks message.timestamp.type=LogAppendTime: no watermark is published')
+  const problem = await deadLettersProblem(source, config).catch((err: unknown) => {
+    log.warn({ err }, 'Kafka does not tell whether every dead letter has room in its topic')
+  })
+  if (problem !== undefined) log.warn(problem)
   return rules
+}
+
+/** What a dead letter has beside the record: the reason, and where the record was. */
+const maxReasonBytes = 4_096
+
+/**
+ * Why a rejected record may find no room among the dead letters, so that its partition would wait for an operator; undefined where all have
+ * room. Rejects if Kafka does not tell the bounds: those of the topics, or else the brokers' `message.max.bytes`.
+ */
+export async function deadLettersProblem(source: Pick<KafkaSource, 'topicSettings'>, config: Config) {
+  const [name, letters] = ['max.message.bytes', config.TOPIC_DEAD_LETTERS]
+  const setting = await source.topicSettings([letters, ...sourceTopics(config)], [name])
+  const bounds = sourceTopics(config).map((topic) => ({ topic, bytes: Number(setting(topic, name)) }))
+  const neededBytes = Math.max(...bounds.map(({ bytes }) => bytes)) + maxReasonBytes
+  const tooLarge = bounds.filter(({ bytes }) => bytes + maxReasonBytes > Number(setting(letters, name)))
+  if (tooLarge.length === 0) return undefined
+  const sources = tooLarge.map(({ topic, bytes }) => `${bytes} of ${topic}`).join(', ')
+  return `${letters} takes records of ${setting(letters, name)} bytes, less than ${sources} and a reason: set its ${name} to ${neededBytes}`
 }
 
 /** Rejects if Kafka does not tell a setting of a source topic. */

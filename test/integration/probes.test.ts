@@ -1,10 +1,12 @@
 import { eventually } from '../support/eventually.ts'
 import { documentedMetrics, isOwn } from '../support/metrics.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, untilReady } from '../support/programs.ts'
+import { type Program, probe, untilReady, untilTold } from '../support/programs.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { alterTopic, createTopicsWith, withAdmin } from '../support/topics.ts'
 
+/** What the brokers of the tests take of a topic without a bound of its own. */
+const brokerMaxBytes = 16 * 1024 * 1024
 const pipeline = usePipeline()
 let processes: Record<'api' | 'indexer' | 'settings', Program>
 
@@ -12,8 +14,8 @@ beforeAll(async () => {
   // With one partition each, so that few indexers are enough for one of them to be a spare.
   const { TOPIC_FORMS, TOPIC_SUBMISSIONS, TOPIC_ACCOUNT_KEYS, TOPIC_DEAD_LETTERS } = pipeline.names
   await createTopicsWith(pipeline.kafka, [TOPIC_FORMS, TOPIC_SUBMISSIONS, TOPIC_ACCOUNT_KEYS], 1)
-  const tooSmall = { 'cleanup.policy': 'delete', 'max.message.bytes': '100' }
-  await createTopicsWith(pipeline.kafka, [TOPIC_DEAD_LETTERS], 1, tooSmall)
+  const large = { 'cleanup.policy': 'delete', 'max.message.bytes': String(2 * brokerMaxBytes) }
+  await createTopicsWith(pipeline.kafka, [TOPIC_DEAD_LETTERS], 1, large)
   const indexer = await pipeline.startIndexer()
   const [api, settings] = [await pipeline.startApi(), await pipeline.startSettings(signInSettings)]
   processes = { api, indexer, settings }
@@ -36,16 +38,27 @@ test('every check is named with its result', async () => {
   }
 })
 
+const setLetters = (settings: Record<string, string>) =>
+  withAdmin(pipeline.kafka, (admin) => alterTopic(admin, pipeline.names.TOPIC_DEAD_LETTERS, settings))
+
+test('dead letters with less room than their sources are named, also where the brokers bound the sources', async () => {
+  await setLetters({ 'max.message.bytes': String(brokerMaxBytes) })
+  const told = await untilTold(processes.indexer, 'dead letters', /takes records of/)
+  expect(told).toMatch(`${brokerMaxBytes} of ${pipeline.names.TOPIC_SUBMISSIONS}`)
+  await setLetters({ 'max.message.bytes': String(brokerMaxBytes + 4_096) })
+  await untilReady(processes.indexer)
+  await setLetters({ 'max.message.bytes': '100' })
+})
+
 test('a dead letter that Kafka does not take is named as such, until Kafka takes it', async () => {
   await pipeline.produce('forms', [{ key: 'no-slash', value: 'x'.repeat(1_000) }])
   const failing = async (): Promise<string[]> => {
     const { said } = await probe(processes.indexer, 'readyz')
     return Object.entries(said.checks).flatMap(([name, { problem }]) => (problem ? [`${name}: ${problem}`] : []))
   }
-  await eventually(async () => (await failing()).length > 0)
-  expect(await failing()).toEqual([expect.stringMatching(/^dead letters: writing a dead letter: /)])
-  const large = { 'max.message.bytes': '1000000' }
-  await withAdmin(pipeline.kafka, (admin) => alterTopic(admin, pipeline.names.TOPIC_DEAD_LETTERS, large))
+  await untilTold(processes.indexer, 'dead letters', /^writing a dead letter: /)
+  expect(await failing()).toHaveLength(1)
+  await setLetters({ 'max.message.bytes': String(2 * brokerMaxBytes) })
   await untilReady(processes.indexer)
   expect(await pipeline.deadLetters(1)).toHaveLength(1)
 })

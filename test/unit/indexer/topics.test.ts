@@ -1,4 +1,4 @@
-import { readTopicRules } from '../../../indexer/topics.ts'
+import { deadLettersProblem, readTopicRules } from '../../../indexer/topics.ts'
 import { testConfig } from '../../support/config.ts'
 import { sourceOfSettings } from '../../support/topicSettings.ts'
 
@@ -23,4 +23,20 @@ test.each(['delete', 'compact,delete', 'delete,compact'])('a topic of policy %s 
   const { forgetful, keptMs } = await rulesWith({ 'cleanup.policy': policy })
   expect(forgetful).toEqual({ submissions: policy })
   expect(keptMs['submissions']).toBeLessThan(0)
+})
+
+test.each([
+  ['more than any record and its reason', 1_004_096, undefined],
+  ['no more than a record', 1_000_000, '1000000 bytes, less than 1000000 of submissions and a reason'],
+  [
+    'less than every record',
+    500,
+    '500 bytes, less than 900 of forms, 1000000 of submissions, 900 of account-keys and a',
+  ],
+])('dead letters that may have %s: whether all have room', async (_, maxBytes, problem) => {
+  const bounds: Record<string, number> = { submissions: 1_000_000, 'dead-letters': maxBytes }
+  const source = sourceOfSettings((topic) => ({ 'max.message.bytes': bounds[topic] ?? 900 }))
+  const found = await deadLettersProblem(source, config)
+  if (problem === undefined) expect(found).toBeUndefined()
+  else expect(found).toMatch(`dead-letters takes records of ${problem}`)
 })
