@@ -18,6 +18,12 @@ export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_0
 /** Which stored documents a write replaces: those of a lower version, or (`external_gte`) also one of the same version. */
 export type VersionType = 'external' | 'external_gte'
 
+/**
+ * How long Elasticsearch waits for the primary of a shard. By default it is a minute, after which the client has given up as well, and nobody
+ * knows what became of the other documents of the request.
+ */
+const primaryWait = '2s'
+
 /** Encodes one bulk request: an action line and a source line for each document. `source` must hold no line break. */
 export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType: VersionType = 'external'): Buffer {
   const actions = writes.map((write) => actionLine(aliases, write, versionType))
@@ -54,6 +60,7 @@ async function itemsOf(client: Client, bulkBody: Buffer, count: number, options:
       path: '/_bulk',
       querystring: {
         require_alias: true,
+        timeout: primaryWait,
         filter_path: 'items.*._id,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by.type',
       },
       bulkBody,

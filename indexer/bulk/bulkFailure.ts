@@ -6,10 +6,11 @@ type Failed<Kind extends string> = Kind extends string ? { readonly kind: Kind; 
 /**
  * A failure of a document or of a whole request, after which the same may succeed:
  * - `retry`: later;
+ * - `away`: later, too: the shard has no primary, so that whatever is sent beside the document waits for it;
  * - `busy`: later, when requests are smaller and fewer: Elasticsearch is overloaded;
  * - `pause`: once somebody has acted (permissions, a missing index, a full disk).
  */
-export type BulkFailure = Failed<'retry' | 'busy' | 'pause'>
+export type BulkFailure = Failed<'retry' | 'away' | 'busy' | 'pause'>
 
 /**
  * The result of one document of a bulk request.
@@ -51,6 +52,7 @@ export function classifyItem(status: number, error: ItemError | undefined): Item
   // A full disk: fewer requests would not help.
   if (status === 429 && error?.type === 'cluster_block_exception') return { kind: 'pause', reason }
   if (status === 429) return isTooLarge(error?.reason) ? tooLarge : { kind: 'busy', reason }
+  if (status === 503 && error?.type === 'unavailable_shards_exception') return { kind: 'away', reason }
   return { kind: outageStatuses.has(status) ? 'retry' : 'suspect', reason }
 }
 

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '../backoff.ts'
-import { bytesOf, type Job, newJob, type RecordWrite, winnerOf } from './job.ts'
+import type { Documents } from '../convertRecord.ts'
+import type { ItemOutcome } from './bulkFailure.ts'
+import { bytesOf, type Job, newJob, type RecordWrite, shardOf, winnerOf } from './job.ts'
 
 export type SchedulerOptions = {
   /** The bounds of one bulk request. A single record may be larger. */
@@ -17,6 +19,9 @@ export type SchedulerOptions = {
 /** Resolves with whether any request had results by document, and with the jobs to be sent again after a backoff. */
 type Send = (jobs: readonly Job[]) => Promise<{ hasResults: boolean; failed: readonly Job[] }>
 
+/** Records that wait to be sent, by entity, and how many requests of them are under way. */
+type Lane = { readonly waiting: Map<string, Job>; requests: number }
+
 /** Requests under way at once, unless Elasticsearch is overloaded. */
 const maxRequests = 2
 const minShare = 1 / 64
@@ -29,19 +34,23 @@ const burstSeconds = 0.1
 /**
  * Decides when the next request is sent, and what it holds: of each entity only the record that counts, and none while another one of the
  * entity is in flight. Each sign of overload halves the bounds of requests; each success widens them a little again.
+ *
+ * Elasticsearch answers a request once every shard has, and waits for one that has no primary. So records of such shards go in requests of
+ * their own, one at a time, and those of all others are written as fast as before.
  */
 export class BulkScheduler {
   readonly #options: SchedulerOptions
   readonly #send: Send
-  /** The records that wait to be sent, by entity. */
-  readonly #waiting = new Map<string, Job>()
+  readonly #ordinary: Lane = { waiting: new Map(), requests: 0 }
+  readonly #apart: Lane = { waiting: new Map(), requests: 0 }
+  /** The shards that had no primary when a document was last sent to them. */
+  readonly #away = new Set<string>()
   /** The entities of which a record is in flight, or waits for its next attempt. */
   readonly #inFlight = new Set<string>()
   readonly #perSecond: number
   #submitted = 0
   /** The share of the bounds that a request may use; below 1, one request at a time. */
   #share = 1
-  #requests = 0
   #isScheduled = false
   #isResting = false
 
@@ -84,6 +93,23 @@ export class BulkScheduler {
     await Promise.all(retries)
   }
 
+  /** Notes which shards have no primary, by the outcomes of documents. */
+  noteShards(documents: Documents, outcomes: readonly ItemOutcome[]): void {
+    if (this.#away.size === 0 && outcomes.every(({ kind }) => kind !== 'away')) return
+    const shards = new Map(documents.map((document, at) => [shardOf(document), outcomes[at]?.kind === 'away']))
+    let hasChanged = false
+    for (const [shard, isAway] of shards) {
+      if (this.#away.has(shard) === isAway) continue
+      hasChanged = true
+      if (isAway) this.#away.add(shard)
+      else this.#away.delete(shard)
+    }
+    if (!hasChanged) return
+    const waiting = [this.#ordinary, this.#apart].flatMap((lane) => [...lane.waiting.values()])
+    for (const lane of [this.#ordinary, this.#apart]) lane.waiting.clear()
+    for (const job of waiting) this.#laneOf(job).waiting.set(job.entity, job)
+  }
+
   /** Halves the bounds, because Elasticsearch is overloaded. */
   halveBounds(): void {
     this.#share = Math.max(minShare, this.#share / 2)
@@ -107,33 +133,48 @@ export class BulkScheduler {
   }
 
   #enqueue(job: Job): void {
-    const waiting = this.#waiting.get(job.entity)
-    this.#waiting.set(job.entity, waiting === undefined ? job : winnerOf(waiting, job))
+    const { entity } = job
+    const lanes = [this.#ordinary, this.#apart]
+    const waiting = lanes.map((lane) => lane.waiting.get(entity)).find((each) => each !== undefined)
+    const winner = waiting === undefined ? job : winnerOf(waiting, job)
+    const lane = this.#laneOf(winner)
+    for (const each of lanes) if (each !== lane) each.waiting.delete(entity)
+    // An entity keeps its place, however often it changes.
+    lane.waiting.set(entity, winner)
+  }
+
+  #laneOf({ documents }: Job): Lane {
+    const isApart = this.#away.size > 0 && documents.some((document) => this.#away.has(shardOf(document)))
+    return isApart ? this.#apart : this.#ordinary
   }
 
   #sendBatches(): void {
-    const mostRequests = this.#share < 1 ? 1 : maxRequests
-    while (!this.#isResting && this.#requests < mostRequests && !this.#options.signal.aborted) {
-      const jobs = this.#nextBatch()
+    this.#sendFrom(this.#apart, 1)
+    this.#sendFrom(this.#ordinary, this.#share < 1 ? 1 : maxRequests)
+  }
+
+  #sendFrom(lane: Lane, mostRequests: number): void {
+    while (!this.#isResting && lane.requests < mostRequests && !this.#options.signal.aborted) {
+      const jobs = this.#nextBatch(lane)
       if (jobs.length === 0) return
-      this.#requests++
-      this.run(this.#sendBatch(jobs))
+      lane.requests++
+      this.run(this.#sendBatch(lane, jobs))
       if (this.#perSecond < Number.POSITIVE_INFINITY) this.run(this.#rest(jobs.length))
     }
   }
 
-  #nextBatch(): Job[] {
+  #nextBatch({ waiting }: Lane): Job[] {
     const { maxBulkBytes, maxBulkDocuments } = this.#options
     const maxRecords = Math.max(1, Math.floor(this.#perSecond * burstSeconds))
     const jobs: Job[] = []
     let [bytes, documents] = [0, 0]
-    for (const [entity, job] of this.#waiting) {
+    for (const [entity, job] of waiting) {
       if (this.#inFlight.has(entity)) continue
       bytes += bytesOf(job.documents)
       documents += job.documents.length
       const isFull = bytes > maxBulkBytes * this.#share || documents > maxBulkDocuments * this.#share
       if (jobs.length > 0 && (isFull || jobs.length >= maxRecords)) break
-      this.#waiting.delete(entity)
+      waiting.delete(entity)
       this.#inFlight.add(entity)
       jobs.push(job)
     }
@@ -147,12 +188,12 @@ export class BulkScheduler {
     this.#isResting = false
   }
 
-  async #sendBatch(jobs: readonly Job[]): Promise<void> {
+  async #sendBatch(lane: Lane, jobs: readonly Job[]): Promise<void> {
     const { hasResults, failed } = await this.#send(jobs)
     const retries = this.retryLater(failed)
     // Nothing got through: then nothing is sent in the place of this request, either.
     if (!hasResults) await retries
     else this.run(retries)
-    this.#requests--
+    lane.requests--
   }
 }

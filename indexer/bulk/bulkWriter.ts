@@ -11,6 +11,7 @@ import {
   reportOutcomes,
   reportRejection,
   type Stored,
+  shardOf,
 } from './job.ts'
 
 /** What the requests of one batch have shown so far. A batch that fails as a whole is sent again in parts. */
@@ -86,6 +87,7 @@ export class BulkWriter {
       return await this.#halveOrFail(jobs, batch, this.#classify(error))
     }
     batch.hasResults = true
+    this.#scheduler.noteShards(documents, outcomes)
     if (outcomes.some(({ kind }) => kind === 'busy')) this.#askForLess(jobs)
     else this.#scheduler.widenBounds(documents.length, bytesOf(documents))
     const writable = await this.#writableShards(documents, outcomes)
@@ -243,7 +245,4 @@ const isDone = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 
 
 /** Whether the same document, or the same request, may succeed later. */
 const isFailure = (found: ItemOutcome | RequestFailure): found is BulkFailure =>
-  found.kind === 'retry' || found.kind === 'busy' || found.kind === 'pause'
-
-/** Documents of one index and one team are in one shard. */
-const shardOf = ({ kind, teamId }: DocumentWrite): string => `${kind}/${teamId}`
+  found.kind === 'retry' || found.kind === 'away' || found.kind === 'busy' || found.kind === 'pause'

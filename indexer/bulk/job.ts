@@ -92,6 +92,9 @@ function outcomeBy(stored: Stored, { isCompared, version, list: { digest } }: Jo
   return { kind: isCompared && isOther && stored.version === version ? 'conflict' : 'stale' }
 }
 
+/** Documents of one index and one team are in one shard. */
+export const shardOf = ({ kind, teamId }: DocumentWrite): string => `${kind}/${teamId}`
+
 export const bytesOf = (documents: Documents): number =>
   documents.reduce((bytes, { source }) => bytes + source.length, 0)
 

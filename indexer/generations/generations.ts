@@ -1,6 +1,6 @@
 import { type Client, errors, type estypes } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/process/config.ts'
-import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
+import { defaultRequestTimeoutMs, type RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import {
   aliasOf,
   type DocumentKind,
@@ -31,11 +31,15 @@ export class Generations {
   readonly #client: Client
   readonly #config: OfIndices
   readonly #options: RequestOptions
+  /** How long Elasticsearch waits for its master, nodes and shards: it answers before the client gives up, and does nothing later. */
+  readonly #waits: { readonly master_timeout: string; readonly timeout: string }
 
   constructor(client: Client, config: OfIndices, options: RequestOptions) {
     this.#client = client
     this.#config = config
     this.#options = options
+    const waitMs = Math.floor((options.requestTimeout ?? defaultRequestTimeoutMs) / 2)
+    this.#waits = { master_timeout: `${waitMs}ms`, timeout: `${waitMs}ms` }
   }
 
   /** Finds every generation, lowest number first. */
@@ -105,7 +109,7 @@ export class Generations {
     const aliases = { [writeAliasOf(index, rebuild)]: { is_write_index: true } }
     const all = { ...settings, ...ownSettings, number_of_shards: this.#config.INDEX_SHARDS }
     await this.#client.indices
-      .create({ index, settings: all, mappings, aliases }, this.#options)
+      .create({ index, settings: all, mappings, aliases, ...this.#waits }, this.#options)
       .catch((error: unknown) => {
         if (!isError(error, 'resource_already_exists_exception')) throw error
       })
@@ -123,7 +127,7 @@ export class Generations {
   }
 
   async #delete(index: PhysicalIndex[]): Promise<void> {
-    await this.#client.indices.delete({ index, ignore_unavailable: true }, this.#options)
+    await this.#client.indices.delete({ index, ignore_unavailable: true, ...this.#waits }, this.#options)
   }
 
   /** The number of searches, points in time and scrolls that are open on a generation; none once it is removed, `Infinity` where a node does not tell. */
@@ -188,14 +192,15 @@ export class Generations {
   async #blockWrites(indices: readonly PhysicalIndex[]): Promise<void> {
     for (const index of indices) {
       // Of an index that is blocked already, only `acknowledged` is true.
-      const blocked = await this.#client.indices.addBlock({ index, block: 'write' }, this.#options)
+      const blocked = await this.#client.indices.addBlock({ index, block: 'write', ...this.#waits }, this.#options)
       if (!blocked.acknowledged) throw new Error(`writes to ${index} may still be under way: run the rebuild again`)
     }
   }
 
   /** Ends also a block that Elasticsearch is still adding, or could not verify on each shard: the setting alone would leave that one. */
   async #unblockWrites(index: PhysicalIndex[]): Promise<void> {
-    await this.#client.indices.removeBlock({ index, block: 'write' }, this.#options)
+    const asked = { index, block: 'write', ...this.#waits } as const
+    expectAcknowledged(await this.#client.indices.removeBlock(asked, this.#options))
   }
 
   /** Undoes `blockWrites`, and ends the right of that rebuild to switch; does nothing when a rebuild has switched, or an indexer has done this. */
@@ -223,8 +228,13 @@ export class Generations {
   }
 
   async #updateAliases(actions: estypes.IndicesUpdateAliasesAction[]): Promise<void> {
-    await this.#client.indices.updateAliases({ actions }, this.#options)
+    expectAcknowledged(await this.#client.indices.updateAliases({ actions, ...this.#waits }, this.#options))
   }
+}
+
+/** Throws unless every node knows of a change; the master may have made it. */
+function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase): void {
+  if (!acknowledged) throw new Error('a node of Elasticsearch may not know of a change yet')
 }
 
 const isError = (error: unknown, text: string): boolean =>

@@ -20,6 +20,7 @@ import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.t
 import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
+import { eventually } from '../support/eventually.ts'
 import { beside } from '../support/late.ts'
 import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
 
@@ -34,7 +35,7 @@ describe.each([
   { engine: 'the real Elasticsearch', connect: connectReal },
   { engine: 'the simulated Elasticsearch', connect: connectSimulated },
 ])('$engine', ({ connect }) => {
-  let clients: Clients
+  let clients: ReturnType<typeof connect>
   let prefix: string
   let generations: Generations
   let first: Generation
@@ -122,6 +123,35 @@ describe.each([
     })
     await generations.unblockWrites({ ...first, isServing: true })
     expect(await kinds(submission('g'))).toEqual(['written', 'written'])
+  })
+
+  test('a document whose shard has no copy is refused after a moment, with a result for each other one of its request', async () => {
+    const own = `${prefix}-missing`
+    const missing = new Generations(clients.elasticsearch, { ...config, INDEX_PREFIX: own, INDEX_SHARDS: 2 }, options)
+    let created: Generation | undefined
+    const give = await clients.createMissing(`${own}-submissions-v*`, async () => {
+      created = await missing.create(1)
+    })
+    if (created === undefined) throw new Error('nothing was created')
+    const teams = Array.from({ length: 20 }, (_, at) => `team-${at}` as TeamId)
+    const documents = teams.flatMap((each) => submissionWrites(submissionRecord(each, 's', 1), instant, true))
+    const body = encodeBulk(created.writeAliases, documents)
+    const soon = { signal, requestTimeout: 20_000 }
+    const outcomes = await sendBulk(clients.elasticsearch, body, documents, soon)
+    const kindsOf = (kind: DocumentKind) =>
+      new Set(outcomes.flatMap((outcome, at) => (documents[at]?.kind === kind ? [outcome.kind] : [])))
+    expect([kindsOf('submissions'), kindsOf('submission-details')]).toEqual([
+      new Set(['written', 'away']),
+      new Set(['written']),
+    ])
+    const refreshing = refreshEveryCopy(clients.elasticsearch, Object.values(created.indices), soon)
+    await expect(refreshing).rejects.toThrow('not every shard was refreshed')
+    await give()
+    await eventually(async () => {
+      const again = await sendBulk(clients.elasticsearch, body, documents, options)
+      return again.every(({ kind }) => kind === 'stale' || kind === 'written')
+    })
+    for (const each of await missing.find()) await missing.delete(each)
   })
 
   test('whether a shard takes documents is asked without writing any', async () => {

@@ -3,11 +3,11 @@ import type { DocumentWrite } from '../../indexer/convertRecord.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 
 /** The list and the detail document of a form, with this text as source. */
-export const documentsOf = (entity: string, version: number, source = '{"a":1}'): DocumentWrite[] =>
+export const documentsOf = (entity: string, version: number, source = '{"a":1}', team = 't'): DocumentWrite[] =>
   (['forms', 'form-details'] as const).map((kind) => ({
     kind,
-    id: `t/${entity}` as DocumentId,
-    teamId: 't' as TeamId,
+    id: `${team}/${entity}` as DocumentId,
+    teamId: team as TeamId,
     version: version as Revision,
     source: Buffer.from(source),
     ...(kind === 'forms' && { digest: source }),

@@ -13,15 +13,22 @@ type Action = {
   readonly if_seq_no?: number
 }
 
+type BulkOptions = {
+  /** Documents with this id are refused. */
+  readonly failsAt: string | undefined
+  /** How long the request waits for primaries that are missing. */
+  readonly waitMs: number
+}
+
 /**
  * Writes the documents of a bulk request; returns a result for each. Other requests may run in between. Aliases are resolved once, before
- * the first document. Documents with the id `failsAt` are refused.
+ * the first document.
  */
 export async function writeBulk(
   text: string,
   catalog: Catalog,
   host: Host,
-  failsAt: string | undefined,
+  { failsAt, waitMs }: BulkOptions,
 ): Promise<object> {
   const lines = text.split('\n')
   const operations = Array.from({ length: Math.floor(lines.length / 2) }, (_, at) => {
@@ -29,6 +36,8 @@ export async function writeBulk(
     return { action, source: lines[2 * at + 1] ?? '', index: attempt(() => catalog.writeIndexOf(action._index)) }
   })
   const items: object[] = []
+  // The shards of a request wait side by side.
+  const patience = { leftMs: waitMs }
   let untilPause = groupSize(operations.length, host)
   for (const { action, source, index } of operations) {
     if (untilPause-- === 0) {
@@ -37,7 +46,14 @@ export async function writeBulk(
     }
     const isRefused = action._id === failsAt
     items.push({
-      index: await writeItem(action, source, isRefused ? refused(500, 'null_pointer_exception') : index, catalog, host),
+      index: await writeItem(
+        action,
+        source,
+        isRefused ? refused(500, 'null_pointer_exception') : index,
+        catalog,
+        host,
+        patience,
+      ),
     })
   }
   const errors = items.some((item) => JSON.stringify(item).includes('"error"'))
@@ -52,6 +68,7 @@ async function writeItem(
   index: Index | Refusal,
   catalog: Catalog,
   host: Host,
+  patience: Patience,
 ): Promise<object> {
   try {
     if (index instanceof Refusal) throw index
@@ -59,6 +76,7 @@ async function writeItem(
     if (!canWrite(shard)) {
       await host.pause('copies that do not answer are dropped')
       shard.dropLost()
+      await untilWritable(shard, patience, host)
     }
     if (!catalog.has(index)) throw indexNotFound(index.name)
     if (index.hasWriteBlock) throw writeBlocked(index)
@@ -70,6 +88,21 @@ async function writeItem(
     if (!(error instanceof Refusal)) throw error
     const { root_cause: _, ...cause } = error.error
     return { _id, status: error.status, error: cause }
+  }
+}
+
+/** How long a request may still wait for primaries. */
+export type Patience = { leftMs: number }
+
+const lookMs = 500
+
+/** Waits, as Elasticsearch does, until a shard has its primary again. */
+export async function untilWritable(shard: Shard, patience: Patience, host: Host): Promise<void> {
+  while (!canWrite(shard) && patience.leftMs > 0) {
+    const forMs = Math.min(lookMs, patience.leftMs)
+    await new Promise<void>((resolve) => host.after(forMs, 'wait for a primary', resolve))
+    patience.leftMs -= forMs
+    shard.dropLost()
   }
 }
 

@@ -5,6 +5,8 @@ import { isReachable, type Shard } from './shard.ts'
 import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 
 const acknowledged = { acknowledged: true }
+/** How long the master, nodes and shards are waited for, which answer at once. */
+const waits = ['master_timeout', 'timeout']
 
 /** Routes for indices, the cluster, and writes. */
 export const indexRoutes: Readonly<Record<string, Route>> = {
@@ -14,7 +16,7 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
       Object.fromEntries(catalog.find(names).map((index) => [index.name, stateOf(index)])),
   },
   'PUT /{names}': {
-    options: [],
+    options: waits,
     run: ({ catalog }, { names, body }) => {
       const name = only(names)
       catalog.create(name, json(body))
@@ -22,7 +24,7 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
     },
   },
   'DELETE /{names}': {
-    options: ['ignore_unavailable'],
+    options: ['ignore_unavailable', ...waits],
     run: ({ catalog }, { names, query }) => {
       catalog.delete(catalog.find(names, query['ignore_unavailable'] === 'true'))
       return acknowledged
@@ -36,7 +38,7 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
       ),
   },
   'POST /_aliases': {
-    options: [],
+    options: waits,
     run: ({ catalog }, { body }) => {
       const { actions, ...others } = json(body)
       expectOnly([], others, 'the aliases')
@@ -44,7 +46,7 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
     },
   },
   'PUT /{names}/_block/{last}': {
-    options: [],
+    options: waits,
     run: ({ catalog }, { names, last }) => {
       if (last !== 'write') throw notSimulated(`the block ${last}`)
       const indices = catalog.find(names).filter(({ hasWriteBlock }) => !hasWriteBlock)
@@ -55,7 +57,7 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
     },
   },
   'DELETE /{names}/_block/{last}': {
-    options: [],
+    options: waits,
     run: ({ catalog }, { names, last }) => {
       if (last !== 'write') throw notSimulated(`the block ${last}`)
       const indices = catalog.find(names)
@@ -70,7 +72,7 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
   'GET /{names}/_stats': { options: ['level'], run: statsOf },
   'GET /{names}/_stats/{last}': { options: ['level'], run: statsOf },
   'GET /_cluster/health/{last}': {
-    options: ['timeout'],
+    options: waits,
     run: (cluster, { last }) => {
       const found = cluster.catalog.find(last.split(','), true)
       const isMissing = last.split(',').some((name) => cluster.catalog.find([name], true).length === 0)
@@ -81,12 +83,20 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
     },
   },
   'POST /_bulk': {
-    options: ['require_alias'],
+    options: ['require_alias', 'timeout'],
     run: async (cluster, { query, body }) => {
       if (query['require_alias'] !== 'true') throw notSimulated('a bulk request without require_alias')
-      return await cluster.write(body)
+      return await cluster.write(body, secondsIn(query['timeout']))
     },
   },
+}
+
+/** The milliseconds of such a time as `2s`; undefined without one. */
+function secondsIn(time: string | undefined): number | undefined {
+  if (time === undefined) return undefined
+  const [, seconds] = /^(\d+)s$/.exec(time) ?? []
+  if (seconds === undefined) throw notSimulated(`the time ${time}`)
+  return 1_000 * Number(seconds)
 }
 
 const stateOf = ({ aliases, uuid, createdAtMs, shards, hasWriteBlock }: Index): object => {

@@ -1,7 +1,7 @@
 import { Client } from '@elastic/elasticsearch'
 import { defaultRequestTimeoutMs, RawSerializer } from '../../../../src/core/stores/elasticsearch.ts'
 import type { Host, Network } from '../../network.ts'
-import { writeBulk } from './bulk.ts'
+import { untilWritable, writeBulk } from './bulk.ts'
 import { Catalog, type Index } from './catalog.ts'
 import { connectionTo } from './connection.ts'
 import { refused } from './refusal.ts'
@@ -15,6 +15,8 @@ type Routing = { readonly routing?: string | undefined; readonly preference?: st
 const uuidCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 /** Number of nodes, each with one copy of every shard. */
 const nodeCount = 2
+/** How long a request waits for a primary that is missing, if it does not say. */
+const primaryWaitMs = 60_000
 
 /**
  * An in-memory Elasticsearch cluster with faults. It implements the requests of the product, and answers 400
@@ -121,27 +123,39 @@ export class SimulatedElasticsearch {
     }
   }
 
-  /** Refreshes one copy after the other. An unreachable copy counts neither as successful nor as failed. */
+  /** Refreshes one copy after the other; waits a minute for primaries that are missing. An unreachable copy counts neither as successful nor as failed. */
   async refresh(indices: readonly Index[]): Promise<{ total: number; successful: number; failed: number }> {
     const counts = { total: 0, successful: 0, failed: 0 }
+    const missing: Shard[] = []
     for (const shard of indices.flatMap(({ shards }) => shards)) {
       counts.total += shard.copies.length
-      // The primary forwards a refresh to its replicas.
-      if (!isReachable(shard.primary)) continue
-      for (const copy of [shard.primary, ...shard.copies.filter((each) => each !== shard.primary)]) {
-        if (counts.successful > 0) await this.#host.pause('refresh of a copy')
-        if (!isReachable(copy)) continue
-        shard.refresh(copy)
-        counts.successful++
-      }
+      if (isReachable(shard.primary)) counts.successful += await this.#refreshCopies(shard, counts.successful > 0)
+      else missing.push(shard)
+    }
+    const patience = { leftMs: primaryWaitMs }
+    for (const shard of missing) {
+      await untilWritable(shard, patience, this.#host)
+      if (isReachable(shard.primary)) counts.successful += await this.#refreshCopies(shard, true)
     }
     return counts
   }
 
-  /** Writes the documents of a bulk request in their order. */
-  async write(text: string): Promise<object> {
+  /** Returns how many copies were refreshed: the primary forwards a refresh to its replicas. */
+  async #refreshCopies(shard: Shard, pausesFirst: boolean): Promise<number> {
+    let refreshed = 0
+    for (const copy of [shard.primary, ...shard.copies.filter((each) => each !== shard.primary)]) {
+      if (pausesFirst || refreshed > 0) await this.#host.pause('refresh of a copy')
+      if (!isReachable(copy)) continue
+      shard.refresh(copy)
+      refreshed++
+    }
+    return refreshed
+  }
+
+  /** Writes the documents of a bulk request in their order; waits so long for primaries that are missing. */
+  async write(text: string, waitMs = primaryWaitMs): Promise<object> {
     if (this.refusesWrites) throw refused(429, 'es_rejected_execution_exception')
-    return await writeBulk(text, this.catalog, this.#host, this.failsAt)
+    return await writeBulk(text, this.catalog, this.#host, { failsAt: this.failsAt, waitMs })
   }
 
   /** The health of indices as the master knows it. */

@@ -21,7 +21,7 @@ test.each([
   [429, 'circuit_breaking_exception', 'busy'],
   [429, 'cluster_block_exception', 'pause'],
   [500, 'null_pointer_exception', 'suspect'],
-  [503, 'unavailable_shards_exception', 'retry'],
+  [503, 'unavailable_shards_exception', 'away'],
   [502, undefined, 'retry'],
   [504, 'timeout_exception', 'retry'],
   [507, 'an_exception_of_another_release', 'suspect'],

@@ -54,10 +54,16 @@ function writing(send: Send, bounds: Bounds = {}) {
     onBlocked: (trouble) => troubles.push(trouble?.kind ?? 'over'),
     onFatal: (error) => fatal.push(error),
   })
-  const submit = (entity: string, version: number, source?: string, isCompared = true): Promise<Outcome> => {
+  const submit = (
+    entity: string,
+    version: number,
+    source?: string,
+    isCompared = true,
+    team = 't',
+  ): Promise<Outcome> => {
     const outcome = new Promise<Outcome>((done) =>
       writer.submit({
-        ...{ documents: documentsOf(entity, version, source), isCompared },
+        ...{ documents: documentsOf(entity, version, source, team), isCompared },
         ...{ name: () => `${entity}@${version}`, done },
       }),
     )
@@ -98,6 +104,31 @@ test('only the document that is not stored yet is sent again', async () => {
   expect(requests[1]?.map(({ kind }) => kind)).toEqual(['form-details'])
   await turn()
   expect(troubles).toEqual(['retry', 'over'])
+})
+
+test('while the shard of a team has no primary, its records wait in requests of their own, and others beside none of them', async () => {
+  const away: ItemOutcome = { kind: 'away', reason: 'no primary' }
+  const answers: (() => void)[] = []
+  let isAway = true
+  const { submit, requests } = writing(async (documents) => {
+    const isAsked = documents.some(({ teamId }) => teamId === 'away')
+    if (isAsked && isAway) await new Promise<void>((resolve) => answers.push(resolve))
+    return documents.map(({ teamId }) => (isAway && teamId === 'away' ? away : written))
+  })
+  const late = [submit('a', 1, undefined, true, 'away')]
+  const mixed = submit('b', 1)
+  await turn()
+  // The first request finds out.
+  answers.pop()?.()
+  expect(await mixed).toEqual({ kind: 'indexed' })
+  late.push(submit('c', 1, undefined, true, 'away'))
+  for (const entity of ['d', 'e', 'f']) expect(await submit(entity, 1)).toEqual({ kind: 'indexed' })
+  const teams = requests.slice(1).map((documents) => new Set(documents.map(({ teamId }) => teamId)).size)
+  expect(new Set(teams)).toEqual(new Set([1]))
+  expect(answers).toHaveLength(1)
+  isAway = false
+  answers.pop()?.()
+  expect((await Promise.all(late)).map(({ kind }) => kind)).toEqual(['indexed', 'indexed'])
 })
 
 test('a request that is too large is halved until its parts fit, and a record that is too large alone is rejected', async () => {

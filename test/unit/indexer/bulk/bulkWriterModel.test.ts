@@ -71,6 +71,7 @@ class Engine {
     if (mood === 1) return { kind: 'pause', reason: 'blocked' }
     if (mood === 3) return { kind: 'busy', reason: 'busy' }
     if (mood === 4) return { kind: 'suspect', reason: 'unknown' }
+    if (mood === 5) return { kind: 'away', reason: 'no primary' }
     const current = this.stored.get(`${kind} ${id}`)?.version ?? 0
     if (current >= version) return { kind: 'stale' }
     this.stored.set(`${kind} ${id}`, { version, content: source.toString() })
