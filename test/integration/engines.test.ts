@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 
-import type { EngineUrls } from '../../tools/engines/engines.ts'
+import { type EngineUrls, startCluster } from '../../tools/engines/engines.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
 import { listenLocally } from '../support/localServer.ts'
 import { isRunning, treeOf } from '../support/processTree.ts'
@@ -126,6 +126,24 @@ test('when it is killed, no process is left, and the next start takes over its f
   expect(await pingRedis(REDIS_URL)).toBe('PONG')
   next.kill('SIGTERM')
   expect(await next.exit).toMatchObject({ code: 0 })
+})
+
+// Each node of a cluster runs as a user of its own.
+const asRoot = process.getuid?.() === 0 ? test : test.skip
+asRoot('a cluster starts also in a folder that only its owner may enter', async () => {
+  const closed = join(folder, 'closed')
+  await mkdir(closed, { mode: 0o700 })
+  const { TMPDIR } = process.env
+  process.env['TMPDIR'] = folder
+  try {
+    const cluster = await startCluster({ folder: closed, clean: true, quick: true, signal, only: ['redis'] })
+    const urls = [...cluster.redis, ...cluster.sentinels].map(({ url }) => url)
+    expect(await Promise.all(urls.map(pingRedis))).toEqual(urls.map(() => 'PONG'))
+    await cluster.stop()
+  } finally {
+    if (TMPDIR === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = TMPDIR
+  }
 })
 
 test('when an engine ends by itself, it says so and stops', async () => {

@@ -7,7 +7,7 @@ import { UnsuitableSetUp } from './foreground.ts'
 import { chooseJdk, findJdks, type Jdk } from './jdk.ts'
 import { kafkaDefinition, kafkaDistribution, kafkaMinJdk } from './kafka.ts'
 import { withLog } from './logTail.ts'
-import { accessibleFolder, accessibleTo, findOnPath, unprivilegedUser } from './permissions.ts'
+import { accessibleFolder, accessibleTo, findOnPath, type User, unprivilegedUser } from './permissions.ts'
 import { missingPrograms, type Prerequisites } from './prerequisites.ts'
 import { redisDefinition, redisDistribution, replicatedRedisDefinition, sentinelDefinition } from './redis.ts'
 import { isUnpacked } from './unpackOnce.ts'
@@ -28,12 +28,27 @@ type SetupOptions = {
 }
 
 type Checked = Setup & { prerequisites?: Prerequisites; problem?: string }
-type CheckOptions = SetupOptions & { jdks: readonly Jdk[]; logPath: (name: string) => string }
+type CheckOptions = SetupOptions & {
+  jdks: readonly Jdk[]
+  /** Those that `user` may run. */
+  othersJdks: readonly Jdk[]
+  user: User | undefined
+  logPath: (name: string) => string
+}
 
 /** Checks what the engines need. Throws UnsuitableSetUp, with every missing program and how to install it. */
 export const setUp = async (names: readonly EngineName[], options: SetupOptions): Promise<Setup[]> => {
   const logPath = (name: string): string => join(options.folders.logs, `${name}.log`)
-  const checkOptions = { ...options, jdks: await findJdks(process.env), logPath }
+  const user = unprivilegedUser()
+  const jdks = await findJdks(process.env)
+  const accessible = await Promise.all(jdks.map(({ home }) => accessibleTo(user, join(home, 'bin', 'java'))))
+  const others = jdks.filter((_, index) => accessible[index])
+  // Each node of a cluster runs as a user of its own, of single nodes Elasticsearch alone.
+  const distributions = await accessibleFolder(options.folders.distributions, user)
+  const checkOptions = {
+    ...{ ...options, folders: { ...options.folders, distributions }, logPath, user },
+    ...{ jdks: options.plan === undefined ? jdks : others, othersJdks: others },
+  }
   const checks = { elasticsearch: checkElasticsearch, kafka: checkKafka, redis: checkRedis }
   const checked = await Promise.all(names.map((name) => checks[name](checkOptions)))
   const mavenFound = (await findOnPath('mvn', process.env)) !== undefined
@@ -44,34 +59,35 @@ export const setUp = async (names: readonly EngineName[], options: SetupOptions)
   return checked
 }
 
-const checkElasticsearch = async ({ folders, jdks, jvmFlags, logPath, plan }: CheckOptions): Promise<Checked> => {
-  const user = unprivilegedUser()
-  const distributions = await accessibleFolder(folders.distributions, user)
+const checkElasticsearch = async ({
+  folders,
+  othersJdks,
+  jvmFlags,
+  logPath,
+  plan,
+  user,
+}: CheckOptions): Promise<Checked> => {
   const folder = await accessibleFolder(folders.data, user)
-  const accessible = await Promise.all(jdks.map(({ home }) => accessibleTo(user, join(home, 'bin', 'java'))))
   const prerequisites: Prerequisites = {
     engine: 'Elasticsearch',
     minJdk: elasticsearchMinJdk,
-    jdks: jdks.filter((_, index) => accessible[index]),
-    fetches: !(await isUnpacked(distributions, elasticsearchDistribution.name)),
+    jdks: othersJdks,
+    fetches: !(await isUnpacked(folders.distributions, elasticsearchDistribution.name)),
     user,
   }
-  return unpacked(
-    'elasticsearch',
-    elasticsearchDistribution,
-    { ...folders, distributions },
-    prerequisites,
-    (home, jdk) => {
-      const common = { home, jdk, jvmFlags, folder, logPath, user }
-      const nodes = plan?.elasticsearch
-      return nodes?.map((node) => elasticsearchDefinition(common, node, nodes)) ?? [elasticsearchDefinition(common)]
-    },
-  )
+  return unpacked('elasticsearch', elasticsearchDistribution, folders, prerequisites, (home, jdk) => {
+    const common = { home, jdk, jvmFlags, folder, logPath, user }
+    const nodes = plan?.elasticsearch
+    return nodes?.map((node) => elasticsearchDefinition(common, node, nodes)) ?? [elasticsearchDefinition(common)]
+  })
 }
 
-const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan }: CheckOptions): Promise<Checked> => {
+const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan, user }: CheckOptions): Promise<Checked> => {
   const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution.name))
-  const prerequisites: Prerequisites = { engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches }
+  const prerequisites: Prerequisites = {
+    ...{ engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches },
+    ...(plan !== undefined && { user }),
+  }
   return unpacked('kafka', kafkaDistribution, folders, prerequisites, (home, jdk) => {
     const common = { home, jdk, jvmFlags, folder: folders.data, logPath }
     const nodes = plan?.kafka
