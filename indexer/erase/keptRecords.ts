@@ -53,11 +53,13 @@ export async function readKept(
   const onRecord = async (record: SourceRecord): Promise<void> => {
     report.progress(`records of ${topic} read`, ++done, total)
     const { partition, offset, appendedAtMs, value } = record
+    const known = recognise(record)
+    // Of nearly every record nothing is to be known.
+    if (known === undefined && others.size === 0) return
     const place = `${partition} ${record.key?.toString('latin1')}`
     const replaced = others.get(place)
     if (replaced !== undefined) replaced.replacedAtMs = appendedAtMs
     others.delete(place)
-    const known = recognise(record)
     if (known === undefined) return
     const found = { topic, partition, offset, appendedAtMs, isDeletion: value === null }
     if (known === 'by-key') return void kept.push(found)

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expectDeleted, receiptLines } from '../../../../indexer/erase/erase.ts'
 import type { Place } from '../../../../indexer/erase/expunge.ts'
 import {
@@ -8,9 +9,10 @@ import {
   readKept,
   recordsOf,
 } from '../../../../indexer/erase/keptRecords.ts'
+import { saysId } from '../../../../indexer/erase/saysId.ts'
 import { noHeaders, RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
-import type { DocumentId, Offset } from '../../../../src/core/model/ids.ts'
+import type { DocumentId, EntityId, Offset } from '../../../../src/core/model/ids.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
 import { sourceOfSettings } from '../../../support/topicSettings.ts'
 
@@ -121,6 +123,20 @@ test.each<[string, ReturnType<typeof record>, 'by-key' | 'by-value' | undefined]
   expect(recordsOf(found.of, topics)(found)).toBe(known)
   const headers = RecordHeaders.of([['tidemark.topic', found.topic]])
   expect(lettersOf(found.of, topics)({ ...kept(0, 1, 1), ...found, headers, topic: 'dead-letters' })).toBe(known)
+})
+
+test('a value that was quoted, wrapped and cut off says the id of its submission, and no other', () => {
+  const ids = fc.stringMatching(/^[A-Za-z0-9._:-]{1,128}$/)
+  const wrapped = (text: string, quotes: number): string =>
+    quotes === 0 ? text : wrapped(JSON.stringify(text), quotes - 1)
+  fc.assert(
+    fc.property(ids, ids, fc.nat(3), fc.nat(9), (said, other, quotes, cut) => {
+      const text = wrapped(says('submission', { id: said, name: 'Ada' }), quotes)
+      const bytes = Buffer.from(text.slice(0, text.length - cut))
+      expect(saysId(bytes, said as EntityId)).toBe(true)
+      expect(saysId(bytes, other as EntityId)).toBe(said === other)
+    }),
+  )
 })
 
 test('a record under another key is kept until a later one of that key replaces it, whatever the submission', async () => {
