@@ -192,8 +192,7 @@ export const anyText = z.string().max(maxValueCharacters, valueRule)
 /** What a member of a submission must be equal to. */
 export const value = anyText.min(1, 'must not be empty').optional()
 
-/** Codes of fields, each with the answers of which any will do. */
-type Answers = readonly (readonly [code: string, values: readonly string[]])[]
+type CodeAndValues = readonly [code: string, values: readonly string[]]
 
 /**
  * Answers by code, each with alternatives, in an order that does not depend on the request's. Anything may be a code, and an answer may be
@@ -201,7 +200,7 @@ type Answers = readonly (readonly [code: string, values: readonly string[]])[]
  */
 const answersByCode = z
   // Made by the reader: checking its shape would cost more than all that is said of hundreds of codes.
-  .custom<Answers>()
+  .custom<readonly CodeAndValues[]>()
   .superRefine((sent, context) => {
     const refuse = (message: string, ...path: string[]): void => context.addIssue({ code: 'custom', path, message })
     for (const [code, values] of sent) {
@@ -215,11 +214,14 @@ const answersByCode = z
 export const answers = answersByCode.optional()
 
 /** Reads answers from a JSON object: by code a text, or a list of alternatives. */
-function readAnswers(text: string): Answers | undefined {
+function readAnswers(text: string): readonly CodeAndValues[] | undefined {
   const sent = attempt((): unknown => JSON.parse(text))
   if (!isObject(sent)) return undefined
-  const read = Object.entries(sent).map(([code, values]): [string, unknown[]] => [code, [values].flat()])
-  const isRead = (entry: [string, unknown[]]): entry is [string, string[]] =>
+  const read = Object.entries(sent).map(([code, values]): readonly [string, readonly unknown[]] => [
+    code,
+    [values].flat(),
+  ])
+  const isRead = (entry: readonly [string, readonly unknown[]]): entry is CodeAndValues =>
     entry[1].length > 0 && entry[1].every((each) => typeof each === 'string')
   return read.every(isRead) ? read : undefined
 }
@@ -234,11 +236,17 @@ export const answersAsJson = parsed(readAnswers, answersRule)
 
 const byCode = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
-/** An integer of any size, as it is served. */
-export const anyInteger = anyText
-  .regex(/^-?(?:0|[1-9]\d*)$/, 'must be an integer in digits, such as 17')
+/** An integer that JavaScript tells from its neighbours, in digits, as it is served. */
+export const safeInteger = anyText
+  .refine(
+    (text) => /^-?(?:0|[1-9]\d*)$/.test(text) && Number.isSafeInteger(Number(text)),
+    'must be an integer in digits within ±(2^53 − 1), such as 17',
+  )
   .optional()
-  .meta({ type: 'integer', pattern: undefined, maxLength: undefined })
+  .meta({
+    ...{ type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+    ...{ pattern: undefined, maxLength: undefined },
+  })
 
 /** Any JSON number that is a double. */
 export const anyNumber = parsed((text) => {

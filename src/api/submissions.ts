@@ -40,7 +40,7 @@ const selectionParameters = {
   status: parameter.oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
   email: parameter.value.describe('Only submissions of the examinee with this email address, in any letter case.'),
   examineeId: parameter.value.describe('Only submissions of the examinee with this `examineeId`.'),
-  serialNumber: parameter.anyInteger.describe('Only submissions with this serial number.'),
+  serialNumber: parameter.safeInteger.describe('Only submissions with this serial number.'),
   shareToken: parameter.value.describe('Only the submission with this token.'),
   level: parameter.value.describe('Only submissions whose result has this level.'),
   outcomeCode: parameter.value.describe('Only submissions whose result has this outcome.'),

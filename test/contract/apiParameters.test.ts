@@ -44,7 +44,11 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
   ...['email', 'examineeId', 'shareToken', 'level', 'outcomeCode', 'utmSource', 'utmMedium', 'utmCampaign'].map(
     (name): [string, string[], string[]] => [`${name} must not be empty`, ['/records?', counts], ['']],
   ),
-  ['serialNumber must be an integer in digits, such as 17', ['/records?', counts], ['', '017', '1e1', '%2B1', 'x']],
+  [
+    'serialNumber must be an integer in digits within ±(2^53 − 1), such as 17',
+    ['/records?', counts],
+    ['', '017', '1e1', '%2B1', 'x', '9007199254740992'],
+  ],
   ...['minScore', 'maxScore'].map((name): [string, string[], string[]] => [
     `${name} must be a number within the range of a double, such as 7.5`,
     ['/records?', counts],

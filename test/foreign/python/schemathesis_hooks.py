@@ -1,12 +1,26 @@
-"""Makes Schemathesis request an export when it generates a parameter that only exports have.
+"""Makes valid requests of what Schemathesis generates from the description, where the description cannot say what is valid.
 
-OpenAPI cannot say that a parameter belongs to one of two media types, or that it needs another one.
+OpenAPI cannot say that a parameter belongs to one of two media types, that it needs another one, or that its text is JSON.
 """
+
+import json
 
 import schemathesis
 
 OF_PAGES = ("limit", "page")
 OF_DELETIONS = ("changedSince", "changedUntil", "view", "includeDeleted", "fields")
+FIELDS_OF_SUMMARIES = ("result", "examinee.examineeId", "examinee.customData")
+FIELDS_OF_WHOLE_ITEMS = (
+    *("reportResult", "metadata.ip", "metadata.userAgent"),
+    *("description", "layout", "systemText", "fields", "report"),
+)
+MAX_CHARACTERS = 256
+
+
+def without(fields, names):
+    """The names in `fields` but for these and what is in them."""
+    kept = [each for each in fields.split(",") if not any(f"{each}.".startswith(f"{name}.") for name in names)]
+    return ",".join(kept) or "id"
 
 
 @schemathesis.hook
@@ -16,11 +30,17 @@ def before_call(context, case, kwargs):
         return
     query = case.query
     is_negative = case.meta is None or case.meta.generation.mode.is_negative
-    if is_negative or not query or not {"view", "includeDeleted"} & set(query):
+    if is_negative or not query:
         return
-    case.headers = {**(case.headers or {}), "Accept": "application/x-ndjson"}
-    # With this view, other fields are valid than those that the description names.
-    dropped = OF_PAGES + (("fields",) if query.get("view") == "full" else ())
-    if str(query.get("includeDeleted", "false")).lower() == "true":
-        query = {"changedSince": "2026-01-01", **{name: query[name] for name in OF_DELETIONS if name in query}}
-    case.query = {name: value for name, value in query.items() if name not in dropped}
+    if "answers" in query:
+        answer = str(query["answers"]).encode("utf-16-le", "replace")[: 2 * MAX_CHARACTERS].decode("utf-16-le", "ignore")
+        query = {**query, "answers": json.dumps({"q1": answer, "q2": [answer, "A"]})}
+    if "fields" in query and not case.operation.path.endswith("{id}"):
+        others = FIELDS_OF_SUMMARIES if query.get("view") == "full" else FIELDS_OF_WHOLE_ITEMS
+        query = {**query, "fields": without(str(query["fields"]), others)}
+    if {"view", "includeDeleted"} & set(query):
+        case.headers = {**(case.headers or {}), "Accept": "application/x-ndjson"}
+        if str(query.get("includeDeleted", "false")).lower() == "true":
+            query = {"changedSince": "2026-01-01", **{name: query[name] for name in OF_DELETIONS if name in query}}
+        query = {name: value for name, value in query.items() if name not in OF_PAGES}
+    case.query = query

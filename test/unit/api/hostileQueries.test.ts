@@ -58,6 +58,9 @@ const queries: Inputs = {
   'answers to many codes': (length) => repeated(length, (at) => `answer.${at}=&`),
   'many answers to one code': (length) => repeated(length, (at) => `answer.q=${at}&`),
   'many answers to two codes': (length) => repeated(length, (at) => `answer.q=${at}&answer.r&`),
+  'answers to many codes in JSON': (length) => `answers={${repeated(length, (at) => `"${at}":"",`)}"":""}`,
+  'many answers to one code in JSON': (length) => `answers={"q":[${repeated(length, (at) => `"${at}",`)}""]}`,
+  'nested JSON': (length) => `answers=${repeated(length, () => '{"":[')}`,
   'codes that are too long': (length) => repeated(length, (at) => `answer.${at.repeat(300)}&`),
 }
 const values = ofMany([
