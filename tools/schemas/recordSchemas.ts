@@ -47,7 +47,4 @@ function override({ jsonSchema }: { jsonSchema: JsonSchema }): void {
     delete jsonSchema.format
     jsonSchema.pattern = instantPattern
   }
-  // Any integer that a double can hold, approximately.
-  if (jsonSchema.type === 'integer')
-    Object.assign(jsonSchema, { minimum: -Number.MAX_VALUE, maximum: Number.MAX_VALUE })
 }

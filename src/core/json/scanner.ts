@@ -22,8 +22,8 @@ const f = 0x66
 /** Elasticsearch rejects documents with deeper nesting or longer numbers. */
 export const maxDepth = 1_000
 export const maxNumberCharacters = 1_000
-/** Longer integers may overflow a double. */
-const maxFiniteCharacters = 300
+/** Longer integers may be beyond those that a double tells apart. */
+const maxSafeCharacters = 15
 export const none = -1
 
 /** Names of the served members of an object, in order; a pair names an object of which only `members` are served. */
@@ -34,7 +34,7 @@ type ServedMember = string | readonly [name: string, members: Served]
 export const servedPair = (member: ServedMember): readonly [name: string, members?: Served] =>
   typeof member === 'string' ? [member] : member
 
-/** JSON types; `integer` is a number without fraction and exponent. */
+/** JSON types; `integer` is a number without fraction and exponent, within ±(2^53 − 1). */
 export const kinds = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const
 export type Kind = (typeof kinds)[number] | 'any'
 
@@ -174,7 +174,7 @@ export class Scanner {
   #isOf({ kind }: Member, found: Kind, from: number, end: number): boolean {
     if (kind !== 'integer') return kind === 'any' || kind === found
     if (this.#skipDigits(this.bytes[from] === minus ? from + 1 : from) !== end) return false
-    return end - from <= maxFiniteCharacters || Number.isFinite(Number(this.bytes.toString('latin1', from, end)))
+    return end - from <= maxSafeCharacters || Number.isSafeInteger(Number(this.bytes.toString('latin1', from, end)))
   }
 
   #skipValue(from: number, depth: number): number {

@@ -66,8 +66,12 @@ const reportResult = z.object({
     .nullish(),
 })
 
-/** An integer as JSON Schema defines it, so `17.0` and `1e3` too. */
-const optionalInteger = z.custom<number>(Number.isInteger, 'expected an integer').meta({ type: 'integer' }).nullish()
+/** An integer as JSON Schema defines it, so `17.0` and `1e3` too. Beyond these bounds, warehouses and clients with doubles lose digits. */
+const [minimum, maximum] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+const optionalInteger = z
+  .custom<number>(Number.isSafeInteger, `must be an integer from ${minimum} to ${maximum}`)
+  .meta({ type: 'integer', minimum, maximum })
+  .nullish()
 
 /** A submission in a record: the union of the specification's submission summary and single submission. */
 export const submissionSchema = z.object({

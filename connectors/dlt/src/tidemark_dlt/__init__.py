@@ -12,6 +12,7 @@ repeated from the same point.
 """
 
 import json
+import math
 import time
 from collections.abc import Iterable, Iterator
 
@@ -69,12 +70,24 @@ def changed_rows(base_url: str, account_key: str, name: str, view: str, fields: 
         rows = []
         # An answer that breaks off raises here, and the run with it: nothing of it is loaded.
         for line in answer.iter_lines(CHUNK_BYTES):
-            rows.append(json.loads(line))
+            rows.append(json.loads(line, parse_int=whole_number, parse_float=real_number))
             if len(rows) == ROWS_AT_ONCE:
                 yield rows
                 rows = []
         yield rows
     state["watermark"] = watermark
+
+
+def whole_number(digits: str) -> int | str:
+    """An integer; one beyond 64 bits, which dlt cannot store, as text with its digits."""
+    number = int(digits)
+    return number if -(2**63) <= number < 2**63 else digits
+
+
+def real_number(digits: str) -> float | str:
+    """A double; a number beyond its range, which dlt would store as null, as text with its digits."""
+    number = float(digits)
+    return number if math.isfinite(number) else digits
 
 
 def ask(url: str, params: dict[str, str], headers: dict[str, str]) -> requests.Response:

@@ -112,6 +112,23 @@ test('the first problem is told, and those after it are not', () => {
   expect(problemOf(read('form', bytes(formText({ scene: 'x', createdAt: '' }))))).toBe('form.scene')
 })
 
+test.each([
+  ['9007199254740991', 'accepted'],
+  ['-9007199254740991.0', 'accepted'],
+  ['9007199254740992', 'submission.serialNumber'],
+  ['-9007199254740993', 'submission.serialNumber'],
+  ['1e16', 'submission.serialNumber'],
+  ['12345678901234567890123', 'submission.serialNumber'],
+])(
+  'the serial number %s, which warehouses keep as 64 bits and JavaScript as a double, is %s',
+  (serialNumber, problem) => {
+    const text = recordOf('submission', submission).toString()
+    expect(
+      problemOf(read('submission', bytes(text.replace('"serialNumber":17', `"serialNumber":${serialNumber}`)))),
+    ).toBe(problem)
+  },
+)
+
 test('what is not served, or only text, may be nested deep and have many digits', () => {
   const secret = '['.repeat(5_000) + ']'.repeat(5_000)
   const text = formText({ description: '['.repeat(5_000) + '7'.repeat(5_000) })
