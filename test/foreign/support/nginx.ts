@@ -14,7 +14,7 @@ type Configure = (port: number) => string
 export const shippedFor = (port: number, servers: string): string =>
   readFileSync('deploy/nginx.conf', 'utf8')
     .replace('listen 80;', `listen 127.0.0.1:${port};`)
-    .replace('server 127.0.0.1:3000;', servers)
+    .replace('server 127.0.0.1:3000 max_fails=0;', servers)
     .replaceAll('/var/log/nginx/', '')
 
 /** An nginx on loopback, for one test file. */
