@@ -156,7 +156,7 @@ test('the key of another team shows its forms and questions alone, also of a for
   }
   await show(page)
   await page.getByLabel('Answer', { exact: true }).check()
-  expect(await questionsOf('Alpha quiz', 'The easy one')).toEqual(['The easy one', 'q2'])
+  expect(await questionsOf('Alpha quiz', 'The easy one')).toEqual(['The easy one', 'q2', 'The one within'])
   await show(page, api.keyOf('team-2'))
   await status(page, 'forms', 'Forms found: 1')
   expect(await offered(page)).toEqual(['All forms', 'Delta quiz'])
