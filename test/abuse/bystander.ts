@@ -7,8 +7,15 @@ const sampleEveryMs = 100
 /** How many answers had each status, or none came. */
 export type Outcome = Readonly<Record<string, number>>
 
-/** How another team was answered, and the most memory of each process, while one team did harm. */
-export type Watched = { readonly bystander: Outcome; readonly peakBytes: readonly number[] }
+/**
+ * How another team was answered, how long 99 of 100 of its requests took at most, or would have taken if it had not waited for each answer before it asked
+ * again, and the most memory of each process, while one team did harm.
+ */
+export type Watched = {
+  readonly bystander: Outcome
+  readonly p99Ms: number
+  readonly peakBytes: readonly number[]
+}
 
 /** An API as in a container of 512 MiB: without a bound, garbage would be taken for use. */
 export async function startBoundedApi(settings: Readonly<Record<string, string>>): Promise<Program> {
@@ -29,6 +36,13 @@ export function watch(
 ): { stop(): Promise<Watched> } {
   const over = new AbortController()
   const statuses: string[] = []
+  const tookMs: number[] = []
+  const timed = async (poll: () => Promise<string>): Promise<void> => {
+    const startedMs = performance.now()
+    statuses.push(await poll())
+    // A process that stands still for seconds holds up what a client would have asked for meanwhile, too.
+    for (let ms = performance.now() - startedMs; ms > 0; ms -= pauseMs) tookMs.push(ms)
+  }
   const peakBytes = apis.map(() => 0)
   const repeat = async (work: () => Promise<unknown>, restMs: number): Promise<void> => {
     do {
@@ -37,7 +51,7 @@ export function watch(
     } while (!over.signal.aborted)
   }
   const running = [
-    ...polls.map((poll) => repeat(async () => statuses.push(await poll()), pauseMs)),
+    ...polls.map((poll) => repeat(() => timed(poll), pauseMs)),
     ...apis.map((api, at) =>
       repeat(async () => {
         const bytes = await api.metric('process_resident_memory_bytes').catch(() => 0)
@@ -49,9 +63,14 @@ export function watch(
     stop: async () => {
       over.abort()
       await Promise.all(running)
-      return { bystander: counted(statuses), peakBytes }
+      return { bystander: counted(statuses), p99Ms: percentile(tookMs, 0.99), peakBytes }
     },
   }
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
 }
 
 export function counted(statuses: readonly string[]): Outcome {

@@ -3,22 +3,18 @@ import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { randomToken } from '../../src/core/model/ids.ts'
-import type { FaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { counted, type Outcome } from './bystander.ts'
 
-/** Who is attacked, and by whom. */
-export type Target = {
-  readonly port: number
-  readonly key: string
-  readonly team: string
-  readonly elasticsearch: FaultyElasticsearch
-}
+/** Where the API is, the key of the team that attacks, and that of one whose answers take long to count. */
+export type Target = { readonly port: number; readonly key: string; readonly wordyKey: string }
 
 /** Does harm `times` as much as the least; resolves once it is over. */
 export type Scenario = {
   readonly name: string
   /** What may come of it. */
   readonly allowed: readonly string[]
+  /** How long Elasticsearch takes for each search of the team that attacks; as long as it takes unless told. */
+  readonly searchMs?: number
   run(target: Target, times: number): Promise<Outcome>
 }
 
@@ -122,29 +118,99 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'one team whose searches take three seconds',
     allowed: ['200', '429', '503'],
-    run: async ({ port, key, team, elasticsearch }, times) => {
-      const slow = elasticsearch.inject(`routing=${team}`, async (exchange) => {
-        await sleep(slowMs)
-        exchange.reply(await exchange.ask())
-      })
-      try {
-        return await flood(port, 150 * times, () => ({ key, path: list }), 150 * times)
-      } finally {
-        slow.lift()
-      }
+    searchMs: slowMs,
+    run: ({ port, key }, times) => flood(port, 150 * times, () => ({ key, path: list }), 150 * times),
+  },
+  {
+    name: 'queries of thousands of parameters',
+    allowed: ['200', '400', '429', '503'],
+    run: ({ port, key }, times) =>
+      flood(port, costly.length * minute * times, (at) => ({ key, path: ofMinute(costly, at) }), minute),
+  },
+  {
+    name: 'pages of thousands of parameters, without a key',
+    allowed: ['200'],
+    run: ({ port }, times) =>
+      flood(
+        port,
+        minute * times,
+        (at) => {
+          const path = ['/', '/explore'][at % 2] ?? '/'
+          return { path: `${path}?${'&x'.repeat(4_000)}`, headers: { accept: 'text/html' } }
+        },
+        minute,
+      ),
+  },
+  {
+    name: 'headers as long as they may be',
+    allowed: ['200', '429', '503'],
+    run: ({ port, key }, times) =>
+      flood(
+        port,
+        longHeaders.length * minute * times,
+        (at) => {
+          const name = ofMinute(longHeaders, at)
+          return { key, headers: { prefer: 'wait=0', [name]: `"${'a", "'.repeat(3_000)}` } }
+        },
+        minute,
+      ),
+  },
+  {
+    name: 'small queries all the time, beside heavy ones of another team',
+    allowed: ['200', '429', '503', 'heavy 200'],
+    searchMs: 100,
+    run: async ({ port, key, wordyKey }, times) => {
+      const path = (at: number): string => `/api/v1/records?limit=1&minScore=-${at}`
+      const over = new AbortController()
+      const small = flood(port, 10_000 * times, (at) => ({ key, path: path(at) }), minute, over.signal)
+      const heavy = flood(port, 2, (at) => ({ key: wordyKey, path: `${countsOfAnswers}&minScore=-${at}` }), 1)
+      const outcome = Object.entries(await heavy).map(([status, count]) => [`heavy ${status}`, count])
+      over.abort()
+      return { ...(await small), ...Object.fromEntries(outcome) }
     },
   },
 ]
 
-type Asked = { readonly key: string; readonly path?: string; readonly headers?: Readonly<Record<string, string>> }
+/** A key may ask so often in a minute, and so for all of it at once. */
+const minute = 120
+
+/** The same for all requests of a minute's allowance. */
+const ofMinute = (some: readonly string[], at: number): string => some[Math.floor(at / minute) % some.length] ?? ''
+
+/** Parts of a query, each another one, up to the longest URL. */
+function queryOf(partOf: (at: string) => string): string {
+  let text = ''
+  for (let at = 0; text.length < 8_000; at++) text += partOf(at.toString(36))
+  return text
+}
+
+const costly = [
+  `/api/v1/records?${queryOf((at) => `${at}&`)}`,
+  `/api/v1/records?${queryOf((at) => `answer.${at}=&`)}`,
+  `/api/v1/records?${queryOf((at) => `answer.q=${at}&`)}`,
+  `/api/v1/records?fields=${queryOf((at) => `data.${at},`)}`,
+  `/api/v1/records?fields=id${Array.from({ length: 99 }, (_, at) => `,data.${at}`).join('')}`,
+  `/api/v1/forms?titleContains=${'%ED%95%9C%20'.repeat(100)}`,
+  `/api/v1/record-counts?by=day&timeZone=${'a-'.repeat(4_000)}`,
+]
+const longHeaders = ['if-none-match', 'accept', 'accept-encoding', 'prefer', 'cookie', 'x-nobody']
+const countsOfAnswers = '/api/v1/record-counts?by=answer&code=open'
+
+type Asked = { readonly key?: string; readonly path?: string; readonly headers?: Readonly<Record<string, string>> }
 
 /** Sends so many requests, some at a time. */
-async function flood(port: number, count: number, ask: (at: number) => Asked, parallel = atOnce): Promise<Outcome> {
+async function flood(
+  port: number,
+  count: number,
+  ask: (at: number) => Asked,
+  parallel = atOnce,
+  over?: AbortSignal,
+): Promise<Outcome> {
   const agent = new Agent({ keepAlive: true, maxSockets: parallel })
   let next = 0
   const statuses: string[] = []
   const work = async (): Promise<void> => {
-    while (next < count) statuses.push(await statusOf(port, agent, ask(next++)))
+    while (next < count && over?.aborted !== true) statuses.push(await statusOf(port, agent, ask(next++)))
   }
   await Promise.all(Array.from({ length: Math.min(parallel, count) }, work))
   agent.destroy()
@@ -153,7 +219,8 @@ async function flood(port: number, count: number, ask: (at: number) => Asked, pa
 
 function statusOf(port: number, agent: Agent, { key, path = list, headers }: Asked): Promise<string> {
   return new Promise((resolve) => {
-    const sent = request({ port, path, agent, headers: { ...headers, authorization: `Bearer ${key}` } })
+    const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` }
+    const sent = request({ port, path, agent, headers: { ...headers, ...authorization } })
     sent.on('error', () => resolve('no answer'))
     sent.on('response', (response) => {
       response.resume()

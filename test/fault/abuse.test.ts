@@ -13,13 +13,16 @@ const times = Number(process.env['ATTACK_TIMES'] ?? 1)
 const stage = useStarted('the stage', openStage)
 afterAll(killPrograms)
 
-test.each(scenarios)('$name: bounded memory, and another team is answered all the while', async (scenario) => {
-  const damage = await stage.attack(scenario, times)
-  expect(harmDone(damage)).toEqual([])
-  expect(Math.max(...damage.peakBytes)).toBeLessThan(boundBytes)
-  await eventually(async () => (await stage.api.metric('tidemark_http_requests_in_flight')) === 0)
-  expect(await stage.api.metric('tidemark_http_requests_waiting')).toBe(0)
-})
+test.each(scenarios)(
+  '$name: bounded memory, and another team is answered all the while, about as fast as ever',
+  async (scenario) => {
+    const damage = await stage.attack(scenario, times)
+    expect(harmDone(damage)).toEqual([])
+    expect(Math.max(...damage.peakBytes)).toBeLessThan(boundBytes)
+    await eventually(async () => (await stage.api.metric('tidemark_http_requests_in_flight')) === 0)
+    expect(await stage.api.metric('tidemark_http_requests_waiting')).toBe(0)
+  },
+)
 
 test('no point in time stays open in Elasticsearch afterwards', async () => {
   await eventually(async () => (await stage.openContexts()) === 0)

@@ -57,6 +57,7 @@ const queries: Inputs = {
   'names that nobody knows': (length) => repeated(length, (at) => `${at}&`),
   'answers to many codes': (length) => repeated(length, (at) => `answer.${at}=&`),
   'many answers to one code': (length) => repeated(length, (at) => `answer.q=${at}&`),
+  'answers in JSON': (length) => `answers={${repeated(length, (at) => `"${at}":["a","b"],`)}"x":"y"}`,
   'many answers to two codes': (length) => repeated(length, (at) => `answer.q=${at}&answer.r&`),
   'answers to many codes in JSON': (length) => `answers={${repeated(length, (at) => `"${at}":"",`)}"":""}`,
   'many answers to one code in JSON': (length) => `answers={"q":[${repeated(length, (at) => `"${at}",`)}""]}`,
