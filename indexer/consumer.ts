@@ -9,24 +9,17 @@ import { summaryOf } from '../src/core/process/log.ts'
 import type { PartitionClaim } from '../src/core/stores/watermark.ts'
 import { type AssignedPartition, assignPartition, expectNext } from './assignedPartition.ts'
 import { backoffMs, Retries } from './backoff.ts'
-import { Room } from './room.ts'
+import { Room, recordBytes, trackedBytes } from './room.ts'
 import type { StartOffset } from './startOffsets.ts'
 
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
-/** So often a batch waits for room, with the batches of all other partitions behind it; then its topic is paused. */
-const roomPolls = 100
+/** So long the records of one turn wait for room, and the batches of all other partitions behind them; then their topic is paused. */
+const roomPatienceMs = 500
 const claimRetryMs = 1_500
 /** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
 const recordsPerTurn = 100
-
-/** Bytes that a record holds while it is in flight: as received, and about as much again of its value in each of its two documents. */
-const recordBytes = ({ key, value, headers }: SourceRecord): number =>
-  (key?.length ?? 0) + 3 * (value?.length ?? 0) + headers.bytes.length + 1_024
-
-/** Bytes of a processed record that stay taken as long as an earlier record of its partition is not processed. */
-const trackedBytes = 128
 
 /** What a consumer reads, and under which claims. */
 export type Reading = {
@@ -190,25 +183,29 @@ export class SourceConsumer {
     expectNext(state, position)
     const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     if (!(await this.#stillClaims(state, batch))) return false
-    let taken = 0
+    let [taken, patience] = [0, { leftMs: roomPatienceMs }]
     for (const record of records) {
-      if (++taken % recordsPerTurn === 0) await nextTurn()
-      if (!(await this.#untilRoom(batch)) || !isAssigned()) return false
+      if (++taken % recordsPerTurn === 0) {
+        await nextTurn()
+        patience = { leftMs: roomPatienceMs }
+      }
+      if (!(await this.#untilRoom(batch, patience)) || !isAssigned()) return false
       this.#take(copiedOut(record), state)
     }
     if (undecodable !== undefined) this.#pausePartition(undecodable, state)
     return undecodable === undefined
   }
 
-  /** Waits a second for room, and pauses the topic if there is none then: records of other topics may have room. */
-  async #untilRoom({ topic, isReading, wait }: FetchedBatch): Promise<boolean> {
-    for (let polls = 0; isReading() && !this.#room.has(topic); polls++) {
-      if (polls === roomPolls) {
+  async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: { leftMs: number }): Promise<boolean> {
+    while (isReading() && !this.#room.has(topic)) {
+      if (patience.leftMs <= 0) {
         this.#full.add(topic)
         this.#member?.pause(this.assigned().filter((each) => each.topic === topic))
         return false
       }
+      const beganAtMs = performance.now()
       await wait(roomPollMs)
+      patience.leftMs -= performance.now() - beganAtMs
     }
     return isReading()
   }

@@ -1,3 +1,12 @@
+import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
+
+/** Bytes that a record holds while it is in flight: as received, and about as much again of its value in each of its two documents. */
+export const recordBytes = ({ key, value, headers }: SourceRecord): number =>
+  (key?.length ?? 0) + 3 * (value?.length ?? 0) + headers.bytes.length + 1_024
+
+/** Bytes of a processed record that stay taken as long as an earlier record of its partition is not processed. */
+export const trackedBytes = 128
+
 /** The share of the room that each topic has to itself. */
 const reservedShare = 1 / 8
 

@@ -15,7 +15,8 @@ await writeFile(caFile, ca)
 const server = createServer({ cert, key }, (socket) => {
   socket.on('error', () => undefined).once('data', () => asked.resolve())
 })
-const settings = { KAFKA_BROKERS: `127.0.0.1:${await listenLocally(server)}`, KAFKA_SSL: 'true' }
+const broker = { KAFKA_BROKERS: `127.0.0.1:${await listenLocally(server)}` }
+const settings = { ...broker, KAFKA_SSL: 'true' }
 afterAll(() => {
   killPrograms()
   server.close()
@@ -30,4 +31,11 @@ test('with KAFKA_SSL alone, any other broker is refused', async () => {
   expect(await refusalOf('dead-letters', settings, ['list'])).toMatch(
     /^KAFKA_SSL does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/,
   )
+})
+
+test('a certificate of the client alone means TLS', async () => {
+  const [certFile, keyFile] = [join(folder, 'client.pem'), join(folder, 'client.key')]
+  await Promise.all([writeFile(certFile, cert), writeFile(keyFile, key)])
+  const own = { KAFKA_SSL_CERT_FILE: certFile, KAFKA_SSL_KEY_FILE: keyFile }
+  expect(await refusalOf('dead-letters', { ...broker, ...own }, ['list'])).toMatch(/^KAFKA_SSL does not vouch for/)
 })

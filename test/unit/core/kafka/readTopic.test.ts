@@ -68,3 +68,25 @@ test('answers without records, as of a slow remote storage, do not end the readi
   await read((key) => keys.push(key))
   expect(keys).toEqual(['acme/f1', 'acme/f2'])
 })
+
+test('a partition without records in many answers, which those of another one fill, is read to its end all the same', async () => {
+  let answers = 0
+  const { kafka, read } = setting({
+    call: async (engine, what, work, options) => {
+      const answer = await localNetwork.call(engine, what, work, options)
+      const { responses = [] } = (answer ?? {}) as { responses?: { partitions: Answered[] }[] }
+      if (what !== 'Fetch' || ++answers > 8) return answer
+      for (const partition of responses.flatMap(({ partitions }) => partitions))
+        partition.messages = partition.messages.slice(0, partition.partition === 0 ? 1 : 0)
+      return answer
+    },
+  })
+  kafka.topics.addPartition(topic)
+  for (let more = 0; more < 60; more++) kafka.append(topic, `acme/more-${more}`, 'x')
+  const keys = new Set<string>()
+  await read((key) => keys.add(key))
+  expect(answers).toBeGreaterThan(8)
+  expect(keys.size).toBe(62)
+})
+
+type Answered = { readonly partition: number; messages: unknown[] }
