@@ -56,7 +56,7 @@ test('a dead letter that Kafka does not take is named as such, until Kafka takes
     const { said } = await probe(processes.indexer, 'readyz')
     return Object.entries(said.checks).flatMap(([name, { problem }]) => (problem ? [`${name}: ${problem}`] : []))
   }
-  await untilTold(processes.indexer, 'dead letters', /^writing a dead letter: /)
+  await untilTold(processes.indexer, 'dead letters', /^writing the dead letter of /)
   expect(await failing()).toHaveLength(1)
   await setLetters({ 'max.message.bytes': String(2 * brokerMaxBytes) })
   await untilReady(processes.indexer)
