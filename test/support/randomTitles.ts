@@ -2,7 +2,7 @@ import type { Random } from './random.ts'
 
 const words = [
   ...['Quiz', 'Exam', 'Geography', 'Mathematics', 'Unforgettable', 'basics', 'Basis', 'of', 'and', 'A'],
-  ...['2024', '2025', 'B2B'],
+  ...['2024', '2025', 'B2B', '10,000', '10000', '1\u202f000', "1'000+", '1,00,000', '000', '1,5'],
   ...['Größenwahn', 'Straßenbau', 'Prüfung', 'Café', 'Crème', 'Smørrebrød', 'Łódź', 'Ångström', 'naïve'],
   ...['ﬁnal', 'Ｅｕｒｏｐｅ'],
   ...['Ёлка', 'Математика', 'Γεωγραφία', 'ΑΓΏΝΑΣ', 'استبيان', 'اِستِبيان', 'שאלון', 'हिन्दी', 'परीक्षा', 'แบบทดสอบ'],
@@ -31,6 +31,7 @@ export function typedFor(random: Random, title: string): string {
   const from = random.below(characters.length + 1)
   const typed = random.pick([
     () => title,
+    () => title.replace(/(?<=\d)[,.'’ \u202f](?=\d{2,3})/g, ''),
     () => characters.slice(from, from + 1 + random.below(12)).join(''),
     () =>
       random

@@ -8,7 +8,7 @@ import {
   isSpelt,
   requiredWords,
   type SoughtWord,
-  soughtWords,
+  soughtReadings,
   splitWhere,
   type TitleWord,
   textOf,
@@ -37,15 +37,23 @@ const isFree = (words: readonly SoughtWord[], at: number): boolean =>
     .reduce((sum, count) => sum + count) <= 8
 
 function holds(title: string, typed: string): boolean {
-  const sought = soughtWords(typed)
-  const [first, ...others] = sought
+  const readings = soughtReadings(typed)
+  const [sought = []] = readings
+  const [first] = sought
   const piece = foldCharacters(typed)
   if ((first === undefined || isPunctuated(sought, piece)) && foldCharacters(title).includes(piece)) return true
   if (first === undefined) return false
   const read = readTitle(title)
-  if (others.length === 0 && isSingle(first) && !first[0].isMarked) return read.isWithin(textOf(first))
-  if (requiredWords(sought).every((word, at, all) => hasWord(read, word, isFree(all, at), at === 0))) return true
-  return isSingle(first) && !first[0].isMarked && !isLong(first[0]) && read.folded.includes(foldTitle(typed))
+  if (readings.some((words) => holdsWords(read, words))) return true
+  const isPiece = sought.length > 1 && isSingle(first) && !first[0].isMarked && !isLong(first[0])
+  return isPiece && read.folded.includes(foldTitle(typed))
+}
+
+function holdsWords(read: Read, sought: readonly SoughtWord[]): boolean {
+  const [first, ...others] = sought
+  if (first !== undefined && others.length === 0 && isSingle(first) && !first[0].isMarked)
+    return read.isWithin(textOf(first))
+  return requiredWords(sought).every((word, at, all) => hasWord(read, word, isFree(all, at), at === 0))
 }
 
 /** Whether the text, with its punctuation, is also searched as a substring. */
@@ -54,12 +62,15 @@ const isPunctuated = (sought: readonly SoughtWord[], piece: string): boolean =>
 
 function resembles(title: string, typed: string, mostMistakes: number): boolean {
   const read = readTitle(title, mostMistakes)
-  const required = requiredWords(soughtWords(typed))
-  const isMet = (word: SoughtWord, at: number): boolean => {
-    const isFreeHere = isFree(required, at)
-    return hasWord(read, word, isFreeHere, at === 0) || (isFreeHere && hasSimilar(read, word))
-  }
-  return required.length > 0 && required.every(isMet)
+  return soughtReadings(typed)
+    .map(requiredWords)
+    .some((required) => {
+      const isMet = (word: SoughtWord, at: number): boolean => {
+        const isFreeHere = isFree(required, at)
+        return hasWord(read, word, isFreeHere, at === 0) || (isFreeHere && hasSimilar(read, word))
+      }
+      return required.length > 0 && required.every(isMet)
+    })
 }
 
 type Read = ReturnType<typeof readTitle>

@@ -20,35 +20,43 @@ const minFreeLength = 6
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
-  const sought = titles.soughtWords(typed)
-  const [first, ...others] = sought
+  const [sought = [], ...others] = titles.soughtReadings(typed)
   const folded = titles.foldCharacters(typed)
+  const [first] = sought
   if (first === undefined) return terms.written(folded)
   const mayBeginInside = isPlain(first) && !first[0].isMarked
-  const isOneWord = others.length === 0 && mayBeginInside
-  const words = isOneWord
-    ? terms.holding(first[0].text)
-    : all(withFreedom(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
   // A text with punctuation between words may begin inside a word of the title, which a search by words misses.
   const isPunctuated = sought.some((word) => word.slice(1).some(({ gap }) => gap === 'mark'))
   return any([
     ...(isPunctuated || /[+#]$/.test(folded) ? [terms.written(folded)] : []),
-    // The clause `words` misses a text that begins inside a word of the title only if its first word is too short to match there.
-    ...(mayBeginInside && !isOneWord && !titles.mayStandInside(first[0]) ? [terms.piece(titles.foldTitle(typed))] : []),
-    words,
+    // A search by words misses a text that begins inside a word of the title only if its first word is too short to match there.
+    ...(mayBeginInside && sought.length > 1 && !titles.mayStandInside(first[0])
+      ? [terms.piece(titles.foldTitle(typed))]
+      : []),
+    ...[sought, ...others].map((words) => exactWords(terms, words)),
   ])
+}
+
+function exactWords(terms: Terms, sought: readonly titles.SoughtWord[]): Clause {
+  const [first, ...others] = sought
+  const isOneWord = first !== undefined && others.length === 0 && isPlain(first) && !first[0].isMarked
+  if (isOneWord) return terms.holding(first[0].text)
+  return all(withFreedom(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
 }
 
 /** Fallbacks for `exactTitle`, in this order: one typo per word, then two, which takes four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
-  const words = withFreedom(titles.requiredWords(titles.soughtWords(typed)))
+  const readings = titles.soughtReadings(typed).map((sought) => withFreedom(titles.requiredWords(sought)))
   const [once = [], twice = []] = [1, 2].map((mostMistakes) => {
     const terms = termsOf(teamId, mostMistakes)
-    return anySimilar(words, (word) => ({
-      // A single word needs no exact clause: `exactTitle` has found nothing.
-      exact: words.length === 1 ? [] : [exactWord(terms, word)],
-      similar: word.isFree ? similarWord(terms, word.word) : [],
-    }))
+    const clauses = readings.flatMap((words) =>
+      anySimilar(words, (word) => ({
+        // A single word needs no exact clause: `exactTitle` has found nothing.
+        exact: words.length === 1 ? [] : [exactWord(terms, word)],
+        similar: word.isFree ? similarWord(terms, word.word) : [],
+      })),
+    )
+    return clauses.length === 0 ? [] : [any(clauses)]
   })
   return isDeepStrictEqual(once, twice) ? once : [...once, ...twice]
 }

@@ -79,6 +79,8 @@ export type TitleWord = {
   readonly gap: 'none' | 'mark' | 'space'
   /** Punctuation right before the word marks its beginning: .net, (emea). */
   readonly isMarked: boolean
+  /** Whether its digits continue those of the number before: the 000 of 10,000, 10.000, 10'000 and 10 000. */
+  readonly isGroup: boolean
 }
 
 const cjk = '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Bopomofo}ー]'
@@ -99,14 +101,30 @@ const word = new RegExp(
 export function titleWords(title: string): TitleWord[] {
   const folded = foldCharacters(title)
   let end = 0
+  let before = ''
   return [...folded.matchAll(word)].map(({ 0: text, index, groups = {} }) => {
     const between = folded.slice(end, index)
+    const isGroup = isGroupAfter(before, between, text)
     end = index + text.length
+    before = text
     const kind = kinds.find((each) => groups[each] !== undefined) ?? 'letters'
     const gap = between === '' ? 'none' : /\s/.test(between) ? 'space' : 'mark'
-    return { kind, text, gap, isMarked: /[^\s\p{M}]$/u.test(between) }
+    return { kind, text, gap, isMarked: /[^\s\p{M}]$/u.test(between), isGroup }
   })
 }
+
+/** India groups two digits before the last three, with commas alone: 1,00,000. */
+const isGroupAfter = (before: string, between: string, text: string): boolean =>
+  /^\d{1,3}$/.test(before) &&
+  (/^[,.'’٬ ]$/.test(between) ? /^\d{3}[+#]*$/.test(text) || (between === ',' && /^\d{2}$/.test(text)) : false)
+
+/** The same words, but numbers with grouped digits as one: 10,000 as 10000. */
+const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
+  splitWhere(words, (_, after) => !after.isGroup).flatMap((run) => {
+    // What ends with a group of two is a decimal fraction or a list: 1,25.
+    const isNumber = run.length > 1 && /^\d{3}/.test(run.at(-1)?.text ?? '')
+    return isNumber ? [{ ...run[0], text: textOf(run) }] : run
+  })
 
 /** The folded title for substring search: words separated by one space, adjacent CJK characters by none. */
 export function foldTitle(title: string): string {
@@ -166,9 +184,28 @@ const maxJoinedLength = 40
 /** Only a longer text may be the beginning of a word with a typo in it. */
 export const minStartLength = 5
 
-/** The index terms of a title, besides its folded text; in all a few times as long as the title at most. */
-export function titleTerms(title: string): Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>> {
-  const words = titleWords(title)
+type Terms = Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>>
+
+/**
+ * The index terms of a title, besides its folded text; in all a few times as long as the title at most. A title with grouped digits has those
+ * of both readings.
+ */
+export function titleTerms(title: string): Terms {
+  const terms = readings(titleWords(title)).map(termsOf)
+  return {
+    words: unique(terms.flatMap(({ words }) => words)),
+    joined: unique(terms.flatMap(({ joined }) => joined)),
+    starts: unique(terms.flatMap(({ starts }) => starts)),
+  }
+}
+
+/** The words as they stand, and if there are grouped digits, the words with these as one number. */
+function readings(words: readonly TitleWord[]): (readonly TitleWord[])[] {
+  const joined = withGroupsJoined(words)
+  return joined.length === words.length ? [words] : [words, joined]
+}
+
+function termsOf(words: readonly TitleWord[]): Terms {
   const spelt = splitWhere(words, (before, after) => after.gap === 'space' || !isJoinable(before, after))
   return {
     /** Words; words joined by punctuation also as one, from each of them on; pairs of adjacent CJK characters; runs of kana. */
@@ -245,11 +282,12 @@ export type SoughtWord = readonly [TitleWord, ...TitleWord[]]
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
-/** The distinct parts of a search text; empty for punctuation alone. */
-export function soughtWords(typed: string): SoughtWord[] {
-  const groups = splitWhere(titleWords(typed), isApart)
-  return [...new Map(groups.map((group) => [textOf(group), group])).values()]
-}
+/** The distinct parts of a search text; empty for punctuation alone. Of one with grouped digits, also those with these as one number. */
+export const soughtReadings = (typed: string): SoughtWord[][] =>
+  readings(titleWords(typed)).map((words) => {
+    const groups = splitWhere(words, isApart)
+    return [...new Map(groups.map((group) => [textOf(group), group])).values()]
+  })
 
 /** Leaves out stop words, except the last word, which may be the beginning of a longer one. */
 export function requiredWords(sought: readonly SoughtWord[]): readonly SoughtWord[] {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import * as titles from '../../../../src/core/model/titles.ts'
 
-const { allowedMistakes, foldCharacters, foldTitle, requiredWords, soughtWords } = titles
+const { allowedMistakes, foldCharacters, foldTitle, requiredWords, soughtReadings } = titles
 const { textOf, titleSalt, titleSaltLength, titleTerms, titleWords } = titles
 
 const letters = fc.constantFrom(
@@ -198,6 +198,7 @@ test('terms hold no white space, and a title of 2,000 characters has a bounded n
   )
 })
 
+const soughtWords = (typed: string): titles.SoughtWord[] => soughtReadings(typed)[0] ?? []
 const texts = (typed: string): string[] => soughtWords(typed).map(textOf)
 const required = (typed: string): string[] => requiredWords(soughtWords(typed)).map(textOf)
 
