@@ -127,13 +127,13 @@ function similarWord(terms: Terms, words: titles.SoughtWord): Clause[] {
 }
 
 function similarPlain(terms: Terms, word: titles.TitleWord): Clause[] {
-  const pairs = titles.hangulPairs(word).map(terms.joined)
-  return [...(pairs.length < 2 ? [] : [inPairs(pairs)]), ...similarText(terms, word.text)]
+  const pairs = titles.hangulPairs(word)
+  return [...(pairs.length < 2 ? [] : [inPairs(terms, pairs)]), ...similarText(terms, word.text)]
 }
 
 /** Matches titles in which every syllable is adjacent to one of its neighbours: 한국어능력시험 finds "한국어 능력 시험". */
-const inPairs = (pairs: readonly Clause[]): Clause =>
-  all(Array.from({ length: pairs.length + 1 }, (_, at) => any(pairs.slice(Math.max(0, at - 1), at + 1))))
+const inPairs = (terms: Terms, pairs: readonly string[]): Clause =>
+  all(Array.from({ length: pairs.length + 1 }, (_, at) => terms.joined(...pairs.slice(Math.max(0, at - 1), at + 1))))
 
 function similarText(terms: Terms, text: string): Clause[] {
   const length = titles.lengthOf(text)
@@ -157,7 +157,7 @@ const isPlain = (word: titles.SoughtWord): boolean => word.length === 1 && title
 
 type Terms = ReturnType<typeof termsOf>
 
-/** Builds clauses on a team's index terms. `similar` allows at most `mostMistakes` per word. */
+/** Builds clauses on a team's index terms, which hold no space. `similar` allows at most `mostMistakes` per word. */
 function termsOf(teamId: TeamId, mostMistakes = 0) {
   const salt = titles.titleSalt(teamId)
   // Long words are indexed in overlapping pieces of twice `pieceLength`, so each piece is contained in one of them.
@@ -173,17 +173,19 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
       eachPiece(text, (piece) => ({ prefix: { titleWords: { value: salt + piece } } })),
     /** A word contains the text. */
     holding: (text: string): Clause => anywhere('titleWords', text),
-    equal: (text: string): Clause => ({ term: { titleWords: { value: salt + text } } }),
-    /** The text equals two or three adjacent words, or a pair of syllables. */
-    joined: (text: string): Clause => ({ term: { titleJoined: { value: salt + text } } }),
+    equal: (text: string): Clause => ({ match: { titleWords: { query: salt + text } } }),
+    /** One of the texts equals two or three adjacent words, or a pair of syllables. */
+    joined: (...texts: readonly string[]): Clause => ({
+      match: { titleJoined: { query: texts.map((text) => salt + text).join(' '), operator: 'or' } },
+    }),
     /** The folded title, in which a space precedes every word, contains the text. */
     piece: (text: string): Clause => anywhere('titleFolded', text, wholeLength),
     /** The folded title with its punctuation contains the text. */
     written: (text: string): Clause => anywhere('titleRaw', text, wholeLength),
     similar: (field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause => ({
-      fuzzy: {
+      match: {
         [field]: {
-          value: salt + text,
+          query: salt + text,
           fuzziness: Math.min(mistakes, mostMistakes),
           prefix_length: titles.titleSaltLength + (titles.lengthOf(text) < minFreeLength ? 1 : 0),
           max_expansions: maxExpansions,
