@@ -23,7 +23,7 @@ type Sources = {
   readonly clock: () => number
 }
 
-/** The status page at `/status`, a redirect from `/`, and the files that the page loads. */
+/** The status page at `/status`, a redirect from `/`, and the files that the page loads. All URLs are relative, so that they work below any path of a proxy. */
 export function statusPages(sources: Sources): AdminPages {
   const page = async (query: URLSearchParams): Promise<PlainAnswer> => {
     const body = String(await statusPage(sources, query.get('refresh') !== 'off'))
@@ -37,7 +37,7 @@ export function statusPages(sources: Sources): AdminPages {
   })
   return new Map([
     ['/status', page],
-    ['/', async () => ({ status: 302, headers: { Location: '/status' }, body: '' })],
+    ['/', async () => ({ status: 302, headers: { Location: './status' }, body: '' })],
     [assets.style, asset('text/css', () => readStyle(style))],
     [assets.icon, asset('image/svg+xml', readIcon)],
   ])
@@ -55,12 +55,12 @@ async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html
   return htmlDocument({
     language: 'en',
     title: `${isReady ? '' : 'Not ready · '}${ageSeconds === undefined ? 'no watermark' : duration(ageSeconds)} – Tidemark status`,
-    assets,
+    assets: { style: `.${assets.style}`, icon: `.${assets.icon}` },
     head: isRefreshing ? html`<meta http-equiv="refresh" content="${refreshSeconds}">` : '',
-    brand: { name: 'Tidemark status', href: '/status' },
+    brand: { name: 'Tidemark status', href: './status' },
     barEnd: isRefreshing
-      ? html`<span class="text-light">Refreshes every ${refreshSeconds} s</span> <a href="/status?refresh=off">Pause</a>`
-      : html`<span class="text-light">Paused</span> <a href="/status">Resume</a>`,
+      ? html`<span class="text-light">Refreshes every ${refreshSeconds} s</span> <a href="./status?refresh=off">Pause</a>`
+      : html`<span class="text-light">Paused</span> <a href="./status">Resume</a>`,
     main: html`<h1 class="hstack">${isReady ? 'Ready' : 'Not ready'} ${isReady ? badge('success', 'every check is ok') : badge('danger', `${problems.length} of ${checks.length} checks ${are} not ok`)}</h1>
 <p class="lead text-light">${
       watermarkMs === undefined

@@ -5,7 +5,7 @@ import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { RedisUnavailable } from '../core/stores/redis.ts'
 import { KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import type { Messages } from './pages/english.ts'
-import { messagePage } from './pages/parts.ts'
+import { messagePage, urlsFrom } from './pages/parts.ts'
 import { respondWithPage, type SettingsMiddleware } from './respond.ts'
 
 /** The reasons under which the metrics count rejected requests. */
@@ -82,7 +82,8 @@ export const errors =
       if (rejection !== undefined) countRejected(rejection)
       ctx.set(error.headers)
       const isSignedOut = rejection === 'sign_in_refused' || rejection === 'no_session'
-      const link = isSignedOut ? { href: signInPage, label: say.newLink } : { href: '/keys', label: say.backToKeys }
+      const back = { href: urlsFrom(ctx.path)('/keys'), label: say.backToKeys }
+      const link = isSignedOut ? { href: signInPage, label: say.newLink } : back
       const reference = code === 'internal-error' ? requestId : undefined
       respondWithPage(ctx, status, messagePage({ ...say.errors[code], link, reference }))
     }

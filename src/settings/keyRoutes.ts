@@ -10,7 +10,7 @@ import { fromRedis } from '../core/stores/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import { settingsError } from './errors.ts'
 import { type CreateFailure, type CreateForm, confirmPage, createdPage, keysPage, listedKey } from './pages/keyPages.ts'
-import { messagePage } from './pages/parts.ts'
+import { messagePage, urlsFrom } from './pages/parts.ts'
 import { respondWithPage, type SettingsContext, type SettingsState, seeOther } from './respond.ts'
 import { type OpenSession, type Sessions, sessionLifeMs } from './sessions.ts'
 import type { unreadChanges } from './unreadChanges.ts'
@@ -55,7 +55,7 @@ export function keyRoutes(
     const sent = queryOf(ctx).get('notice')
     const notice = (['revoked', 'deleted'] as const).find((each) => each === sent)
     const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice }
-    respondWithPage(ctx, status, keysPage(view, ctx.state.say))
+    respondWithPage(ctx, status, keysPage(view, ctx.state.say, urlsFrom(ctx.path)))
   }
   const createKey = keyCreator(keys)
   const create = forOwner(async (ctx, session, fields) => {
@@ -73,7 +73,7 @@ export function keyRoutes(
       const key = (await listKeys(session)).find(({ id }) => id === ctx['params']['id'])
       if (key === undefined) throw settingsError('not-found')
       if (change === 'revoke' && key.state === 'revoked') return showNotice(ctx, change)
-      respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, ctx.state.say))
+      respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, ctx.state.say, urlsFrom(ctx.path)))
     })
   const apply = (change: Change) =>
     forOwner(async (ctx, { team, sub }) => {
@@ -100,8 +100,9 @@ function showCreatedKey(ctx: SettingsContext, { plaintext, key, isNew }: Created
   // The clock may have been set back meanwhile.
   const isYoung = Math.abs(nowMs - Date.parse(key.createdAt)) <= shownAgainMs
   const { title, text } = say.shownAlready
-  const link = { href: '/keys', label: say.backToKeys }
-  if (key.state === 'active' && (isNew || isYoung)) respondWithPage(ctx, 200, createdPage(key.name, plaintext, say))
+  const at = urlsFrom(ctx.path)
+  const link = { href: at('/keys'), label: say.backToKeys }
+  if (key.state === 'active' && (isNew || isYoung)) respondWithPage(ctx, 200, createdPage(key.name, plaintext, say, at))
   else respondWithPage(ctx, 409, messagePage({ title: title(key.name), text, link }))
 }
 

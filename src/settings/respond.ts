@@ -5,7 +5,7 @@ import { languageSwitch, preferredOf } from '../core/process/languages.ts'
 import { queryOf } from '../core/process/query.ts'
 import { pageAssets, readStyle, readText } from '../core/process/staticFile.ts'
 import type { Messages } from './pages/english.ts'
-import { catalogues, csrfField, type Page } from './pages/parts.ts'
+import { catalogues, csrfField, type Page, urlsFrom } from './pages/parts.ts'
 
 /** What middleware has found out about a request: the texts of its language, and the session once its cookie was found valid. */
 export type SettingsState = {
@@ -42,7 +42,9 @@ export const assets = pageAssets('/assets', readStyle(own('settings.css')), read
 
 export function respondWithPage(ctx: SettingsContext, status: number, { title, content }: Page): void {
   const { say, session } = ctx.state
-  const path = pathInOtherLanguages(ctx)
+  const at = urlsFrom(ctx.path)
+  const { style, script, icon } = assets.paths
+  const other = urlInOtherLanguages(ctx)
   ctx.status = status
   if (status === 503) ctx.set('Retry-After', String(retryAfterSeconds))
   ctx.type = 'html'
@@ -51,15 +53,15 @@ export function respondWithPage(ctx: SettingsContext, status: number, { title, c
   const document = htmlDocument({
     language: say.language,
     title: `${title} – ${say.area}`,
-    assets: assets.paths,
-    head: html`<script src="${assets.paths.script}" defer></script>`,
-    brand: { name: say.area, href: '/keys' },
-    barEnd: html`${path === undefined ? '' : languageSwitch(catalogues, say, path)}
+    assets: { style: at(style), icon: at(icon) },
+    head: html`<script src="${at(script)}" defer></script>`,
+    brand: { name: say.area, href: at('/keys') },
+    barEnd: html`${other === undefined ? '' : languageSwitch(catalogues, say, other)}
 ${
   session === undefined
     ? ''
     : html`<span class="text-light">${say.signedInFor(session.team)}</span>
-<form method="post" action="/sign-out">${csrfField(session.csrf)}<button class="outline">${say.signOut}</button></form>`
+<form method="post" action="${at('/sign-out')}">${csrfField(session.csrf)}<button class="outline">${say.signOut}</button></form>`
 }`,
     main: content,
   })
@@ -67,14 +69,13 @@ ${
 }
 
 /** Where the language switch leads: undefined for the answer to a form, which no GET repeats. A sign-in link works once, so that the list of keys stands in for it. */
-function pathInOtherLanguages({ method, path }: SettingsContext): string | undefined {
+function urlInOtherLanguages({ method, path }: SettingsContext): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined
-  // A path that begins with two slashes would be read as the name of another host.
-  return path === '/sign-in' ? '/keys' : path.replace(/^[/\\]+/, '/')
+  return path === '/sign-in' ? urlsFrom(path)('/keys') : ''
 }
 
 /** Redirects the browser to another page, which it requests with GET (303 See Other). */
 export function seeOther(ctx: SettingsContext, path: string): void {
   ctx.status = 303
-  ctx.redirect(path)
+  ctx.redirect(urlsFrom(ctx.path)(path))
 }

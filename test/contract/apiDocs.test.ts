@@ -6,7 +6,7 @@ const descriptionPath = '/api/v1/openapi.json'
 const api = useApi({ settings: { RATE_LIMIT_PER_MINUTE: '3' } })
 const assets = useStarted('the page', async () => {
   const html = await (await read('/docs')).text()
-  return [...html.matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)].map(([, path]) => path ?? '')
+  return [...html.matchAll(/(?:src|href)="\.(\/docs\/[^"]+)"/g)].map(([, path]) => path ?? '')
 })
 
 const read = (path: string, request: RequestInit = {}): Promise<Response> =>

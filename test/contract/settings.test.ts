@@ -10,7 +10,7 @@ const close = closing()
 const ownTeam = (): Promise<Visitor> => area.signIn({ team: `team-${randomUUID()}` })
 const titleOf = ({ text }: SettingsAnswer): string => /<h1>(.*?)<\/h1>/.exec(text)?.[1] ?? ''
 const idsIn = ({ text }: SettingsAnswer): string[] => [
-  ...new Set([...text.matchAll(/href="\/keys\/([^/"]+)\/delete"/g)].map(([, id]) => id ?? '')),
+  ...new Set([...text.matchAll(/href="\.\/keys\/([^/"]+)\/delete"/g)].map(([, id]) => id ?? '')),
 ]
 
 async function create(visitor: Visitor, name: string, expires = '', headers = {}) {
@@ -43,14 +43,14 @@ describe('the keys of a team', () => {
     expect(titleOf(question)).toBe('Revoke “Old”?')
     expect(question.text).toContain('gets 401 from the next request on')
     const revoked = await visitor.post(`/keys/${id}/revoke`, { csrf })
-    expect([revoked.status, revoked.headers['location']]).toEqual([303, '/keys?notice=revoked'])
+    expect([revoked.status, revoked.headers['location']]).toEqual([303, '../../keys?notice=revoked'])
     expect((await visitor.get('/keys?notice=revoked')).text).toContain('The key is revoked and no longer works.')
-    expect((await visitor.get(`/keys/${id}/revoke`)).headers['location']).toBe('/keys?notice=revoked')
+    expect((await visitor.get(`/keys/${id}/revoke`)).headers['location']).toBe('../../keys?notice=revoked')
 
     expect((await visitor.get(`/keys/${id}/delete`)).text).toContain('frees its slot, and it cannot be undone')
     for (const _ of ['once', 'again']) {
       const deleted = await visitor.post(`/keys/${id}/delete`, { csrf })
-      expect([deleted.status, deleted.headers['location']]).toEqual([303, '/keys?notice=deleted'])
+      expect([deleted.status, deleted.headers['location']]).toEqual([303, '../../keys?notice=deleted'])
     }
     expect((await visitor.get('/keys')).text).toContain('<strong>0 of 10</strong>')
   })
@@ -231,7 +231,7 @@ describe('a form that no page of the session sent', () => {
 test('every answer has the headers that guard it', async () => {
   const visitor = await ownTeam()
   const { csrf } = await visitor.hidden()
-  const style = /href="(\/assets\/[^"]+\.css)"/.exec((await visitor.get('/keys')).text)?.[1] ?? ''
+  const style = /href="\.(\/assets\/[^"]+\.css)"/.exec((await visitor.get('/keys')).text)?.[1] ?? ''
   const { origin } = area
   const guarding = /^default-src 'none'; .*frame-ancestors 'none'; base-uri 'none'$/
   const asked: (readonly [number, Promise<SettingsAnswer>])[] = [
@@ -298,7 +298,9 @@ describe('the language', () => {
     async (path) => {
       const { status, text } = await area.visitor().get(path)
       expect(status).toBe(404)
-      const links = [...text.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => new URL(href, area.origin).origin)
+      const links = [...text.matchAll(/href="([^"]*)"/g)].map(
+        ([, href = '']) => new URL(href, area.origin + path).origin,
+      )
       expect(links.length).toBeGreaterThan(1)
       expect(new Set(links)).toEqual(new Set([area.origin]))
     },

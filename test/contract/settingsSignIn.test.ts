@@ -25,7 +25,7 @@ test('a good link leads to the keys of its team with a session that scripts and 
     origin: 'https://quiz.example',
     'sec-fetch-site': 'cross-site',
   })
-  expect([answer.status, answer.headers['location']]).toEqual([303, '/keys'])
+  expect([answer.status, answer.headers['location']]).toEqual([303, './keys'])
   expect(answer.cookies).toEqual([
     expect.stringMatching(/^tidemark-session=[A-Za-z0-9_-]{43}; path=\/; samesite=lax; httponly$/),
   ])
@@ -169,7 +169,7 @@ test('signing out ends the session, not only the cookie', async () => {
   const id = visitor.jar.get('tidemark-session') ?? ''
   const { csrf } = await visitor.hidden()
   const answer = await visitor.post('/sign-out', { csrf })
-  expect([answer.status, answer.headers['location']]).toEqual([303, '/signed-out'])
+  expect([answer.status, answer.headers['location']]).toEqual([303, './signed-out'])
   expect(visitor.jar.has('tidemark-session')).toBe(false)
   expect((await visitor.get('/signed-out')).text).toContain('You are signed out')
   visitor.jar.set('tidemark-session', id)

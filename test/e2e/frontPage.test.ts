@@ -58,7 +58,7 @@ test('it names the URL that is configured, also without JavaScript', async () =>
   await page.goto(`http://127.0.0.1:${named.port}/?language=en`)
   expect(await page.locator('textarea').inputValue()).toContain('"https://quiz.example/api/v1/forms?limit=1"')
   const description = page.getByRole('link', { name: 'OpenAPI description' })
-  expect(await description.getAttribute('href')).toBe('/api/v1/openapi.json')
+  expect(await description.getAttribute('href')).toBe('./api/v1/openapi.json')
 })
 
 test('its answers may be kept for each kind of client, and load from their own origin alone', async () => {

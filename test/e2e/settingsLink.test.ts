@@ -37,7 +37,7 @@ test('where nothing says whose links are believed, a command prints one; the nex
   )
   const [used = '', kept = ''] = tokens
   const signedIn = await follow(area, used)
-  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/keys'])
+  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, './keys'])
   const next = await startArea({})
   expect(await visit(next, kept)).toEqual([403, null])
   const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? ''
@@ -48,5 +48,5 @@ test("where the environment says it, only the product's links are believed, and 
   await startArea({})
   const area = await startArea(signInSettings)
   expect(await link()).toMatchObject({ code: 1, stderr: expect.stringContaining(folder) })
-  expect(await visit(area, await signToken(signInClaims(Date.now())))).toEqual([303, '/keys'])
+  expect(await visit(area, await signToken(signInClaims(Date.now())))).toEqual([303, './keys'])
 })

@@ -12,7 +12,7 @@ const descriptionPath = '/api/v1/openapi.json'
 /** Stands for the origin until the browser names it, where no `BASE_URL` does. */
 const defaultOrigin = 'http://127.0.0.1:3000'
 const frontScript = `const request = document.querySelector('textarea')
-request.value = request.value.replace('"${defaultOrigin}/', \`"\${location.origin}/\`)
+request.value = request.value.replace('"${defaultOrigin}/', \`"\${new URL('./', location)}\`)
 request.addEventListener('focus', () => request.select())
 `
 
@@ -41,13 +41,13 @@ const docsPage = pageFile(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Tidemark API</title>
-<link rel="icon" href="${docs.paths.icon}" type="image/svg+xml">
-<link rel="stylesheet" href="${docs.paths.style}">
-<script src="${docs.paths.script}" defer></script>
+<link rel="icon" href=".${docs.paths.icon}" type="image/svg+xml">
+<link rel="stylesheet" href=".${docs.paths.style}">
+<script src=".${docs.paths.script}" defer></script>
 </head>
 <body>
-<div id="docs" data-description="${descriptionPath}"></div>
-<noscript>This page needs JavaScript. The same is in <a href="${descriptionPath}">${descriptionPath}</a>.</noscript>
+<div id="docs" data-description=".${descriptionPath}"></div>
+<noscript>This page needs JavaScript. The same is in <a href=".${descriptionPath}">${descriptionPath}</a>.</noscript>
 </body>
 </html>
 `,
@@ -58,8 +58,10 @@ const docsPage = pageFile(
 export function docsRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
-  for (const [path, file] of [...docs.files, ['/docs', docsPage] as const, [descriptionPath, json] as const])
+  for (const [path, file] of [...docs.files, [descriptionPath, json] as const])
     router.get(path, (ctx) => respondWithFile(ctx, file))
+  // The URLs in the page are relative.
+  router.get('/docs', (ctx) => (ctx.path === '/docs' ? respondWithFile(ctx, docsPage) : ctx.redirect('../docs')))
   return router
 }
 
@@ -125,7 +127,7 @@ function respondInLanguage(ctx: ApiContext, pages: ReturnType<typeof inEachLangu
 
 const frontContent = (say: Texts, request: string): Html => html`<h1>Tidemark</h1>
 <p>${say.frontAbout}</p>
-<p class="hstack"><a class="button" href="/docs" hreflang="en">${say.docs}</a> <a class="button outline" href="${descriptionPath}" hreflang="en">${say.description}</a> <a class="button outline" href="/explore">${say.title}</a></p>
+<p class="hstack"><a class="button" href="./docs" hreflang="en">${say.docs}</a> <a class="button outline" href=".${descriptionPath}" hreflang="en">${say.description}</a> <a class="button outline" href="./explore">${say.title}</a></p>
 <section class="card">
 <h2 id="first">${say.firstRequest}</h2>
 <p id="key">${say.keyMaker}</p>

@@ -2,7 +2,7 @@ import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
 import { type Html, html } from '../../core/process/html.ts'
 import type { UsedKey } from '../accountKeyManager.ts'
 import type { Messages } from './english.ts'
-import { csrfField, type Page, timeIn } from './parts.ts'
+import { csrfField, type Page, timeIn, type UrlOf } from './parts.ts'
 
 /** A key as pages show it. */
 type ListedKey = ReturnType<typeof listedKey>
@@ -36,7 +36,7 @@ type KeysView = {
 }
 
 /** The keys of a team, newest first, and, while a slot is free, the form that creates another one. */
-export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Messages): Page => ({
+export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Messages, at: UrlOf): Page => ({
   title: say.keys.title,
   content: html`${notice === undefined ? '' : html`<p role="alert" data-variant="success">${say.notices[notice]}</p>`}
 <h1>${say.keys.title}</h1>
@@ -48,22 +48,22 @@ export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Mes
 ${
   keys.length === 0
     ? html`<div class="card align-center"><h3>${say.keys.none.title}</h3><p>${say.keys.none.text}</p></div>`
-    : html`<ul class="unstyled vstack" role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, say)}</li>`)}</ul>`
+    : html`<ul class="unstyled vstack" role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, say, at)}</li>`)}</ul>`
 }
 </section>
 <div class="col-4">
 ${
   form === undefined
     ? html`<section class="card"><h2>${say.create.full.title}</h2><p>${say.create.full.text}</p></section>`
-    : createForm(form, csrf, today, say)
+    : createForm(form, csrf, today, say, at)
 }
 <section class="rotation mt-6"><h2>${say.rotation.title}</h2><ol class="text-light">${say.rotation.steps.map((step) => html`<li>${step}</li>`)}</ol></section>
 </div>
 </div>`,
 })
 
-function keyCard(key: ListedKey, say: Messages): Html {
-  const path = `/keys/${encodeURIComponent(key.id)}`
+function keyCard(key: ListedKey, say: Messages, at: UrlOf): Html {
+  const path = at(`/keys/${encodeURIComponent(key.id)}`)
   return html`<article class="key card">
 <header class="hstack"><h3>${key.name}</h3>${stateBadge(key, say)}</header>
 ${keyFacts(key, say)}
@@ -95,7 +95,7 @@ ${
 </dl>`
 }
 
-function createForm(form: CreateForm, csrf: string, today: string, say: Messages): Html {
+function createForm(form: CreateForm, csrf: string, today: string, say: Messages, at: UrlOf): Html {
   const { create } = say
   // What is sent again gives the same key, whatever else it says.
   const fixed = form.problem === 'unfinished' ? html` readonly` : ''
@@ -108,7 +108,7 @@ function createForm(form: CreateForm, csrf: string, today: string, say: Messages
 ${isWrong ? html`<p class="error" id="${name}-wrong">${create.problems[name]}</p>` : ''}
 </div>`
   }
-  return html`<form class="create card" method="post" action="/keys" aria-labelledby="create-title">
+  return html`<form class="create card" method="post" action="${at('/keys')}" aria-labelledby="create-title">
 <h2 id="create-title">${create.title}</h2>
 ${form.problem === undefined ? '' : problemSummary(form.problem, say)}
 ${csrfField(csrf)}<input type="hidden" name="once" value="${form.once}">
@@ -127,7 +127,7 @@ function problemSummary(problem: CreateFailure, { create }: Messages): Html {
 }
 
 /** Asks the owner to confirm a change, and says what will stop working. */
-export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: string, say: Messages): Page {
+export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: string, say: Messages, at: UrlOf): Page {
   const { consequence, cancel, [change]: asked } = say.confirm
   const title = asked.title(key.name)
   return {
@@ -136,16 +136,16 @@ export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: s
 <header class="hstack"><h1>${title}</h1>${stateBadge(key, say)}</header>
 ${keyFacts(key, say)}
 <ul><li>${consequence}</li><li>${asked.effect}</li></ul>
-<form method="post" action="/keys/${encodeURIComponent(key.id)}/${change}" class="hstack">
+<form method="post" action="${at(`/keys/${encodeURIComponent(key.id)}/${change}`)}" class="hstack">
 ${csrfField(csrf)}<button data-variant="danger">${asked.submit}</button>
-<a class="button outline" href="/keys">${cancel}</a>
+<a class="button outline" href="${at('/keys')}">${cancel}</a>
 </form>
 </div>`,
   }
 }
 
 /** The only page that shows a plaintext key. */
-export const createdPage = (name: string, plaintext: string, say: Messages): Page => ({
+export const createdPage = (name: string, plaintext: string, say: Messages, at: UrlOf): Page => ({
   title: say.created.title(name),
   content: html`<div class="single card">
 <h1>${say.created.title(name)}</h1>
@@ -159,6 +159,6 @@ export const createdPage = (name: string, plaintext: string, say: Messages): Pag
 <p>${say.created.care}</p>
 <p>${say.created.use}</p>
 <pre><code>Authorization: Bearer &lt;API_KEY&gt;</code></pre>
-<p><a class="button" href="/keys">${say.created.done}</a></p>
+<p><a class="button" href="${at('/keys')}">${say.created.done}</a></p>
 </div>`,
 })

@@ -14,6 +14,15 @@ export function timeIn({ language }: Messages, instant: Instant): Html {
 
 export type Page = { readonly title: string; readonly content: Html }
 
+/** The URL of a path of the area, in a page. Relative, as a proxy may have put the whole area below a path. */
+export type UrlOf = (path: string) => string
+
+/** For pages at `path`. */
+export const urlsFrom = (path: string): UrlOf => {
+  const up = '../'.repeat(path.split('/').length - 2) || './'
+  return (to) => up + to.slice(1)
+}
+
 /** The session's CSRF token, which every form carries. */
 export const csrfField = (csrf: string): Html => html`<input type="hidden" name="csrf" value="${csrf}">`
 

@@ -3,7 +3,7 @@ import type { UsedKey } from '../../../src/settings/accountKeyManager.ts'
 import { chinese } from '../../../src/settings/pages/chinese.ts'
 import { english } from '../../../src/settings/pages/english.ts'
 import { keysPage, listedKey } from '../../../src/settings/pages/keyPages.ts'
-import { catalogues, timeIn } from '../../../src/settings/pages/parts.ts'
+import { catalogues, timeIn, urlsFrom } from '../../../src/settings/pages/parts.ts'
 
 /** Every text of a catalogue by its path; what takes a name is given one. */
 function textsOf(value: unknown, path = ''): [path: string, text: string][] {
@@ -58,6 +58,10 @@ test('a key is expired from its instant on, and revoked whether or not it is exp
 
 test('a form that is sent again gives the key of the first time: what it says cannot be changed', () => {
   const form = { name: 'n', expires: '', once: 'o', problem: 'unfinished' } as const
-  const { content } = keysPage({ csrf: '', keys: [], form, today: '2026-11-21', notice: undefined }, english)
+  const { content } = keysPage(
+    { csrf: '', keys: [], form, today: '2026-11-21', notice: undefined },
+    english,
+    urlsFrom('/keys'),
+  )
   expect(String(content).match(/<input id=[^>]* readonly /g)).toHaveLength(2)
 })
