@@ -12,7 +12,10 @@ type Options = { readonly tests: readonly string[]; readonly static?: true }
 export const command = new Command()
   .argument('<paths...>', 'what to change: files or folders, such as src/core/model')
   .option('--tests <paths...>', 'unit tests to run besides those in the same folders of test/unit', [])
-  .option('--static', 'also change what runs once, when its file is loaded; such a change takes a run of all these tests')
+  .option(
+    '--static',
+    'also change what runs once, when its file is loaded; such a change takes a run of all these tests',
+  )
   .action(async (paths: readonly string[], options: Options) => {
     const missing = [...paths, ...options.tests].filter((path) => !existsSync(path))
     if (missing.length > 0) return complain(`there is no ${missing.join(', ')}`)
