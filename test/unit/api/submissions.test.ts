@@ -17,9 +17,11 @@ test('counts that turn out to be long give back the room that they had before th
   const waits: number[] = []
   const holdAnswer = async (bytes: number) => {
     waits.push(held)
-    held += bytes
+    // What the request holds already is included.
+    const more = Math.max(0, bytes - held)
+    held += more
     return () => {
-      held -= bytes
+      held -= more
     }
   }
   const freshness = { watermark: null, versions: { submissions: null, forms: null }, settled: {} }
@@ -32,5 +34,5 @@ test('counts that turn out to be long give back the room that they had before th
   const deps = { readParameters: parameterReader(registry), indexReader: list, answers: new AnswerCache(0, registry) }
   await countRecords(ctx as unknown as RouteContext, { ...deps, nowMs: () => 0 } as unknown as RouteDeps)
   expect(asked).toHaveLength(2)
-  expect([waits, held]).toEqual([[0, 0], mostBytes])
+  expect([waits.slice(0, 2), held]).toEqual([[0, 0], mostBytes])
 })
