@@ -2,6 +2,7 @@ import { rawMembers, renderObject, withoutRepeatedNames } from '../src/core/json
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
 import { answerTerms } from '../src/core/model/answers.ts'
+import { foldCharacters } from '../src/core/model/foldCharacters.ts'
 import {
   type DocumentId,
   deletedRevision,
@@ -25,7 +26,7 @@ import {
 } from '../src/core/model/record.ts'
 import type { Problem, Result } from '../src/core/model/schema.ts'
 import { partsOfScore } from '../src/core/model/score.ts'
-import { foldCharacters, foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
+import { foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { largeBytes, position, summaryDelimiter, tombstoneStart } from '../src/core/stores/documentFormat.ts'
 import { type DocumentKind, kindsOf } from '../src/core/stores/indices.ts'

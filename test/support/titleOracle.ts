@@ -1,7 +1,7 @@
+import { foldCharacters } from '../../src/core/model/foldCharacters.ts'
 import {
   allowedMistakes,
   areJoinable,
-  foldCharacters,
   foldTitle,
   hangulPairs,
   isKana,

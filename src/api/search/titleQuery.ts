@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { foldCharacters } from '../../core/model/foldCharacters.ts'
 import type { TeamId } from '../../core/model/ids.ts'
 import * as titles from '../../core/model/titles.ts'
 import type { Clause } from './clauses.ts'
@@ -21,7 +22,7 @@ const minFreeLength = 6
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
   const [sought = [], ...others] = titles.soughtReadings(typed)
-  const folded = titles.foldCharacters(typed)
+  const folded = foldCharacters(typed)
   const [first] = sought
   if (first === undefined) return terms.written(folded)
   const mayBeginInside = isPlain(first) && !first[0].isMarked

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
+import { foldCharacters } from '../../../../src/core/model/foldCharacters.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import * as titles from '../../../../src/core/model/titles.ts'
 
-const { allowedMistakes, foldCharacters, foldTitle, requiredWords, soughtReadings } = titles
+const { allowedMistakes, foldTitle, requiredWords, soughtReadings } = titles
 const { textOf, titleSalt, titleSaltLength, titleTerms, titleWords } = titles
 
 const letters = fc.constantFrom(

@@ -1,0 +1,54 @@
+/** Only this many characters of a title are searchable. */
+export const maxSearchedCharacters = 2_000
+
+const markedLetter = /([\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
+const katakana = /[\u30a1-\u30f6]/g
+const hiraganaDistance = 0x60
+/**
+ * Removed by folding, as invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, the
+ * Arabic tatweel, the Indic nukta. A zero-width space or non-joiner is kept: it separates words.
+ */
+const dropped = /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
+
+/** Letters that people also type in a plainer form, and that NFKD does not decompose. */
+const plainForms = new Map(
+  [
+    'ß:ss æ:ae œ:oe ø:o ł:l đ:d ð:d þ:th ħ:h ŋ:n ŧ:t ı:i ς:σ ґ:г ♯:#',
+    'ך:כ ם:מ ן:נ ף:פ ץ:צ',
+    'ٱ:ا ة:ه ە:ه ہ:ه ھ:ه ى:ي ی:ي ک:ك ڪ:ك',
+    '\u0901:\u0902 \u0981:\u0982',
+  ].flatMap((forms) => forms.split(' ').map((form) => form.split(':') as [string, string])),
+)
+const formed = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
+/** Folded to `'`: apostrophes that Unicode classifies as letters, and accents that NFKD splits into a space and a mark. */
+const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
+
+/**
+ * Folds compatibility forms, case, diacritics that people leave out, katakana to hiragana, digits of all scripts to 0 to 9; keeps
+ * punctuation. Idempotent. Truncates again after folding: one character may become eighteen, and Elasticsearch refuses a keyword of
+ * more than 32,766 bytes.
+ */
+export const foldCharacters = (title: string): string =>
+  title
+    .slice(0, maxSearchedCharacters)
+    .toWellFormed()
+    .replace(apostrophe, "'")
+    .normalize('NFKD')
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(dropped, '')
+    .replace(markedLetter, '$1')
+    .replace(formed, (form) => plainForms.get(form) ?? form)
+    .replace(/(?![0-9])\p{Nd}/gu, digitValue)
+    .normalize('NFKC')
+    .slice(0, maxSearchedCharacters)
+    .toWellFormed()
+    .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
+
+/** The value of a decimal digit: Unicode orders the digits of each script from its zero. */
+function digitValue(digit: string): string {
+  const code = digit.codePointAt(0) ?? 0
+  let value = 0
+  while (value < 9 && /\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) value++
+  return String(value)
+}
