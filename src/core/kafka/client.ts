@@ -67,7 +67,7 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
 const sizeBytes = 4
 
 /** SASL OAUTHBEARER (RFC 7628). That of KafkaJS takes a refusal for a success, and then learns only that the connection is closed. */
-const bearer = ({ read, forget }: ReturnType<typeof keepToken>, problem: Problem): Mechanism => ({
+export const bearer = ({ read, forget }: ReturnType<typeof keepToken>, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
   authenticationProvider: ({ saslAuthenticate }) => ({
     authenticate: async () => {

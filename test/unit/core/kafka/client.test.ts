@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createServer } from 'node:tls'
+import kafkajs from 'kafkajs'
+import { bearer } from '../../../../src/core/kafka/client.ts'
 import { makeCertificates } from '../../../support/certificates.ts'
 import { listenLocally } from '../../../support/localServer.ts'
 import { killPrograms, refusalOf, startProgram } from '../../../support/programs.ts'
@@ -38,4 +40,24 @@ test('a certificate of the client alone means TLS', async () => {
   await Promise.all([writeFile(certFile, cert), writeFile(keyFile, key)])
   const own = { KAFKA_SSL_CERT_FILE: certFile, KAFKA_SSL_KEY_FILE: keyFile }
   expect(await refusalOf('dead-letters', { ...broker, ...own }, ['list'])).toMatch(/^KAFKA_SSL does not vouch for/)
+})
+
+test.each([
+  [
+    'is named, and not asked with again, when Kafka refuses it',
+    new kafkajs.KafkaJSProtocolError(new Error('refused')),
+    true,
+  ],
+  ['is kept when the connection is lost meanwhile', new kafkajs.KafkaJSConnectionError('closed'), false],
+])('a token %s', async (_, failure, isRefused) => {
+  let forgotten = false
+  const forget = (): void => {
+    forgotten = true
+  }
+  const problem = { path: 'KAFKA_OAUTH_TOKEN_URL', rule: 'gives tokens that Kafka refuses' }
+  const { authenticationProvider } = bearer({ read: async () => 'token', forget }, problem)
+  const saslAuthenticate = () => Promise.reject(failure)
+  const { authenticate } = authenticationProvider({ host: '', port: 1, logger: {} as never, saslAuthenticate })
+  const told = await authenticate().catch((error: unknown) => error)
+  expect([(told as { problem?: object }).problem, forgotten]).toEqual(isRefused ? [problem, true] : [undefined, false])
 })
