@@ -38,8 +38,8 @@ export type DocumentWrite = {
   /** The routing value: all documents of a team share a shard. */
   readonly teamId: TeamId
   readonly version: Revision
-  /** JSON on one line, in UTF-8. */
-  readonly source: Buffer
+  /** JSON on one line, in UTF-8. `keepApart` replaces it by a copy. */
+  source: Buffer
   /** Of a live list document: the digest of what its record says, which its source holds too. */
   readonly digest?: string
 }
@@ -145,6 +145,14 @@ const largePart = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): r
   bytes > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${bytes}"`] : []
 
 const listEnd = `${summaryDelimiter}}`
+
+/** Copies the source of a document out of Node's pool: a small one that waits would keep a slab that it shares with finished documents. */
+export function keepApart(document: DocumentWrite): void {
+  const { source } = document
+  if (source.length === source.buffer.byteLength) return
+  document.source = Buffer.allocUnsafeSlow(source.length)
+  source.copy(document.source)
+}
 
 function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Revision, source: Buffer): DocumentWrite {
   return { kind, id: documentId(teamId, entityId), teamId, version, source }

@@ -1,4 +1,4 @@
-import { type Documents, type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
+import { type Documents, type DocumentWrite, keepApart, withNamesOnce } from '../convertRecord.ts'
 import type { BulkCalls } from './bulkApi.ts'
 import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
 import { BulkScheduler, type SchedulerOptions } from './bulkScheduler.ts'
@@ -218,6 +218,7 @@ export class BulkWriter {
     for (const job of jobs) {
       const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
       this.#blocked.set(job.entity, { ...known, reason: failure.reason })
+      job.documents.forEach(keepApart)
       job.attempts++
       failed.push(job)
     }

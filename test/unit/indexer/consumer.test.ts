@@ -248,7 +248,8 @@ test('records that wait hold what they are counted as, and not the fetches that 
     bench.processed.clear()
   }
   expect(bench.taken).toHaveLength(300)
-  expect(heldBytes() - before).toBeLessThan(bench.consumer.inFlightBytes)
+  // Node frees the memory of buffers on another thread, some time after their collection.
+  await eventually(async () => heldBytes() - before < bench.consumer.inFlightBytes)
 })
 
 test('a partition is paused from a batch that cannot be decoded until one that can', async () => {

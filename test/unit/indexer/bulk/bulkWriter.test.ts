@@ -106,6 +106,19 @@ test('only the document that is not stored yet is sent again', async () => {
   expect(troubles).toEqual(['retry', 'over'])
 })
 
+test('a record that waits after a failure keeps none of the memory that it shares with finished ones', async () => {
+  const sharedBytes: number[] = []
+  const { submit } = writing(async (documents) => {
+    const [one] = documents
+    sharedBytes.push((one?.source.buffer.byteLength ?? 0) - (one?.source.length ?? 0))
+    return documents.map(() => (sharedBytes.length === 1 ? { kind: 'retry', reason: 'busy' } : written))
+  })
+  expect(await submit('a', 1)).toEqual({ kind: 'indexed' })
+  const [atFirst, again] = sharedBytes
+  expect(atFirst).toBeGreaterThan(0)
+  expect(again).toBe(0)
+})
+
 test('while the shard of a team has no primary, its records wait in requests of their own, and others beside none of them', async () => {
   const away: ItemOutcome = { kind: 'away', reason: 'no primary' }
   const answers: (() => void)[] = []
