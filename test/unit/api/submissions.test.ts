@@ -7,6 +7,35 @@ import { AnswerTooLong } from '../../../src/api/search/searchClient.ts'
 import { countRecords } from '../../../src/api/submissions.ts'
 import { askedList, searchAnswer } from '../../support/askedList.ts'
 
+type HoldAnswer = RouteContext['state']['holdAnswer']
+
+/** Answers a request for counts of a list. */
+async function count(querystring: string, list: Partial<RouteDeps['indexReader']>, holdAnswer: HoldAnswer) {
+  const freshness = { watermark: null, versions: { submissions: null, forms: null }, settled: {} }
+  const runQuery = (send: (signal: AbortSignal) => unknown) => send(new AbortController().signal)
+  const ctx = {
+    ...{ querystring, path: '/api/v1/record-counts', get: () => '', set: () => undefined },
+    state: { holder: { teamId: 'team-1' }, freshness, holdAnswer, runQuery },
+  }
+  const registry = new Registry()
+  const deps = { readParameters: parameterReader(registry), indexReader: list, answers: new AnswerCache(0, registry) }
+  await countRecords(ctx as unknown as RouteContext, { ...deps, nowMs: () => 0 } as unknown as RouteDeps)
+}
+
+test.each([
+  ['by=answer&code=q1', 'by=answer'],
+  ['by=day,answer&code=q1', 'by=answer'],
+  ['by=day&answer.q1=yes', 'answer.q1'],
+  ['by=day&answers={"q1":"yes"}', 'answer.q1'],
+])('where answers are not indexed, %s is refused, and asks Elasticsearch nothing', async (querystring, name) => {
+  const { list, asked } = askedList(() => undefined as never, 'submissions')
+  await expect(count(querystring, { ...list, hasAnswers: false }, async () => () => undefined)).rejects.toMatchObject({
+    status: 400,
+    message: `${name} cannot be asked for: answers are not indexed here (INDEX_ANSWERS=false)`,
+  })
+  expect(asked).toEqual([])
+})
+
 test('counts that turn out to be long give back the room that they had before they wait for more', async () => {
   const none = { doc_count_error_upper_bound: 0, sum_other_doc_count: 0, buckets: [] }
   const { list, asked } = askedList(({ maxBytes = 0 }) => {
@@ -24,15 +53,7 @@ test('counts that turn out to be long give back the room that they had before th
       held -= more
     }
   }
-  const freshness = { watermark: null, versions: { submissions: null, forms: null }, settled: {} }
-  const runQuery = (send: (signal: AbortSignal) => unknown) => send(new AbortController().signal)
-  const ctx = {
-    ...{ querystring: 'by=status', path: '/api/v1/record-counts', get: () => '', set: () => undefined },
-    state: { holder: { teamId: 'team-1' }, freshness, holdAnswer, runQuery },
-  }
-  const registry = new Registry()
-  const deps = { readParameters: parameterReader(registry), indexReader: list, answers: new AnswerCache(0, registry) }
-  await countRecords(ctx as unknown as RouteContext, { ...deps, nowMs: () => 0 } as unknown as RouteDeps)
+  await count('by=status', list, holdAnswer)
   expect(asked).toHaveLength(2)
   expect([waits.slice(0, 2), held]).toEqual([[0, 0], mostBytes])
 })
