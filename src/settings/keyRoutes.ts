@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
 import { randomToken } from '../core/model/ids.ts'
 import { toInstant } from '../core/model/instant.ts'
-import { queryOf } from '../core/process/query.ts'
+import { parameterOf } from '../core/process/query.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
@@ -52,7 +52,7 @@ export function keyRoutes(
     // An unfinished key may be in the list already: its form shows it all the same.
     const isFull = form === 'full' || (all.length >= maxKeysPerTeam && form.problem !== 'unfinished')
     const today = toInstant(nowMs()).slice(0, 10)
-    const sent = queryOf(ctx).get('notice')
+    const sent = parameterOf(ctx, 'notice')
     const notice = (['revoked', 'deleted'] as const).find((each) => each === sent)
     const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice }
     respondWithPage(ctx, status, keysPage(view, ctx.state.say, urlsFrom(ctx.path)))

@@ -2,7 +2,7 @@ import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { TeamId } from '../core/model/ids.ts'
 import { html, htmlDocument } from '../core/process/html.ts'
 import { languageSwitch, preferredOf } from '../core/process/languages.ts'
-import { queryOf } from '../core/process/query.ts'
+import { parameterOf } from '../core/process/query.ts'
 import { pageAssets, readStyle, readText } from '../core/process/staticFile.ts'
 import type { Messages } from './pages/english.ts'
 import { catalogues, csrfField, type Page, urlsFrom } from './pages/parts.ts'
@@ -29,7 +29,7 @@ export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
   (ctx, next) => {
     ctx.cookies.secure = isSecure
-    const sent = queryOf(ctx).get('language')
+    const sent = parameterOf(ctx, 'language')
     const asked = catalogues.find(({ language }) => language === sent)
     if (asked !== undefined) ctx.cookies.set(languageCookie, asked.language, { maxAge: yearMs, sameSite: 'lax' })
     const kept = ctx.cookies.get(languageCookie)

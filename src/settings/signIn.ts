@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { identifier } from '../core/model/schema.ts'
 import { type Config, latest } from '../core/process/config.ts'
-import { queryOf } from '../core/process/query.ts'
+import { parameterOf } from '../core/process/query.ts'
 import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import { settingsError } from './errors.ts'
 import { messagePage } from './pages/parts.ts'
@@ -24,7 +24,7 @@ export const signInRoutes = (
       if (ctx.method === 'HEAD') throw settingsError('method-not-allowed', { headers: { Allow: 'GET' } })
       // This URL holds a secret. Its pages have no forms, which would be sent with `Origin: null` under this policy.
       ctx.set('Referrer-Policy', 'no-referrer')
-      const { owner, tokenId } = await verifyToken(queryOf(ctx).get('token') ?? '')
+      const { owner, tokenId } = await verifyToken(parameterOf(ctx, 'token') ?? '')
       if (!(await consumeToken(tokenId))) throw settingsError('link-used')
       await sessions.start(ctx, owner)
       seeOther(ctx, '/keys')

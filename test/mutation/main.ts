@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { Stryker } from '@stryker-mutator/core'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Command } from 'commander'
+import { installPackages } from '../support/installPackages.ts'
 
 const folder = 'var/mutation'
 /** After this time a change that makes a test run for ever counts as noticed. */
@@ -19,33 +22,41 @@ export const command = new Command()
   .action(async (paths: readonly string[], options: Options) => {
     const missing = [...paths, ...options.tests].filter((path) => !existsSync(path))
     if (missing.length > 0) return complain(`there is no ${missing.join(', ')}`)
-    const stryker = new Stryker({
-      mutate: paths.map((path) => (isFile(path) ? path : `${path}/**/*.ts`)),
-      testRunner: 'jest',
-      testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
-      jest: {
-        config: {
-          extensionsToTreatAsEsm: ['.ts'],
-          transform: { '\\.ts$': '<rootDir>/test/support/stripTypes.mjs' },
-          testMatch: [...paths.map(unitTestsOf), ...options.tests].map((path) =>
-            isFile(path) ? `<rootDir>/${path}` : `<rootDir>/${path}/**/*.test.ts`,
-          ),
-        },
-      },
-      coverageAnalysis: 'perTest',
-      ignoreStatic: options.static === undefined,
-      timeoutMS: timeoutMs,
-      // Nothing is compiled, and to read this file Stryker would need the programming interface of an older compiler.
-      tsconfigFile: 'none',
-      tempDirName: `${folder}/sandbox`,
-      ignorePatterns: ['/var'],
-      reporters: ['clear-text', 'progress-append-only', 'json', 'html'],
-      clearTextReporter: { logTests: false, reportTests: false },
-      jsonReporter: { fileName: `${folder}/report.json` },
-      htmlReporter: { fileName: `${folder}/report.html` },
-    })
-    await stryker.runMutationTest()
+    const packages = await installPackages('test/mutation/stryker', folder)
+    const config = join(folder, 'stryker.config.json')
+    await mkdir(folder, { recursive: true })
+    await writeFile(config, JSON.stringify(configOf(paths, options)))
+    const program = join(packages, 'node_modules/@stryker-mutator/core/bin/stryker.js')
+    const [code] = await once(spawn(process.execPath, [program, 'run', config], { stdio: 'inherit' }), 'exit')
+    process.exitCode = code === 0 ? 0 : 1
   })
+
+/** Options of StrykerJS: https://stryker-mutator.io/docs/stryker-js/configuration */
+const configOf = (paths: readonly string[], { tests, static: isStatic }: Options) => ({
+  mutate: paths.map((path) => (isFile(path) ? path : `${path}/**/*.ts`)),
+  testRunner: 'jest',
+  testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
+  jest: {
+    config: {
+      extensionsToTreatAsEsm: ['.ts'],
+      transform: { '\\.ts$': '<rootDir>/test/support/stripTypes.mjs' },
+      testMatch: [...paths.map(unitTestsOf), ...tests].map((path) =>
+        isFile(path) ? `<rootDir>/${path}` : `<rootDir>/${path}/**/*.test.ts`,
+      ),
+    },
+  },
+  coverageAnalysis: 'perTest',
+  ignoreStatic: isStatic === undefined,
+  timeoutMS: timeoutMs,
+  // Nothing is compiled, and to read the project's file Stryker would need the programming interface of an older compiler.
+  tsconfigFile: 'none',
+  tempDirName: `${folder}/sandbox`,
+  ignorePatterns: ['/var'],
+  reporters: ['clear-text', 'progress-append-only', 'json', 'html'],
+  clearTextReporter: { logTests: false, reportTests: false },
+  jsonReporter: { fileName: `${folder}/report.json` },
+  htmlReporter: { fileName: `${folder}/report.html` },
+})
 
 const isFile = (path: string): boolean => path.endsWith('.ts')
 

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
-import { copyFile, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Distribution, ensureUnpacked } from '../../../tools/engines/distribution.ts'
 import { chooseJdk, findJdks, javaLocale } from '../../../tools/engines/jdk.ts'
 import { readFrom } from '../../../tools/engines/logTail.ts'
 import { runSupervised } from '../../../tools/engines/supervisedProgram.ts'
-import { unpackOnce } from '../../../tools/engines/unpackOnce.ts'
+import { installPackages } from '../../support/installPackages.ts'
 
 const generatorVersion = '7.25.0'
 const jackson = (group: string, artifactId: string) => ({
@@ -60,20 +59,6 @@ async function useJava(folder: string) {
 
 const typescript = resolve('test/foreign/typescript')
 
-/** The npm packages that `package-lock.json` names, in a folder of their own; installs them first if missing. */
-async function installPackages(): Promise<string> {
-  const lock = await readFile(join(typescript, 'package-lock.json'))
-  const name = `packages-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`
-  return await unpackOnce(resolve('var/clients'), name, async (draft) => {
-    const packages = join(draft, 'packages')
-    await mkdir(packages)
-    for (const file of ['package.json', 'package-lock.json'])
-      await copyFile(join(typescript, file), join(packages, file))
-    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: packages })
-    return packages
-  })
-}
-
 /** A folder with a file that holds `description`, for the generators and what they generate. */
 export async function openGenerators(folder: string, description: string) {
   const spec = join(folder, 'openapi.json')
@@ -87,7 +72,10 @@ export async function openGenerators(folder: string, description: string) {
     /** Compiles oapi-codegen, which Go then keeps. */
     prepareGo: () => run('go', ['tool', 'oapi-codegen', '-version'], { cwd: goFolder }),
     prepareTypescript: async () =>
-      symlink(join(await installPackages(), 'node_modules'), join(typescriptFolder, 'node_modules')),
+      symlink(
+        join(await installPackages(typescript, 'var/clients'), 'node_modules'),
+        join(typescriptFolder, 'node_modules'),
+      ),
     /** Generates what openapi-generator has for Java, Go, Python and TypeScript, in one process. */
     generateByOpenapiGenerator: async (): Promise<void> => {
       const { bin, jars } = await useJava(folder)
