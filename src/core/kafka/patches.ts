@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
+import 'kafkajs/src/protocol/recordBatch/record/v0/index.js'
+import 'kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js'
 import { decodePartition, undecodableRecord, withoutAborted } from './recordBatches.ts'
 import { varintOf } from './recordBytes.ts'
 import { RecordHeaders } from './recordHeaders.ts'
@@ -108,13 +110,16 @@ export function keepHeaders(): void {
   )
 }
 
-/** Replaces a module of KafkaJS by what `replace` makes of it, for all modules that are loaded later. */
+/**
+ * Replaces a module of KafkaJS by what `replace` makes of it, for all modules that are loaded later. This file imports the module, and never
+ * requires it: the hooks of OpenTelemetry remember what `require` has returned once, and would go on returning the module as it was.
+ */
 function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exports): void {
   const path = load.resolve(`kafkajs/src/${name}`)
-  load(path)
   const module = load.cache[path]
   if (module === undefined) throw new Error(`this release of KafkaJS has no ${name}`)
   module.exports = replace(module.exports)
+  if (load(path) !== module.exports) throw new Error(`${name} of KafkaJS was loaded too early to be replaced`)
 }
 
 type Ask<Parts, Answer> = (parts: Parts) => Answer
