@@ -5,7 +5,7 @@ const opensAt = 950
 /** An open breaker lets one record pass at this interval, so that it can close by itself. */
 const trickleMs = 1_000
 
-/** A record that is paused. `left` aborts when it is paused for nobody any more. */
+/** A paused record. `left` aborts once its partition belongs to another indexer, which reads the record again. */
 type Paused = { readonly left: AbortSignal; pass(): void; end(): void }
 
 /**

@@ -26,8 +26,8 @@ export type RouteState = ApiState & {
   /** Like `runQuery`, for answers in parts: waits longer for the team's turn. */
   runPart: RunQuery
   /**
-   * Waits until the request may hold so many bytes in a whole answer, those that it holds already included. They are held until the response is
-   * closed, or until what is returned is called.
+   * Waits until the request may hold `bytes` in a whole answer, including the bytes that it holds already. It holds them until its response is
+   * closed, or until the returned function is called.
    */
   holdAnswer: (bytes: number) => Promise<() => void>
 }

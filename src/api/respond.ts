@@ -30,7 +30,7 @@ export async function respond(ctx: RouteContext, answers: AnswerCache, validator
   const mustRead = making.mayBeMissing === true && matchesAny(ctx)
   const answer: Sent | 'not-modified' =
     isUnchanged && !mustRead ? 'not-modified' : await answerOf(ctx, answers, validators, making)
-  // Whoever made it: one that was kept, or made for another request, waits for its client as long as any.
+  // Also an answer from the cache, or one that another request has made: it stays in memory as long as its own client reads it.
   if (answer !== 'not-modified' && !isUnchanged && Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD')
     await ctx.state.holdAnswer(answer.body.length)
   if (etag !== undefined) ctx.set('ETag', etag)

@@ -49,7 +49,7 @@ const selectionParameters = {
   utmCampaign: parameter.value.describe('Only submissions with this `metadata.utmCampaign`.'),
   'answer.<code>': parameter.answers,
   answers: parameter.answersAsJson.describe(
-    'Only submissions with these answers: a JSON object with the answer by the code of its field, or a list of which any will do. An answer is ' +
+    'Only submissions with these answers: a JSON object that has, by the code of a field, an answer or a list of alternatives. An answer is ' +
       'text, or a number, `true` or `false` as it is served, or an element of a list. `answer.<code>=<answer>` says the same of one ' +
       'field, repeated for others.',
   ),

@@ -22,7 +22,7 @@ const f = 0x66
 /** Elasticsearch rejects documents with deeper nesting or longer numbers. */
 export const maxDepth = 1_000
 export const maxNumberCharacters = 1_000
-/** Longer integers may be beyond those that a double tells apart. */
+/** A double holds each integer of so many digits exactly. */
 const maxSafeCharacters = 15
 export const none = -1
 

@@ -39,7 +39,7 @@ export const sourceRecord = (topic: string, partition: number, fetched: FetchedR
 export function copiedOut(record: SourceRecord): SourceRecord {
   const { key, value, headers } = record
   const parts = [key, value, headers.bytes]
-  // Not from Node's pool, of which a small piece keeps the whole.
+  // Not from Node's pool: a small buffer of it would keep the whole slab in memory.
   const memory = Buffer.allocUnsafeSlow(parts.reduce((bytes, part) => bytes + (part?.length ?? 0), 0))
   let end = 0
   const copy = (part: Buffer): Buffer => {

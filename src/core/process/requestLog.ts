@@ -49,7 +49,7 @@ const maxListeners = 20
 export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger): RequestListener {
   const told = new WeakSet<object>()
   const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void => {
-    // Whoever cuts an answer off says why; then Koa says, of the same answer, that its stream has ended too early.
+    // The code that cuts an answer off emits the reason. Koa then emits another error for the same answer: its stream has ended too early.
     if (ctx !== undefined && told.has(ctx)) return
     if (ctx !== undefined) told.add(ctx)
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
