@@ -38,6 +38,8 @@ const configOf = (paths: readonly string[], { tests, static: isStatic }: Options
   testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
   jest: {
     config: {
+      // Those of jest.config.mjs would start engines for each change.
+      projects: [],
       extensionsToTreatAsEsm: ['.ts'],
       transform: { '\\.ts$': '<rootDir>/test/support/stripTypes.mjs' },
       testMatch: [...paths.map(unitTestsOf), ...tests].map((path) =>
