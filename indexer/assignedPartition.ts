@@ -5,6 +5,7 @@ import { ChangeTimes } from './changeTimes.ts'
 import { DeletionCoverage } from './deletionCoverage.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 import type { StartOffset } from './startOffsets.ts'
+import { VisibleProgress } from './visibleProgress.ts'
 
 /** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
 export type AssignedPartition = ReturnType<typeof assignPartition>
@@ -28,6 +29,7 @@ export function assignPartition(
     offsets: new OffsetTracker(start.position),
     coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
     changeTimes: new ChangeTimes(start.deadLetteredBelow, { ...claimed, watermarkMs }),
+    visible: new VisibleProgress(start.position),
     /** The claim under which watermarks of the partition are published. */
     owner: claimed.owner,
     /** What this owner has committed last. */

@@ -177,10 +177,11 @@ export class SourceConsumer {
   }
 
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {
-    const { records, undecodable, position } = batch
+    const { records, undecodable, position, gapBelow } = batch
     const state = this.#assigned.get(partitionName(batch))
     if (state === undefined || this.#full.has(batch.topic)) return false
     expectNext(state, position)
+    if (gapBelow !== undefined) state.visible.noteGap(gapBelow)
     const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     if (!(await this.#stillClaims(state, batch))) return false
     let [taken, patience] = [0, { leftMs: roomPatienceMs }]

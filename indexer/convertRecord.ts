@@ -14,6 +14,7 @@ import {
   teamList,
 } from '../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../src/core/model/instant.ts'
+import { type LogPosition, logPosition } from '../src/core/model/logPosition.ts'
 import {
   type Change,
   type FoundBy,
@@ -29,7 +30,7 @@ import { partsOfScore } from '../src/core/model/score.ts'
 import { foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { largeBytes, position, summaryDelimiter, tombstoneStart } from '../src/core/stores/documentFormat.ts'
-import { type DocumentKind, kindsOf } from '../src/core/stores/indices.ts'
+import { type DocumentKind, isList, kindsOf } from '../src/core/stores/indices.ts'
 
 /** One document to index: its whole source, under an external version, which is the revision. */
 export type DocumentWrite = {
@@ -46,6 +47,9 @@ export type DocumentWrite = {
 
 export type Documents = readonly DocumentWrite[]
 
+/** When, and by which record, an entity got its newest state. */
+export type Recorded = { readonly changedAt: Instant; readonly logPosition: LogPosition }
+
 type Converted =
   | {
       readonly kind: 'documents'
@@ -59,11 +63,13 @@ type Converted =
 type Conversion = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'INDEX_ANSWERS'>
 
 /** Validates a record of a source topic against the topic's contract and converts it. `changedAtMs` is from `ChangeTimes`. Never throws. */
-export function convertRecord({ topic, key, value }: SourceRecord, changedAtMs: number, config: Conversion): Converted {
-  if (topic === config.TOPIC_FORMS) return toDocuments('forms', changedAtMs, readFormRecord(key, value), formWrites)
+export function convertRecord(record: SourceRecord, changedAtMs: number, config: Conversion): Converted {
+  const { topic, key, value } = record
+  if (topic === config.TOPIC_FORMS)
+    return toDocuments('forms', record, changedAtMs, readFormRecord(key, value), formWrites)
   if (topic === config.TOPIC_SUBMISSIONS)
-    return toDocuments('submissions', changedAtMs, readSubmissionRecord(key, value), (change, changedAt) =>
-      submissionWrites(change, changedAt, config.INDEX_ANSWERS),
+    return toDocuments('submissions', record, changedAtMs, readSubmissionRecord(key, value), (change, recorded) =>
+      submissionWrites(change, recorded, config.INDEX_ANSWERS),
     )
   const read = readAccountKeyRecord(key, value)
   return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'rejected', problem: read.problem }
@@ -71,18 +77,19 @@ export function convertRecord({ topic, key, value }: SourceRecord, changedAtMs: 
 
 function toDocuments<Entity>(
   type: EntityType,
+  record: SourceRecord,
   changedAtMs: number,
   read: Result<Change<Entity>>,
-  writes: (change: Change<Entity>, changedAt: Instant) => DocumentWrite[],
+  writes: (change: Change<Entity>, recorded: Recorded) => DocumentWrite[],
 ): Converted {
   if (!read.ok) return { kind: 'rejected', problem: read.problem }
-  const documents = writes(read.value, toInstant(changedAtMs))
+  const documents = writes(read.value, { changedAt: toInstant(changedAtMs), logPosition: logPosition(record) })
   return { kind: 'documents', documents, list: teamList(type, read.value.teamId) }
 }
 
 /** The list and detail documents of a form's newest state. */
-export function formWrites(change: Change<RenderedForm>, changedAt: Instant): DocumentWrite[] {
-  if (change.live === null) return tombstones(change, kindsOf.forms, changedAt)
+export function formWrites(change: Change<RenderedForm>, recorded: Recorded): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, kindsOf.forms, recorded)
   const { revision, entity: form } = change.live
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
@@ -97,17 +104,17 @@ export function formWrites(change: Change<RenderedForm>, changedAt: Instant): Do
     titleStarts: salted(starts),
   })
   const { digest } = form
-  const list = listDocument(change, form.createdAt, changedAt, `"digest":"${digest}",${keys.slice(1, -1)}`, form)
+  const list = listDocument(change, form.createdAt, recorded, `"digest":"${digest}",${keys.slice(1, -1)}`, form)
   return [{ ...write('forms', change, revision, list), digest }, write('form-details', change, revision, form.detail)]
 }
 
 /** The list and detail documents of a submission's newest state. `hasAnswers`: answers are indexed. */
-export function submissionWrites(change: Change<RenderedSubmission>, changedAt: Instant, hasAnswers: boolean) {
-  if (change.live === null) return tombstones(change, kindsOf.submissions, changedAt)
+export function submissionWrites(change: Change<RenderedSubmission>, recorded: Recorded, hasAnswers: boolean) {
+  if (change.live === null) return tombstones(change, kindsOf.submissions, recorded)
   const { revision, entity } = change.live
   const { formId, status, submittedAt, foundBy, detail, digest } = entity
   const keys = `"digest":"${digest}","formId":"${formId}","status":"${status}",${foundByMembers(foundBy, hasAnswers)}`
-  const list = listDocument(change, submittedAt, changedAt, keys, entity)
+  const list = listDocument(change, submittedAt, recorded, keys, entity)
   return [
     { ...write('submissions', change, revision, list), digest },
     write('submission-details', change, revision, detail),
@@ -122,12 +129,12 @@ const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =
 function listDocument(
   { teamId, entityId }: RecordKey,
   createdAt: Instant,
-  changedAt: Instant,
+  recorded: Recorded,
   keys: string,
   { summary, detail }: Pick<RenderedForm, 'summary' | 'detail'>,
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
-  const windows = `"createdAt":"${createdAt}","changedAt":"${changedAt}"`
+  const windows = `"createdAt":"${createdAt}","changedAt":"${recorded.changedAt}","logPosition":${recorded.logPosition}`
   // A search returns a row with all that it is found by, which of a long title is several times the title.
   const rowBytes = Buffer.byteLength(keys) + summary.length
   const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]
@@ -191,9 +198,17 @@ function listSource(members: readonly (readonly [name: string, raw: string])[]):
 
 /**
  * A deletion is a document with a version above every revision: Elasticsearch forgets versions of deleted documents after a minute, and an
- * older record that comes later would bring the entity back. Exports find deletions by these members.
+ * older record that comes later would bring the entity back. Exports and the change feed find deletions by these members. A deletion that is in
+ * no record, since Kafka has forgotten it, has no position: no cursor that was given out before is continued after it.
  */
-export function tombstones(key: RecordKey, kinds: readonly DocumentKind[], deletedAt: Instant): DocumentWrite[] {
-  const source = Buffer.from(`${tombstoneStart}${JSON.stringify({ teamId: key.teamId, deletedAt })}}`)
-  return kinds.map((kind) => write(kind, key, deletedRevision, source))
+export function tombstones(
+  key: RecordKey,
+  kinds: readonly DocumentKind[],
+  { changedAt: deletedAt, logPosition: at }: Pick<Recorded, 'changedAt'> & Partial<Recorded>,
+): DocumentWrite[] {
+  const tombstone = `${tombstoneStart}${JSON.stringify({ teamId: key.teamId, deletedAt })}`
+  return kinds.map((kind) => {
+    const position = isList(kind) && at !== undefined ? `,"logPosition":${at}` : ''
+    return write(kind, key, deletedRevision, Buffer.from(`${tombstone}${position}}`))
+  })
 }

@@ -1,5 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
 import { toInstant } from '../../src/core/model/instant.ts'
+import { logPosition } from '../../src/core/model/logPosition.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import type { DocumentKind, Indices, WriteAliases } from '../../src/core/stores/indices.ts'
@@ -125,7 +126,8 @@ function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
   const forms = readFormRecord(key, Buffer.from(JSON.stringify({ revision: 1, form })))
   const submissions = readSubmissionRecord(key, Buffer.from(JSON.stringify({ revision: 1, submission })))
   if (!forms.ok || !submissions.ok) throw new Error('a sample of the probe is rejected')
-  const documents = [...formWrites(forms.value, at), ...submissionWrites(submissions.value, at, true)]
+  const recorded = { changedAt: at, logPosition: logPosition({ partition: 0, offset: 0n }) }
+  const documents = [...formWrites(forms.value, recorded), ...submissionWrites(submissions.value, recorded, true)]
   return new Map(documents.map(({ kind, source }) => [kind, source]))
 }
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { estypes } from '@elastic/elasticsearch'
+import type { EntityType } from '../../src/core/model/ids.ts'
 import {
   aliasOf,
   definitionOf,
@@ -11,6 +12,7 @@ import {
   writeAliasesOf,
   writeAliasOf,
 } from '../../src/core/stores/indices.ts'
+import type { CursorKey } from '../../src/core/stores/visiblePositions.ts'
 
 /** One index of each kind, built together and served together. */
 export type Generation = Readonly<NonNullable<ReturnType<typeof completeOf>>>
@@ -35,7 +37,12 @@ type FoundIndex = NonNullable<ReturnType<typeof readPhysicalName>> & {
 
 /** The members of the state of an index from which generations are read. */
 const readOfSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'blocks.write', 'lifecycle.name']
-export const readOfIndices = ['aliases', 'mappings._source', ...readOfSettings.map((name) => `settings.index.${name}`)]
+export const readOfIndices = [
+  'aliases',
+  'mappings._source',
+  'mappings._meta',
+  ...readOfSettings.map((name) => `settings.index.${name}`),
+]
 
 /** The generations among these indices of a prefix, lowest number first. */
 export function generationsIn(
@@ -74,6 +81,8 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
     tag: `${named.number}-${fingerprint.slice(0, 16)}` as GenerationTag,
     indices: byKind,
     writeAliases: writeAliasesOf(byKind),
+    /** By which the cursors of its change feeds are sealed. */
+    cursorKeys: { forms: cursorKeyOf(found, 'forms'), submissions: cursorKeyOf(found, 'submissions') },
     /** The number of its shards, of all indices. */
     shards: settings.reduce((sum, each) => sum + Number(each?.number_of_shards), 0),
     /** When the first of its indices was created (epoch ms). */
@@ -88,6 +97,10 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
     foreignSettings: found.flatMap(({ name, state }) => foreignSettings(name, state)),
   }
 }
+
+/** The key of a list index; empty in one of an earlier release, whose mapping refuses what is written now. */
+const cursorKeyOf = (found: readonly FoundIndex[], type: EntityType): CursorKey =>
+  (found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['cursorKey'] ?? '') as CursorKey
 
 /** Set in the request by which a generation first serves. */
 export const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`

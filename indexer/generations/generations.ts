@@ -1,4 +1,5 @@
 import { type Client, errors, type estypes } from '@elastic/elasticsearch'
+import { entityTypes } from '../../src/core/model/ids.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { defaultRequestTimeoutMs, type RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import {
@@ -6,11 +7,13 @@ import {
   type DocumentKind,
   definitionOf,
   documentKinds,
+  isList,
   type PhysicalIndex,
   physicalName,
   writeAliasesOf,
   writeAliasOf,
 } from '../../src/core/stores/indices.ts'
+import { newCursorKey } from '../../src/core/stores/visiblePositions.ts'
 import {
   type FoundGeneration,
   type Generation,
@@ -108,8 +111,9 @@ export class Generations {
     const index = physicalName(this.#config.INDEX_PREFIX, kind, version, number)
     const aliases = { [writeAliasOf(index, rebuild)]: { is_write_index: true } }
     const all = { ...settings, ...ownSettings, number_of_shards: this.#config.INDEX_SHARDS }
+    const meta = isList(kind) ? { _meta: { cursorKey: newCursorKey() } } : {}
     await this.#client.indices
-      .create({ index, settings: all, mappings, aliases, ...this.#waits }, this.#options)
+      .create({ index, settings: all, mappings: { ...mappings, ...meta }, aliases, ...this.#waits }, this.#options)
       .catch((error: unknown) => {
         if (!isError(error, 'resource_already_exists_exception')) throw error
       })
@@ -120,6 +124,15 @@ export class Generations {
     if (hasServed || foreign.length === 0) return
     await this.#delete(Object.values(indices))
     throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
+  }
+
+  /** Seals the cursors of a generation that does not serve yet with these keys. */
+  async setCursorKeys({ indices }: Pick<Generation, 'indices'>, keys: Generation['cursorKeys']): Promise<void> {
+    for (const type of entityTypes)
+      await this.#client.indices.putMapping(
+        { index: indices[type], _meta: { cursorKey: keys[type] }, ...this.#waits },
+        this.#options,
+      )
   }
 
   async delete({ indices }: Pick<FoundGeneration, 'indices'>): Promise<void> {

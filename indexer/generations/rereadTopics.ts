@@ -77,7 +77,9 @@ export class ForgottenEntities {
       let dropped = 0
       for (let at = 0; at < all.length; at += documentsAtOnce) {
         const some = all.slice(at, at + documentsAtOnce)
-        dropped += await reconciliation.addMissing(some.flatMap((key) => tombstones(key, kindsOf[type], deletedAt)))
+        dropped += await reconciliation.addMissing(
+          some.flatMap((key) => tombstones(key, kindsOf[type], { changedAt: deletedAt })),
+        )
         await extendHold()
       }
       if (dropped > 0)

@@ -18,10 +18,13 @@ export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDo
 
 const digestBytes = 16
 const instantLength = '2026-11-21T10:00:00.000Z'.length
+/** What follows a time of change in a list document, or in its tombstone. */
+const positionAfterTime = /^("\}?),"logPosition":\d+/
+const maxPositionLength = 40
 
 /**
  * Digests a source as it is stored (half a SHA-256). The time of change is taken out: it may differ between two indices that are both right
- * (see `ChangeTimes`), and is compared with the append time instead.
+ * (see `ChangeTimes`), and is compared with the append time instead. So is the position: a producer may append one state twice.
  */
 export function contentOf(kind: DocumentKind, source: Buffer) {
   const isDeleted = isTombstone(source)
@@ -32,15 +35,20 @@ export function contentOf(kind: DocumentKind, source: Buffer) {
   const end = start + instantLength
   const changedAtMs = found === -1 ? Number.NaN : Date.parse(source.toString('latin1', start, end))
   const isTimed = !Number.isNaN(changedAtMs)
-  const compared = isTimed ? Buffer.concat([source.subarray(0, start), source.subarray(end)]) : source
+  const compared = isTimed ? Buffer.concat([source.subarray(0, start), withoutPosition(source.subarray(end))]) : source
   const digest = hash('sha256', compared, 'buffer').subarray(0, digestBytes)
   return {
-    /** Of the source without its time of change. */
+    /** Of the source without its time of change and its position. */
     digest,
     /** The `changedAt` of a list document, the instant of deletion of a tombstone; null for a live detail document. */
     changedAtMs: isTimed ? changedAtMs : null,
     isTombstone: Number(isDeleted),
   }
+}
+
+function withoutPosition(afterTime: Buffer): Buffer {
+  const [position, before = ''] = positionAfterTime.exec(afterTime.toString('latin1', 0, maxPositionLength)) ?? []
+  return position === undefined ? afterTime : Buffer.concat([Buffer.from(before), afterTime.subarray(position.length)])
 }
 
 /** The content of a document as Elasticsearch stores it: it rejects repeated names, and the bulk writer sends each name once then. */

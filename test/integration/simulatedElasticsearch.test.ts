@@ -22,7 +22,7 @@ import type { Clients } from '../simulation/engines/elasticsearch/simulatedElast
 import { connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { eventually } from '../support/eventually.ts'
 import { beside } from '../support/late.ts'
-import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
+import { deletionOf, formRecord, recordedAt, submissionRecord } from '../support/replicaRecords.ts'
 
 const instant = '2026-11-20T12:00:00.000Z' as Instant
 const later = '2026-11-21T12:00:00.000Z' as Instant
@@ -70,7 +70,7 @@ describe.each([
   const refresh = (of = first): Promise<void> =>
     refreshEveryCopy(clients.elasticsearch, Object.values(of.indices), options)
   const submission = (id: string, revision = 1, changedAt = instant): DocumentWrite[] =>
-    submissionWrites(submissionRecord(team, id, revision), changedAt, true)
+    submissionWrites(submissionRecord(team, id, revision), recordedAt(changedAt), true)
   const list = () => ({ ...reader, type: 'submissions', teamId: team, version: null }) as const
   const states = async (): Promise<readonly unknown[]> =>
     (await generations.find()).map(({ number, complete: is }) => [number, is?.isServing, is?.isWritable, is?.hasServed])
@@ -134,7 +134,9 @@ describe.each([
     })
     if (created === undefined) throw new Error('nothing was created')
     const teams = Array.from({ length: 20 }, (_, at) => `team-${at}` as TeamId)
-    const documents = teams.flatMap((each) => submissionWrites(submissionRecord(each, 's', 1), instant, true))
+    const documents = teams.flatMap((each) =>
+      submissionWrites(submissionRecord(each, 's', 1), recordedAt(instant), true),
+    )
     const body = encodeBulk(created.writeAliases, documents)
     const soon = { signal, requestTimeout: 20_000 }
     const outcomes = await sendBulk(clients.elasticsearch, body, documents, soon)
@@ -155,7 +157,7 @@ describe.each([
   })
 
   test('whether a shard takes documents is asked without writing any', async () => {
-    const documents = [...formWrites(formRecord(team, 'p', 1), instant), ...submission('p')]
+    const documents = [...formWrites(formRecord(team, 'p', 1), recordedAt(instant)), ...submission('p')]
     const ask = () => bulkQuestions(clients.elasticsearch, first, options).takesWrites(documents)
     const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
     await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
@@ -171,7 +173,7 @@ describe.each([
   test('a snapshot shows one moment until it is closed', async () => {
     const ids = Array.from({ length: 30 }, (_, at) => `s-${String(at).padStart(2, '0')}`)
     await write(ids.flatMap((id) => submission(id)))
-    await write(submissionWrites(deletionOf(team, 's-07'), later, true))
+    await write(submissionWrites(deletionOf(team, 's-07'), recordedAt(later), true))
     await refresh()
     const snapshot = await openListSnapshot(list(), 30_000)
     expect(await generations.countReaders(first)).toBe(1)
@@ -195,8 +197,8 @@ describe.each([
     const reconciliation = new Reconciliation(tools, first, second)
     await reconciliation.pass()
     await write([...submission('a', 2), ...submission('b'), ...submission('c', 1, later), ...submission('d')])
-    await write(formWrites(formRecord(team, 'f', 1), instant))
-    await write(submissionWrites(deletionOf(team, 'd'), later, true))
+    await write(formWrites(formRecord(team, 'f', 1), recordedAt(instant)))
+    await write(submissionWrites(deletionOf(team, 'd'), recordedAt(later), true))
     await write([...submission('a', 1), ...submission('b', 5), ...submission('c')], undefined, second)
     expect(await reconciliation.pass()).toEqual({ compared: 10, copied: 6, isWhole: true })
     expect(await reconciliation.pass()).toEqual({ compared: 0, copied: 0, isWhole: true })

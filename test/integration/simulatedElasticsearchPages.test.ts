@@ -16,7 +16,7 @@ import { reportStatuses } from '../../src/core/model/submission.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
+import { deletionOf, formRecord, recordedAt, submissionRecord } from '../support/replicaRecords.ts'
 
 const asIs = (row: Buffer): Buffer => row
 
@@ -60,13 +60,17 @@ const someInstant = (random: Random): Instant =>
   toInstant(startMs + random.pick([0, 0, 1, 1_000, 86_400_000 * random.below(40)]))
 
 function randomWrites(random: Random): DocumentWrite[] {
-  const [team, id, changedAt] = [random.pick(teams), random.pick(ids), someInstant(random)]
+  const [team, id, recorded] = [
+    random.pick(teams),
+    random.pick(ids),
+    recordedAt(someInstant(random), random.below(1_000)),
+  ]
   const isForm = random.chance(0.3)
-  if (random.chance(0.12)) return (isForm ? formWrites : submissionWrites)(deletionOf(team, id), changedAt, true)
+  if (random.chance(0.12)) return (isForm ? formWrites : submissionWrites)(deletionOf(team, id), recorded, true)
   const revision = 1 + random.below(30)
   if (isForm) {
     const members = { scene: random.pick(scenes), title: `Title ${revision}`, createdAt: someInstant(random) }
-    return formWrites(formRecord(team, id, revision, members), changedAt)
+    return formWrites(formRecord(team, id, revision, members), recorded)
   }
   const status = random.pick(reportStatuses)
   const members = {
@@ -74,7 +78,7 @@ function randomWrites(random: Random): DocumentWrite[] {
     result: { status, score: revision / 8 },
     reportResult: { status },
   }
-  return submissionWrites(submissionRecord(team, id, revision, members), changedAt, true)
+  return submissionWrites(submissionRecord(team, id, revision, members), recorded, true)
 }
 
 const write = (random: Random): Promise<unknown> => {

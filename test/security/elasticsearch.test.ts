@@ -220,7 +220,7 @@ const erased = `${team}/s1` as DocumentId
 async function serveDeletion(): Promise<void> {
   await serveFirstGeneration()
   const key = { teamId: team, entityId: 's1' as EntityId }
-  for (const { kind, id, version, source } of tombstones(key, kindsOf.submissions, toInstant(0)))
+  for (const { kind, id, version, source } of tombstones(key, kindsOf.submissions, { changedAt: toInstant(0) }))
     await keeperClient().index({
       ...{ index: `${prefix}-${kind}`, id, routing: team, version, version_type: 'external' },
       document: JSON.parse(source.toString()),

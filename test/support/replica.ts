@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
+import { type DocumentWrite, formWrites, type Recorded, submissionWrites } from '../../indexer/convertRecord.ts'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import {
   type EntityId,
   type EntityType,
+  entityTypes,
   type Revision,
   randomToken,
   type TeamId,
@@ -19,14 +20,18 @@ import {
   definitionOf,
   documentKinds,
   type GenerationTag,
+  type Indices,
+  type PhysicalIndex,
   physicalName,
 } from '../../src/core/stores/indices.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
+import { newCursorKey, publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
+import { recordedAt } from './replicaRecords.ts'
 
 export type TestReplica = Awaited<ReturnType<typeof createTestReplica>>
 
@@ -59,7 +64,11 @@ export async function createTestReplica() {
   const names = link.keys
   const keys = new AccountKeyStore(link)
   const generation = '1-0123456789abcdef' as GenerationTag
-  const physical = new Map<string, string>()
+  const cursorKey = newCursorKey()
+  const physical = new Map<DocumentKind, PhysicalIndex>()
+  /** Of each type, the offset of the next record in its only partition, and the end of what was published. */
+  const ends = { forms: 0, submissions: 0 }
+  const published = { forms: 0, submissions: 0 }
   const close = async (): Promise<void> => {
     await elasticsearch.indices.delete({ index: [...physical.values()] })
     await clearRedis(link.client, prefix)
@@ -85,6 +94,28 @@ export async function createTestReplica() {
     const partitionWatermarks = new Map([['forms/0', Date.parse(instant)]])
     const round = { generation, owner: 'replica', everyPartition: ['forms/0'], partitionWatermarks }
     await publishWatermark(link, { ...round, highestMs: undefined, isWithheld: false })
+    await publishPositions(instant)
+  }
+
+  /** Publishes that everything is visible that was stored, as an indexer does after a refresh. */
+  const publishPositions = async (
+    instant: string,
+    round: { generation?: GenerationTag; lists?: readonly TestList[]; mayLackDeletions?: boolean } = {},
+  ): Promise<void> => {
+    const partitions = entityTypes.map((type) => ({
+      ...{ type, partition: 0, from: BigInt(published[type]), to: BigInt(ends[type]), timeMs: Date.parse(instant) },
+    }))
+    Object.assign(published, ends)
+    await publishVisiblePositions(link, {
+      generation: round.generation ?? generation,
+      indices: Object.fromEntries(physical) as Indices,
+      cursorKeys: { forms: cursorKey, submissions: cursorKey },
+      partitionCounts: { forms: 1, submissions: 1 },
+      lists: (round.lists ?? []) as readonly TeamList[],
+      changesEveryList: false,
+      partitions,
+      mayLackDeletions: round.mayLackDeletions ?? false,
+    })
   }
 
   const misleading = (kind: string): string => `${prefix}-misleading-${kind}`
@@ -106,10 +137,12 @@ export async function createTestReplica() {
     prefix,
     /** Applies records as if read from Kafka, and makes them searchable. A null entity deletes. */
     storeForms: (...records: TestRecord[]) =>
-      store(records.flatMap((record) => formWrites(...readWith(readFormRecord, 'form', record)))),
+      store(records.flatMap((record) => formWrites(...readWith(readFormRecord, 'form', record, ends.forms++)))),
     storeSubmissions: (...records: TestRecord[]) =>
       store(
-        records.flatMap((record) => submissionWrites(...readWith(readSubmissionRecord, 'submission', record), true)),
+        records.flatMap((record) =>
+          submissionWrites(...readWith(readSubmissionRecord, 'submission', record, ends.submissions++), true),
+        ),
       ),
     /** Stores a key and returns its plaintext. */
     storeKey: async (
@@ -137,6 +170,7 @@ export async function createTestReplica() {
       await advanceWatermark(instant)
     },
     advanceWatermark,
+    publishPositions,
     /** Replaces the change token of a list, as an indexer does after a refresh. */
     replaceChangeToken: (list: TestList) => replaceChangeTokens(link, [list as TeamList], randomToken),
     /** Sets or removes the mark of a pending write, as an indexer does before writes and after replacing the token. */
@@ -146,10 +180,16 @@ export async function createTestReplica() {
     },
     /** Makes Redis lose watermark and tokens, or switches generations. */
     disturb: async (event: 'flushed' | 'switched'): Promise<void> => {
-      if (event === 'flushed')
-        await link.client.del(names.watermark, ...(await link.client.keys(`${prefix}:change-token:*`)))
+      if (event === 'flushed') {
+        const lost = [
+          await link.client.keys(`${prefix}:change-token:*`),
+          await link.client.keys(`${prefix}:visible-positions:*`),
+        ]
+        await link.client.del(names.watermark, ...lost.flat())
+      }
       const serving = event === 'flushed' ? generation : ('2-0123456789abcdef' as GenerationTag)
       await setWatermarkGeneration(link, serving, undefined)
+      await publishPositions(toInstant(0), { generation: serving })
     },
     /** Ends the rate-limit windows of all keys. */
     endMinutes: async (): Promise<void> => {
@@ -193,12 +233,13 @@ function readWith<T>(
   read: (key: Buffer, value: Buffer | null) => { ok: true; value: T } | { ok: false; problem: unknown },
   member: string,
   { team, id, entity, revision = 1, appendedAt }: TestRecord,
-): [T, Instant] {
+  offset: number,
+): [T, Recorded] {
   const text = typeof entity === 'string' ? entity : JSON.stringify(entity)
   const value = entity === null ? null : Buffer.from(`{"revision":${revision},"${member}":${text}}`)
   const change = read(Buffer.from(`${team}/${id}`), value)
   if (!change.ok) throw new Error(JSON.stringify(change.problem))
-  return [change.value, (appendedAt as Instant | undefined) ?? toInstant(Date.now())]
+  return [change.value, recordedAt((appendedAt as Instant | undefined) ?? toInstant(Date.now()), offset)]
 }
 
 /** Maximum bytes of a bulk request, for a small Elasticsearch. */

@@ -1,4 +1,7 @@
+import type { Recorded } from '../../indexer/convertRecord.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { logPosition } from '../../src/core/model/logPosition.ts'
 import {
   type Change,
   type RenderedForm,
@@ -24,6 +27,12 @@ export const submissionRecord = (
   expectValid(
     readSubmissionRecord(keyOf(team, id), recordValue(revision, 'submission', submissionEntity({ id, ...members }))),
   )
+
+/** When a record was appended, and at which offset of partition 0. */
+export const recordedAt = (changedAt: Instant, offset = 0): Recorded => ({
+  changedAt,
+  logPosition: logPosition({ partition: 0, offset: BigInt(offset) }),
+})
 
 /** The record that deletes an entity. */
 export const deletionOf = (teamId: TeamId, id: string): Change<never> => ({

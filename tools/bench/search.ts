@@ -1,5 +1,6 @@
 import { formWrites } from '../../indexer/convertRecord.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
+import { logPosition } from '../../src/core/model/logPosition.ts'
 import { readFormRecord } from '../../src/core/model/record.ts'
 import { aliasOf } from '../../src/core/stores/indices.ts'
 import { type Comparison, type Rounds, runRounds, together } from './comparison.ts'
@@ -78,7 +79,10 @@ function servedWrite(index: string, form: SampleForm): Write {
   const { key, value } = recordOf(form)
   const change = readFormRecord(Buffer.from(key), Buffer.from(value))
   if (!change.ok) throw new Error(`${key} is no form`)
-  const write = formWrites(change.value, form.createdAt as Instant).find(({ kind }) => kind === 'forms')
+  const write = formWrites(change.value, {
+    changedAt: form.createdAt as Instant,
+    logPosition: logPosition({ partition: 0, offset: 0n }),
+  }).find(({ kind }) => kind === 'forms')
   if (write === undefined) throw new Error(`${key} has no list document`)
   return { index, id: write.id, teamId: write.teamId, source: write.source.toString() }
 }

@@ -20,6 +20,8 @@ export type FetchedBatch = TopicPartition & {
   readonly position: Offset
   /** In offset order. A record counts as taken once the iterator advances past it; records not taken are delivered again. */
   readonly records: Iterable<SourceRecord>
+  /** If compaction has removed offsets among them: the high watermark, below which later records have replaced what is missing. */
+  readonly gapBelow: bigint | undefined
   /** Why the record batch behind `records` cannot be decoded. */
   readonly undecodable: Undecodable | undefined
   /** False once the member stops or crashes. */
@@ -142,6 +144,7 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
       partition,
       position: toOffset(batch.fetchedOffset),
       records: recordsOf(batch, resolveOffset),
+      gapBelow: batch.messages.some(({ isGap }) => isGap) ? BigInt(batch.highWatermark) : undefined,
       undecodable: last?.undecodable,
       isReading: () => isRunning() && !signal.aborted,
       wait: async (forMs) => {
@@ -167,7 +170,7 @@ function* recordsOf(
 ): Generator<SourceRecord> {
   for (const message of messages) {
     if (message.undecodable !== undefined) return
-    yield sourceRecord(topic, partition, message)
+    if (!message.isGap) yield sourceRecord(topic, partition, message)
     resolveOffset(message.offset)
   }
 }

@@ -77,7 +77,7 @@ function* recordsIn(topic: string, { partition, messages, span: { from, to } }: 
       throw new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable })
     const record = sourceRecord(topic, partition, message)
     // The first batch may begin before the span, and the last one end after it.
-    if (record.offset >= from && record.offset < to && !message.isControlRecord) yield record
+    if (record.offset >= from && record.offset < to && !message.isControlRecord && !message.isGap) yield record
     if (record.offset + 1n >= to) return
   }
 }

@@ -14,6 +14,8 @@ export type FetchedRecord = {
   readonly isControlRecord: boolean
   /** Missing on a record that stands for a batch. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
+  /** Set on a record that stands for offsets that compaction has removed; the last of them is its offset. */
+  readonly isGap?: true
   /** Set on a record that stands for a batch that cannot be decoded; always the last of its fetch. */
   readonly undecodable?: Undecodable
 }
@@ -43,12 +45,13 @@ const headerBytes = 61
 
 /**
  * Decodes the records of one partition in a fetch response from the offset `from` on, up to the first batch that is cut off, undecodable, or
- * beyond `maxPartitionBytes` or `maxPartitionRecords`. Never rejects, because the response has records of other partitions, too.
+ * beyond `maxPartitionBytes` or `maxPartitionRecords`. Where offsets are missing that compaction has removed, a record stands for them. Never rejects, because the response has records of other partitions, too.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
 export async function decodePartition(bytes: Buffer, from = 0n): Promise<FetchedRecord[]> {
   const found: FetchedRecord[] = []
+  const reading: Reading = { from, next: from }
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
     // Where the header itself is cut off, its own length.
@@ -59,7 +62,7 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
     if (batch.length < batchBytes && rest !== bytes) break
     try {
       if (batch.length < batchBytes) throw new Error('it is cut off')
-      decodedBytes += await decodeBatch(batch, from, found)
+      decodedBytes += await decodeBatch(batch, reading, found)
     } catch (error) {
       found.length = before
       found.push(undecodableRecord(`the record batch ${offsetsOf(batch)} cannot be decoded`, error))
@@ -81,8 +84,11 @@ type BatchHeader = {
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
 }
 
+/** How far a partition is decoded: every offset from `from` to below `next` was found, or found missing. */
+type Reading = { readonly from: bigint; next: bigint }
+
 /** Adds the records of a batch to `found`, until there are `maxPartitionRecords`. Resolves with how many bytes it decompresses to. */
-async function decodeBatch(batch: Buffer, from: bigint, found: FetchedRecord[]): Promise<number> {
+async function decodeBatch(batch: Buffer, reading: Reading, found: FetchedRecord[]): Promise<number> {
   const magic = batch.readInt8(commonHeaderBytes - 1)
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
   if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
@@ -104,17 +110,25 @@ async function decodeBatch(batch: Buffer, from: bigint, found: FetchedRecord[]):
   for (let read = 0; read < count; read++) {
     if (found.length >= maxPartitionRecords) return decompressed.length
     if (read % recordsPerTurn === recordsPerTurn - 1) await nextTurn()
-    const record = await decodeRecord(bytes, header, from)
-    if (record !== undefined) found.push(record)
+    const record = await decodeRecord(bytes, header, reading.from)
+    if (record !== undefined) add(record, reading, found)
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
   // Compaction may have removed the last record, or emptied the batch of an idempotent producer. KafkaJS would fetch the missing offset
-  // for ever; a control record makes it move on.
-  const offset = lastOffsetOf(batch)
-  const { batchContext } = header
-  if (found.at(-1)?.offset !== offset) found.push({ ...placeholder, offset, isControlRecord: true, batchContext })
+  // for ever; a record that stands for it makes it move on.
+  const last = lastOffsetOf(batch)
+  if (reading.next <= last) found.push(gapRecord(last))
+  reading.next = last + 1n
   return decompressed.length
+}
+
+/** Adds a record, and before it one that stands for missing offsets. */
+function add(record: FetchedRecord, reading: Reading, found: FetchedRecord[]): void {
+  const offset = BigInt(record.offset)
+  if (offset > reading.next) found.push(gapRecord(offset - 1n))
+  found.push(record)
+  reading.next = offset + 1n
 }
 
 /** Decodes the next record; undefined if it is below the offset `from`. */
@@ -146,6 +160,14 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   return { offset: String(offset), timestamp, key, value, headers, isControlRecord, batchContext }
 }
 
+/** Stands for offsets that compaction has removed, of which `last` is the last one. */
+export const gapRecord = (last: bigint): FetchedRecord => ({
+  ...placeholder,
+  offset: String(last),
+  isControlRecord: false,
+  isGap: true,
+})
+
 const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
 
 /** The offset of undecodable records, because KafkaJS drops records below the requested offset. */
@@ -158,7 +180,7 @@ export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord 
   undecodable: new Undecodable(cause === undefined ? what : `${what}: ${(cause as Error).message}`, { cause }),
 })
 
-const lastOffsetOf = (batch: Buffer): string => String(batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23)))
+const lastOffsetOf = (batch: Buffer): bigint => batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23))
 
 function offsetsOf(batch: Buffer): string {
   if (batch.length < headerBytes) return 'that was fetched'

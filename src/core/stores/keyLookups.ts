@@ -1,6 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import { type Digest, type EntityId, randomToken, type TeamId } from '../model/ids.ts'
-import { type Freshness, type FreshnessReply, freshnessIn, freshnessLua, freshnessValues } from './listVersions.ts'
+import {
+  type Freshness,
+  type FreshnessReply,
+  freshnessIn,
+  freshnessLua,
+  freshnessValueCount,
+  freshnessValues,
+} from './listVersions.ts'
 import { type RedisConnection, script } from './redis.ts'
 
 /** The key behind a digest. `expiresAtMs` (epoch ms) is null for a key without expiry. */
@@ -39,7 +46,7 @@ local function lookUp(digest)
   return {holders[1], unpack(freshnessOf(cjson.decode(holders[1]).teamId, 2))}
 end
 local found = {redis.call('GET', ARGV[1])}
-for i = 7, #ARGV do table.insert(found, lookUp(ARGV[i])) end
+for i = ${2 + freshnessValueCount}, #ARGV do table.insert(found, lookUp(ARGV[i])) end
 return found`)
 
 type LookupReply = readonly [complete: string | null, ...(readonly [holder: string, ...FreshnessReply] | null)[]]

@@ -19,7 +19,11 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
   keys.changeToken(''),
   keys.pendingWrites(''),
   newToken,
+  ...entityTypes.map((type) => keys.visiblePositions(type, '')),
 ]
+
+/** The number of `freshnessValues`. */
+export const freshnessValueCount = 5 + entityTypes.length
 
 /**
  * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Reads atomically, so that no change token is older than the
@@ -37,6 +41,7 @@ local function freshnessOf(team, first)
     end
     table.insert(read, token)
     table.insert(read, redis.call('EXISTS', ARGV[first + 1], ARGV[first + 3] .. list))
+    table.insert(read, read[3] and redis.call('HGET', ARGV[first + (type == 'forms' and 5 or 6)] .. read[3], 'salt'))
   end
   return read
 end`
@@ -48,8 +53,10 @@ export type FreshnessReply = readonly [
   generation: string | null,
   formsToken: string | null,
   formsUnsettled: number,
+  formsSalt: string | null,
   submissionsToken: string | null,
   submissionsUnsettled: number,
+  submissionsSalt: string | null,
 ]
 
 const readListsScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`)
@@ -65,18 +72,38 @@ export async function readListVersions(redis: RedisConnection, teamId: TeamId, n
   return freshnessIn(read as FreshnessReply, redis.runId())
 }
 
+const readVersionsScript = script(`
+local generation = redis.call('HGET', ARGV[1], 'generation')
+local read = {generation}
+for i = 2, 3 do table.insert(read, generation and redis.call('HGET', ARGV[i] .. generation, 'salt')) end
+for i = 4, #ARGV do table.insert(read, redis.call('GET', ARGV[i])) end
+return read`)
+
 /** The versions of lists, in their order, in one round trip; null if unknown. */
-export async function readVersionsOf({ client, keys, runId }: RedisConnection, lists: readonly TeamList[]) {
-  const [[generation = null], tokens] = await Promise.all([
-    client.hmget(keys.watermark, 'generation'),
-    client.mget(lists.map((list) => keys.changeToken(list))),
-  ])
-  return tokens.map((token) => versionOf(runId(), generation, token))
+export async function readVersionsOf(redis: RedisConnection, lists: readonly TeamList[]) {
+  const { keys, runId } = redis
+  const prefixes = entityTypes.map((type) => keys.visiblePositions(type, ''))
+  const names = [keys.watermark, ...prefixes, ...lists.map((list) => keys.changeToken(list))]
+  const read = (await readVersionsScript(redis, [], names)) as readonly (string | null)[]
+  const [generation = null, formsSalt = null, submissionsSalt = null, ...tokens] = read
+  return lists.map((list, at) =>
+    versionOf(runId(), generation, list.startsWith('forms/') ? formsSalt : submissionsSalt, tokens[at] ?? null),
+  )
 }
 
 /** Converts the reply of `freshnessOf`; `runId`: the run of Redis that replied. */
 export const freshnessIn = (
-  [published, run, generation, forms, formsUnsettled, submissions, submissionsUnsettled]: FreshnessReply,
+  [
+    published,
+    run,
+    generation,
+    forms,
+    formsUnsettled,
+    formsSalt,
+    submissions,
+    submissionsUnsettled,
+    salt,
+  ]: FreshnessReply,
   runId: string | undefined,
 ) => {
   const watermark = published === null || run !== runId ? null : toInstant(Number(published))
@@ -85,8 +112,8 @@ export const freshnessIn = (
     watermark,
     /** Null while the serving generation is unknown. */
     versions: {
-      forms: versionOf(runId, generation, forms),
-      submissions: versionOf(runId, generation, submissions),
+      forms: versionOf(runId, generation, formsSalt, forms),
+      submissions: versionOf(runId, generation, salt, submissions),
     },
     /**
      * Whether Elasticsearch shows exactly this version of the list, because no write is pending. Without a watermark that is not known: Redis may
@@ -99,10 +126,16 @@ export const freshnessIn = (
   }
 }
 
-const versionOf = (runId: string | undefined, generation: string | null, token: string | null): ListVersion | null =>
-  runId === undefined || generation === null || token === null
+/** The salt changes the versions of all lists of a generation at once (`visiblePositions.ts`). */
+const versionOf = (
+  runId: string | undefined,
+  generation: string | null,
+  salt: string | null,
+  token: string | null,
+): ListVersion | null =>
+  runId === undefined || generation === null || salt === null || token === null
     ? null
-    : (`${runId} ${generation} ${token}` as ListVersion)
+    : (`${runId} ${generation} ${salt} ${token}` as ListVersion)
 
 /** Gives each list a new change token. Tokens are random, because a counter could repeat after Redis lost its last second. */
 export async function replaceChangeTokens(

@@ -1,4 +1,5 @@
-import type { Digest, TeamId, TeamList } from '../model/ids.ts'
+import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
+import type { GenerationTag } from './indices.ts'
 
 /**
  * Every key in Redis; with `''` for a name, what all keys of that kind begin with. Only those whose type names a lifetime expire.
@@ -13,6 +14,7 @@ import type { Digest, TeamId, TeamList } from '../model/ids.ts'
  * | `accountKeyReplay` | string, 1 h | a running replay; missing after Redis was flushed | `AccountKeyStore` |
  * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team, at most a minute too early | `shareLookups` (keyLookups.ts) |
  * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, and how far (ms) `changedAt` was `raised` above an append time | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
+ * | `visiblePositions` | hash, 7 d, for each entity type and generation | partition → offset below which everything is searchable, `<partition>@` → epoch ms before which everything appended is below that; the number of `partitions`, `salt` of list versions, `index`, `details`, `cursorKey`; `withheld` once deletions may be missing | `publishVisiblePositions`, `carryVisiblePositions` (visiblePositions.ts) |
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that holds the watermark during its switch | `acquireWatermarkHold` (watermark.ts) |
  * | `changeToken` | string | random text, replaced after every change of the list | `replaceChangeTokens`; the first one `freshnessLua` (listVersions.ts) |
@@ -35,6 +37,8 @@ export const redisKeys = (prefix: string) => ({
   usedSignIn: (digest: string) => `${prefix}:used-sign-in:${digest}`,
   contestedDigests: `${prefix}:contested-digests`,
   accountKeysComplete: `${prefix}:account-keys-complete`,
+  visiblePositions: (type: EntityType, generation: GenerationTag | '') =>
+    `${prefix}:visible-positions:${type}:${generation}`,
   watermark: `${prefix}:watermark`,
   partitionOwners: `${prefix}:partition-owners`,
   watermarkHold: `${prefix}:watermark-hold`,

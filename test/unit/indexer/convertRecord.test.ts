@@ -10,13 +10,13 @@ import type { Instant } from '../../../src/core/model/instant.ts'
 import { readFormRecord } from '../../../src/core/model/record.ts'
 import { summaryDelimiter } from '../../../src/core/stores/documentFormat.ts'
 import { formEntity } from '../../support/entities.ts'
-import { formRecord, submissionRecord } from '../../support/replicaRecords.ts'
+import { formRecord, recordedAt, submissionRecord } from '../../support/replicaRecords.ts'
 
 const team = 'acme' as TeamId
 const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
 
 const writesOfSubmission = (changes: object, changedAt = appendedAt): DocumentWrite[] =>
-  submissionWrites(submissionRecord(team, 's1', 7, { ...changes }), changedAt, true)
+  submissionWrites(submissionRecord(team, 's1', 7, { ...changes }), recordedAt(changedAt), true)
 const form = formEntity({ id: 'f1' })
 const sourceOf = (write: DocumentWrite | undefined) => JSON.parse(write?.source.toString() ?? 'null')
 
@@ -26,7 +26,7 @@ test('whatever is sent, a document holds no line break, which would end it withi
     const value = Buffer.from(JSON.stringify({ revision: 1, form: sent }, null, indent))
     const read = readFormRecord(Buffer.from('acme/f1'), value)
     if (!read.ok) throw new Error(JSON.stringify(read.problem))
-    const [list, detail] = formWrites(read.value, appendedAt).map(({ source }) => source.toString())
+    const [list, detail] = formWrites(read.value, recordedAt(appendedAt)).map(({ source }) => source.toString())
     expect(list).not.toMatch(/[\r\n]/)
     expect(detail).not.toMatch(/[\r\n\t]/)
     const [before, summary, after, ...more] = (list ?? '').split(summaryDelimiter)
@@ -39,7 +39,7 @@ test('a row counts as large by all that a search returns of it, what a long titl
   const titled = (words: number) =>
     formWrites(
       formRecord(team, 'f1', 7, { title: Array.from({ length: words }, (_, at) => `word${at}`).join(' ') }),
-      appendedAt,
+      recordedAt(appendedAt),
     )[0]
   const large = titled(600)
   expect(large?.source.length).toBeGreaterThan(16 * 1024)
@@ -62,7 +62,9 @@ test('with every name once, a list document is still marked', () => {
 test('a list document of an earlier release, or of a replica without answers, gets what it is found by now', () => {
   for (const changes of [{}, { data: null, result: { status: 'pending' } }, { data: { '"summary":': '$&' } }]) {
     const record = submissionRecord(team, 's1', 7, changes)
-    const [list, bare] = [true, false].map((hasAnswers) => submissionWrites(record, appendedAt, hasAnswers)[0])
+    const [list, bare] = [true, false].map(
+      (hasAnswers) => submissionWrites(record, recordedAt(appendedAt), hasAnswers)[0],
+    )
     if (list === undefined || bare === undefined) throw new Error('no list document')
     const { scoreParts } = sourceOf(bare)
     const earlier = bare.source.toString().replace(`,"scoreParts":${JSON.stringify(scoreParts)}`, '')

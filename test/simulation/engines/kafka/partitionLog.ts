@@ -1,4 +1,4 @@
-import type { FetchedRecord } from '../../../../src/core/kafka/recordBatches.ts'
+import { type FetchedRecord, gapRecord } from '../../../../src/core/kafka/recordBatches.ts'
 import { noHeaders, type RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 
 /** A record as a producer sends it. */
@@ -91,14 +91,20 @@ export class PartitionLog {
   /** The first `count` batches from an offset on, as the product's fetch decoder returns them. */
   fetch(offset: bigint, count: number): FetchedRecord[] {
     const start = this.#indexOf(offset)
-    return this.#batches.slice(start, start + count).map((batch) => ({
-      offset: String(batch.offset),
-      key: batch.record?.key ?? null,
-      value: batch.record?.value ?? null,
-      headers: batch.record?.headers ?? noHeaders,
-      timestamp: String(batch.record?.appendedAtMs ?? 0),
-      isControlRecord: batch.record === undefined,
-    }))
+    let next = offset
+    return this.#batches.slice(start, start + count).flatMap((batch) => {
+      const missing = batch.offset > next ? [gapRecord(batch.offset - 1n)] : []
+      next = batch.offset + 1n
+      const fetched = {
+        offset: String(batch.offset),
+        key: batch.record?.key ?? null,
+        value: batch.record?.value ?? null,
+        headers: batch.record?.headers ?? noHeaders,
+        timestamp: String(batch.record?.appendedAtMs ?? 0),
+        isControlRecord: batch.record === undefined,
+      }
+      return [...missing, fetched]
+    })
   }
 
   /** Removes each record that has a newer one of its key, within the bounds of `options`. */

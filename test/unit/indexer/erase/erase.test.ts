@@ -10,7 +10,7 @@ import type { Clients } from '../../../simulation/engines/elasticsearch/simulate
 import { testConfig } from '../../../support/config.ts'
 import { connectSimulated } from '../../../support/elasticsearchPair.ts'
 import { beside } from '../../../support/late.ts'
-import { deletionOf } from '../../../support/replicaRecords.ts'
+import { deletionOf, recordedAt } from '../../../support/replicaRecords.ts'
 
 const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
 const { signal } = new AbortController()
@@ -34,7 +34,7 @@ beforeEach(async () => {
   generations = new Generations(clients.elasticsearch, config, request)
   const generation = await generations.create(1)
   await generations.serve(generation)
-  const documents = submissionWrites(deletionOf(team, submission), toInstant(Date.now()), true)
+  const documents = submissionWrites(deletionOf(team, submission), recordedAt(toInstant(Date.now())), true)
   await sendBulk(clients.elasticsearch, encodeBulk(generation.writeAliases, documents), documents, request)
   indices = [generation.indices.submissions, generation.indices['submission-details']]
   const states = await clients.elasticsearch.indices.get({ index: [...indices] })

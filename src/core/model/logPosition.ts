@@ -1,0 +1,25 @@
+import type { Branded, Offset } from './ids.ts'
+
+/** Partition and offset of the record that made a document, as one number: `partition × 2^40 + offset`. The order of the change feed. */
+export type LogPosition = Branded<number, 'LogPosition'>
+
+/** Bits of the offset. With up to 2^12 partitions, a position is below 2^52: exact in JSON, and a `long` for Elasticsearch. */
+const partitionSpan = 2 ** 40
+const maxPartition = 2 ** 12 - 1
+
+/** The position of a record. Throws beyond 4,095 partitions, or 10^12 records of one. */
+export function logPosition({
+  partition,
+  offset,
+}: {
+  readonly partition: number
+  readonly offset: bigint
+}): LogPosition {
+  const within = Number(offset)
+  if (partition > maxPartition || within >= partitionSpan)
+    throw new Error(`partition ${partition}, offset ${offset} is beyond the largest position of the change feed`)
+  return (partition * partitionSpan + within) as LogPosition
+}
+
+export const partitionOf = (position: LogPosition): number => Math.floor(position / partitionSpan)
+export const offsetOf = (position: LogPosition): Offset => BigInt(position % partitionSpan) as Offset
