@@ -19,7 +19,7 @@ import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, formerLeaderMs, rebuildGroup } from './startOffsets.ts'
 import { documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'
-import { type PublisherRedis, WatermarkPublisher } from './watermarkPublisher.ts'
+import { type PublisherRedis, type VisibleRound, WatermarkPublisher } from './watermarkPublisher.ts'
 
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
@@ -41,6 +41,8 @@ type PipelineOptions = Reading & {
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles rejected records and account keys. */
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
+  /** Publishes in Redis what each round has made visible. */
+  publishVisible(round: VisibleRound): Promise<'published' | 'held'>
   /** Called with the error when the pipeline stops because of a bug. */
   fail(error: unknown): void
 }
@@ -102,6 +104,7 @@ export class Pipeline {
         const bounded = { requestTimeout: refreshTimeoutMs }
         await refreshEveryCopy(elasticsearch, Object.values(generation.indices), bounded).finally(stop)
       },
+      publishVisible: options.publishVisible,
       tag: generation.tag,
       redis: serving?.redis,
       pending: this.#pending,

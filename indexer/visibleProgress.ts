@@ -1,27 +1,38 @@
-/** What an indexer has published of one partition that it owns, and whether it may publish more. */
+/** How far one partition was published as visible by the indexer that owns it, and whether it may be published further. */
 export class VisibleProgress {
-  /** Every offset below is published, by this owner or, at its beginning, committed by the one before. */
-  publishedTo: bigint
-  /** Undefined until the end of the partition is known. */
-  #withheldBelow: bigint | undefined
+  /** Every record below is searchable, as this owner has published; undefined before its first publication. */
+  visibleTo: bigint | undefined
+  readonly #start: bigint
+  /** The end of the partition when it was assigned; undefined until that is known. */
+  #endAtStart: bigint | undefined
   #gapBelow = 0n
   /** A round has passed without publishing this partition: the lists that it changed are not remembered. */
   #hasUnpublishedLists = false
 
   /** `start`: where reading begins. */
   constructor(start: bigint) {
-    this.publishedTo = start
+    this.#start = start
+  }
+
+  /** Where the next publication begins: where the last one has ended, of this owner or, by its commit, of the one before. */
+  get from(): bigint {
+    return this.visibleTo ?? this.#start
+  }
+
+  /** Whether lists have changed below the next position to publish that the next round does not name. */
+  get hasUnpublishedLists(): boolean {
+    return this.#hasUnpublishedLists
   }
 
   /** Notes an end of the partition; the first one counts, which was asked for after the partition was assigned. */
   noteEnd(end: bigint): void {
-    this.#withheldBelow ??= end
+    this.#endAtStart ??= end
   }
 
   /**
    * Notes that offsets are missing in what was fetched: compaction has removed them, since a later record below `end` has replaced each. Until
-   * that is read, too, the index holds a state of no moment. Example: `a@0` and `a@1` were appended and compaction has removed `a@0`; an index
-   * that has read up to offset 1 lacks `a`, which every reader of the log at offset 1 has seen.
+   * that one is read, too, the index holds a state that the log never had. Example: `a@0` and `a@1` are appended, and compaction removes `a@0`.
+   * An index that has read up to offset 1 lacks `a`, which every reader has seen since offset 0.
    */
   noteGap(end: bigint): void {
     if (end > this.#gapBelow) this.#gapBelow = end
@@ -29,17 +40,12 @@ export class VisibleProgress {
 
   /** Whether an index that has read everything below `position` holds the state of the log at that position. */
   isState(position: bigint): boolean {
-    return this.#withheldBelow !== undefined && position >= this.#withheldBelow && position >= this.#gapBelow
+    return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 
   /** Notes the end of a round. `to`: the position that was published; undefined if it was withheld. */
   endRound(to: bigint | undefined): void {
     this.#hasUnpublishedLists = to === undefined
-    if (to !== undefined && to > this.publishedTo) this.publishedTo = to
-  }
-
-  /** Whether lists have changed below the next position to publish that the next round does not name. */
-  get hasUnpublishedLists(): boolean {
-    return this.#hasUnpublishedLists
+    if (to !== undefined) this.visibleTo = to
   }
 }

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { OffsetRanges } from '../src/core/kafka/source.ts'
-import { partitionName } from '../src/core/kafka/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { TeamList } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
+import { maxListsPerRound, type PublishedPartition, type PublishedRound } from '../src/core/stores/visiblePositions.ts'
 import type { PartitionWatermarks } from '../src/core/stores/watermark.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
@@ -18,7 +19,6 @@ export type RoundResult = 'continue' | 'displaced' | 'retired'
 export type PublisherRedis = {
   redisTimeMs(): Promise<number>
   noteRaised(changedAtRaisedByMs: number): Promise<void>
-  replaceChangeTokens(lists: readonly TeamList[]): Promise<void>
   /** Publishes watermarks (epoch ms) of partitions that `owner` has claimed. `known`: every partition of the topics. By `partitionName`. */
   publishWatermarks(owner: string, watermarks: PartitionWatermarks, known: OffsetRanges): Promise<RoundResult>
 }
@@ -29,6 +29,8 @@ type PublisherOptions = {
   offsetRanges(): Promise<OffsetRanges>
   /** Makes every acknowledged write searchable. */
   refresh(): Promise<void>
+  /** Publishes in Redis, in one step, what is searchable, and other versions of the lists that have changed (`visiblePositions.ts`). */
+  publishVisible(round: VisibleRound): Promise<'published' | 'held'>
   readonly tag: GenerationTag
   /** Undefined while the generation is rebuilt: it has no readers. */
   readonly redis: PublisherRedis | undefined
@@ -42,6 +44,15 @@ type PublisherOptions = {
   readonly log: Logger
 }
 
+/** What one round makes visible. `known`: every partition of the topics. */
+export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & {
+  readonly partitions: readonly (TopicPartition & Omit<PublishedPartition, 'type'>)[]
+  readonly known: OffsetRanges
+}
+
+/** A partition of which every record below `to` is visible, with everything that was appended before `timeMs`. */
+export type VisiblePartition = TopicPartition & Pick<PublishedPartition, 'to' | 'timeMs'>
+
 /** After a refresh comes a rest as long as it took, within these bounds. */
 const minRestMs = 25
 const maxRestMs = 100
@@ -54,7 +65,7 @@ const idleIntervalMs = 1_000
 type PartitionProgress = ReturnType<typeof decideWatermark>
 
 /**
- * Makes progress visible, always in this order: refresh, change tokens, marks of pending writes, commit, watermark. Therefore committed
+ * Makes progress visible, always in this order: refresh, positions with change tokens, marks of pending writes, commit, watermark. Therefore committed
  * records are searchable, a list has a mark or a new change token as soon as a change of it can be seen, no reader who has seen a watermark
  * is answered "not changed" for older content, and the watermark covers only what is searchable. Marks that a crash leaves are of records
  * that are not committed. No watermark is published above what the commits of its partitions allow: Redis may lose the newest, and the next
@@ -64,7 +75,7 @@ export class WatermarkPublisher {
   readonly #options: PublisherOptions
   /** Lists whose documents were written since the last refresh. */
   #written = new Set<TeamList>()
-  /** Lists that were refreshed and whose change tokens are still to be replaced. */
+  /** Lists that were refreshed and are to get another version. */
   readonly #refreshed = new Set<TeamList>()
   /** The round in progress. Concurrent rounds could commit what the other one has not refreshed yet. */
   #round: Promise<unknown> = Promise.resolve()
@@ -89,10 +100,14 @@ export class WatermarkPublisher {
     if (isFirst) this.#wake()
   }
 
-  /** The offset below which every record of an owned partition is visible and committed, by `partitionName`. */
-  positions(): ReadonlyMap<string, bigint> {
-    const assigned = this.#options.consumer.assigned()
-    return new Map(assigned.map((each) => [partitionName(each), (each.committed ?? each.start).position]))
+  /** The owned partitions that were published, and below which offset every record of each is visible and committed. */
+  visible(): readonly VisiblePartition[] {
+    return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start, coverage }) => {
+      const { position } = committed ?? start
+      const { visibleTo } = visible
+      if (visibleTo === undefined) return []
+      return [{ topic, partition, to: visibleTo < position ? visibleTo : position, timeMs: coverage.coveredAtMs }]
+    })
   }
 
   /** Publishes until `signal` aborts or the generation is retired; a failed step is repeated in the next round. */
@@ -152,7 +167,7 @@ export class WatermarkPublisher {
     await this.#noteRaised(partitions)
     await pending?.mark()
     const searchable = await this.#makeSearchable()
-    await this.#replaceChangeTokens()
+    await this.#publishVisible(partitions, ranges)
     if (searchable !== undefined) await pending?.unmark(searchable)
     await this.#commit(partitions)
     return await this.#publishWatermarks(partitions, ranges)
@@ -211,10 +226,27 @@ export class WatermarkPublisher {
     return acknowledged
   }
 
-  async #replaceChangeTokens(): Promise<void> {
-    if (this.#refreshed.size === 0) return
-    await this.#options.redis?.replaceChangeTokens([...this.#refreshed])
-    this.#refreshed.clear()
+  /**
+   * Publishes what the refresh has made searchable. A partition is withheld while its prefix is no state of the log: then, and
+   * while a rebuild switches, only its lists get another version, which is not enough for followers. The next publication of that partition
+   * gives all lists another one, as those that changed are not remembered.
+   */
+  async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<void> {
+    const visible = progress.filter(({ of, position }) => of.visible.isState(position))
+    const lists = [...this.#refreshed]
+    const isBeyondBound = lists.length > maxListsPerRound
+    const result = await this.#options.publishVisible({
+      lists: isBeyondBound ? [] : lists,
+      changesEveryList: isBeyondBound || visible.some(({ of }) => of.visible.hasUnpublishedLists),
+      partitions: visible.map(({ of, position, coveredAtMs }) => ({
+        ...{ topic: of.topic, partition: of.partition },
+        ...{ from: of.visible.from, to: position, timeMs: coveredAtMs },
+      })),
+      known,
+    })
+    for (const list of lists) this.#refreshed.delete(list)
+    for (const each of progress)
+      each.of.visible.endRound(result === 'published' && visible.includes(each) ? each.position : undefined)
   }
 
   async #commit(partitions: readonly PartitionProgress[]): Promise<void> {
@@ -254,6 +286,7 @@ const allowedSkewMs = 1_000
 export function decideWatermark(of: AssignedPartition, high: bigint | undefined, askedAtMs: number) {
   const { changeTimes, coverage, offsets, start } = of
   const { position, oldestUnprocessedAtMs, processedAtMs } = offsets.progress()
+  if (high !== undefined) of.visible.noteEnd(high)
   const isAtEnd = high !== undefined && oldestUnprocessedAtMs === undefined && position >= high
   const known = isAtEnd ? askedAtMs - allowedSkewMs : (oldestUnprocessedAtMs ?? processedAtMs)
   const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)

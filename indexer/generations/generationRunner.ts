@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { randomToken } from '../../src/core/model/ids.ts'
-import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
+import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeys } from '../accountKeys.ts'
 import type { Retries } from '../backoff.ts'
@@ -13,6 +13,7 @@ import type { PipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
+import { visibleRound } from '../visibleRound.ts'
 import type { PublisherRedis } from '../watermarkPublisher.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
@@ -111,10 +112,14 @@ export class GenerationRunner {
         const claimant = await readClaimant(redis, partitionName(partition))
         return claimant !== null && claimant !== owner
       },
+      publishVisible: (round) =>
+        publishVisiblePositions(
+          redis,
+          visibleRound(config, written.generation, round, this.missedReason() !== undefined),
+        ),
       serving: {
         ...{ deadLetters, accountKeys },
         redis: {
-          replaceChangeTokens: (lists) => replaceChangeTokens(redis, lists),
           runId: () => redis.runId(),
           markPending: (marks) => markPending(redis, marks),
           unmarkPending: (marks) => unmarkPending(redis, marks),

@@ -3,6 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import {
+  carryVisiblePositions,
+  forgetVisiblePositions,
+  knowsDeletions,
+} from '../../src/core/stores/visiblePositions.ts'
+import {
   acquireWatermarkHold,
   extendWatermarkHold,
   readWatermark,
@@ -12,10 +17,11 @@ import {
 import { until } from '../backoff.ts'
 import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
-import { documentTopics, readTopicRules, type TopicRules } from '../topics.ts'
+import { documentTopics, entityTypeIn, readTopicRules, type TopicRules } from '../topics.ts'
+import type { VisiblePartition } from '../watermarkPublisher.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
 import type { FoundGeneration, Generation } from './generation.ts'
-import { unlessRemoved } from './generations.ts'
+import { type Generations, unlessRemoved } from './generations.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
 import { ForgottenEntities, raiseUnseen } from './rereadTopics.ts'
@@ -163,9 +169,9 @@ async function switchOver(
     // Records that only the new generation holds get no `changedAt` below the last watermark that readers know.
     if (watermarkMs !== undefined) pipeline.startChangesAt(watermarkMs)
     const readBefore = await options.source.offsetRanges(documentTopics(config))
-    await pipeline.readToTheEnd(extendHold)
+    const reached = await pipeline.readToTheEnd(extendHold)
     if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
-    await forgotten.drop(reconciliation, Math.max(clock(), watermarkMs ?? 0), extendHold)
+    const dropped = await forgotten.drop(reconciliation, Math.max(clock(), watermarkMs ?? 0), extendHold)
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     await extendHold()
     await reconciliation.pass()
@@ -179,6 +185,7 @@ async function switchOver(
     // Once the hold is lost, indexers write the old generation again.
     await extendHold()
     await expectNoFewerDocuments(options, serving, target)
+    await carryFeedOn(options, generations, reconciliation, reached, dropped > 0)
     await extendHold()
     await generations.serve(target, { generation: serving, holder })
     isSwitched = true
@@ -193,6 +200,26 @@ async function switchOver(
     await releaseWatermarkHold(redis, holder).catch(() => undefined)
   }
   report.step(`generation ${target.number} serves`)
+}
+
+/**
+ * Lets followers of changes go on in the new generation, which holds all that the old one shows. Its cursors are sealed by another key, and
+ * followers start anew, if it may lack a deletion of which they were not told: one was dropped that is in no record, or the old generation may
+ * have missed one, or Redis does not know.
+ */
+async function carryFeedOn(
+  { config, redis }: CommandTools,
+  generations: Generations,
+  { from, to }: Reconciliation,
+  reached: readonly VisiblePartition[],
+  hasDropped: boolean,
+): Promise<void> {
+  const cursorKeys = !hasDropped && (await knowsDeletions(redis, from.tag)) ? from.cursorKeys : to.cursorKeys
+  await generations.setCursorKeys(to, cursorKeys)
+  await carryVisiblePositions(redis, {
+    ...{ from: from.tag, to: to.tag, cursorKeys },
+    reached: reached.map(({ topic, ...of }) => ({ ...of, type: entityTypeIn(topic, config) })),
+  })
 }
 
 /** Throws when an old index has more documents than the new one, counted by Elasticsearch. */
@@ -227,5 +254,6 @@ async function pruneRetired(options: CommandTools, retired: Generation): Promise
   if (!(await isUnread(options, retired))) return
   const left = (await generations.find()).find(({ complete }) => complete?.tag === retired.tag && !complete.isServing)
   if (left !== undefined) await generations.delete(left)
+  await forgetVisiblePositions(options.redis, retired.tag)
   report.step(`generation ${retired.number} is removed`)
 }

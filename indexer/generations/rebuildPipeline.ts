@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { isWatermarkHeld } from '../../src/core/stores/watermark.ts'
 import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
@@ -7,6 +9,8 @@ import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
 import { rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
+import { visibleRound } from '../visibleRound.ts'
+import type { VisiblePartition } from '../watermarkPublisher.ts'
 import type { Generation } from './generation.ts'
 import { Generations } from './generations.ts'
 
@@ -32,7 +36,7 @@ export class RebuildPipeline {
 
   /** Begins to read. `fail` is called when the pipeline stops because of a bug. */
   constructor(tools: CommandTools, generation: Generation, rules: TopicRules, fail: (error: unknown) => void) {
-    const { config, source, elasticsearch, log } = tools
+    const { config, source, elasticsearch, redis, log } = tools
     const topics = documentTopics(config)
     this.#tools = tools
     this.#generation = generation
@@ -44,6 +48,12 @@ export class RebuildPipeline {
       // A rebuild runs alone, and nobody reads its generation.
       isDisplaced: async () => false,
       serving: undefined,
+      // Nobody reads its lists yet, and nobody asks for their versions.
+      publishVisible: (round) =>
+        publishVisiblePositions(
+          redis,
+          visibleRound(config, generation, { ...round, lists: [], changesEveryList: true }, false),
+        ),
       metrics: pipelineMetrics(new Registry(), topics),
     })
     this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)
@@ -55,21 +65,27 @@ export class RebuildPipeline {
     for (const { changeTimes } of this.#pipeline.consumer.assigned()) changeTimes.watermarkDecided(watermarkMs)
   }
 
+  /** What the new generation shows of each partition. */
+  visible(): readonly VisiblePartition[] {
+    return this.#pipeline.publisher.visible()
+  }
+
   /**
-   * Waits until every record that is in the topics now is searchable in the new generation. With `extendHold`, which is called several times a
+   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with what it shows then. With `extendHold`, which is called several times a
    * second, the watermark stands still meanwhile: then there is a deadline.
    */
-  async readToTheEnd(extendHold?: () => Promise<void>): Promise<void> {
+  async readToTheEnd(extendHold?: () => Promise<void>): Promise<readonly VisiblePartition[]> {
     const { source, config, report, signal } = this.#tools
     const ends = await source.offsetRanges(documentTopics(config))
     const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
     let reported = ''
     for (let waitedMs = 0; ; waitedMs += pollMs) {
-      const positions = this.#pipeline.publisher.positions()
+      const visible = this.visible()
+      const positions = new Map(visible.map((each) => [partitionName(each), each.to]))
       const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
       const left = unread.reduce((sum, each) => sum + each, 0)
       if (extendHold === undefined) report.progress('records read', total - left, total)
-      if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return
+      if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
       if (extendHold !== undefined && waitedMs > switchDeadlineMs)
         throw new Error('the new generation does not reach the end of the topics in time')
       const blocked = Object.values(this.#pipeline.blockedReasons())

@@ -69,8 +69,10 @@ export class ForgottenEntities {
   /**
    * Writes deletions of those that the new generation still lacks, so that followers of changes are told. To be called when it holds every
    * record, also those that were appended while the topics were read. Calls `extendHold` at least every few seconds.
+   * Resolves with the number of documents that were dropped.
    */
-  async drop(reconciliation: Reconciliation, deletedAtMs: number, extendHold: () => Promise<void>): Promise<void> {
+  async drop(reconciliation: Reconciliation, deletedAtMs: number, extendHold: () => Promise<void>): Promise<number> {
+    let droppedInAll = 0
     const deletedAt = toInstant(deletedAtMs)
     for (const { type, ids } of this.#absent) {
       const all = [...ids].map((id) => ({ teamId: teamIdOf(id), entityId: entityIdOf(id) }))
@@ -84,7 +86,9 @@ export class ForgottenEntities {
       }
       if (dropped > 0)
         this.#tools.report.step(`${dropped / kindsOf[type].length} ${type} dropped: Kafka has forgotten their deletion`)
+      droppedInAll += dropped
     }
+    return droppedInAll
   }
 }
 

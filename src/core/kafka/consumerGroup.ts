@@ -154,7 +154,8 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
       },
     })
     if (!isTaken) return
-    const from = last === undefined ? BigInt(batch.fetchedOffset) : BigInt(last.offset) + 1n
+    const lastRecord = batch.messages.findLast(({ isGap }) => !isGap)
+    const from = lastRecord === undefined ? BigInt(batch.fetchedOffset) : BigInt(lastRecord.offset) + 1n
     options.onBatchEnd({ topic, partition }, from, toOffset(batch.lastOffset()))
     resolveOffset(batch.lastOffset())
     await heartbeat()

@@ -118,8 +118,10 @@ async function decodeBatch(batch: Buffer, reading: Reading, found: FetchedRecord
   // Compaction may have removed the last record, or emptied the batch of an idempotent producer. KafkaJS would fetch the missing offset
   // for ever; a record that stands for it makes it move on.
   const last = lastOffsetOf(batch)
-  if (reading.next <= last) found.push(gapRecord(last))
-  reading.next = last + 1n
+  if (reading.next <= last) {
+    found.push(gapRecord(last))
+    reading.next = last + 1n
+  }
   return decompressed.length
 }
 

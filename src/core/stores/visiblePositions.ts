@@ -160,6 +160,14 @@ export async function carryVisiblePositions(
   await carryScript(redis, namesOf(to), values)
 }
 
+/** Whether a generation has published what it shows, and never that it may lack deletions. */
+export async function knowsDeletions({ client, keys }: RedisConnection, generation: GenerationTag): Promise<boolean> {
+  const read = entityTypes.map((type) =>
+    client.hmget(keys.visiblePositions(type, generation), 'partitions', 'withheld'),
+  )
+  return (await Promise.all(read)).every(([partitions, withheld]) => partitions !== null && withheld === null)
+}
+
 /** Forgets what was published of a generation that is removed. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,

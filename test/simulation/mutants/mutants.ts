@@ -42,14 +42,14 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['groups'],
     seed: 12,
     file: 'indexer/watermarkPublisher.ts',
-    from: `    await this.#replaceChangeTokens()
+    from: `    await this.#publishVisible(partitions, ranges)
     if (searchable !== undefined) await pending?.unmark(searchable)
     await this.#commit(partitions)
     return await this.#publishWatermarks(partitions, ranges)`,
     to: `    if (searchable !== undefined) await pending?.unmark(searchable)
     await this.#commit(partitions)
     const result = await this.#publishWatermarks(partitions, ranges)
-    await this.#replaceChangeTokens()
+    await this.#publishVisible(partitions, ranges)
     return result`,
   },
   'clock-read-after-the-end-offsets': {

@@ -97,7 +97,7 @@ function setting(
     log: pino({ level: 'warn' }, hears),
   })
   const bringOf = async (of: TopicPartition, records: readonly SourceRecord[], undecodable?: Undecodable) => {
-    const batch = { ...of, position: records[0]?.offset ?? at(0), records, undecodable }
+    const batch = { ...of, position: records[0]?.offset ?? at(0), records, undecodable, gapBelow: undefined }
     const isTaken = await group?.onBatch({ ...batch, isReading: () => true, wait })
     const last = records.at(-1)?.offset ?? at(0)
     if (isTaken) group?.onBatchEnd(of, last + 1n, last)

@@ -1,10 +1,11 @@
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
-import { type RoundResult, WatermarkPublisher } from '../../../indexer/watermarkPublisher.ts'
+import { type RoundResult, type VisibleRound, WatermarkPublisher } from '../../../indexer/watermarkPublisher.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingMarks.ts'
+import { maxListsPerRound } from '../../../src/core/stores/visiblePositions.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const forms = 'forms/0'
@@ -21,9 +22,10 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
   const { offsets, changeTimes } = assigned
   const current = {
     ...{ assigned, redisMs: Number.POSITIVE_INFINITY, nowMs: 100_000 },
-    ...{ isBehind: false, isDisplaced: false, looks: 0 },
+    ...{ isBehind: false, isDisplaced: false, isHeld: false, looks: 0 },
   }
   const steps: string[] = []
+  const rounds: VisibleRound[] = []
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
   const during = new Map<string, () => void>()
@@ -54,10 +56,14 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
     pending,
     offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: BigInt(options.high) }]]),
     refresh: () => step('refresh'),
+    publishVisible: async (round) => {
+      if (round.lists.length > 0) await step('tokens', ` ${round.lists.join()}`)
+      rounds.push(round)
+      return current.isHeld ? 'held' : 'published'
+    },
     redis: {
       redisTimeMs: async () => current.redisMs,
       noteRaised: (changedAtRaisedByMs) => step('raised', ` ${changedAtRaisedByMs}`),
-      replaceChangeTokens: (lists) => step('tokens', ` ${lists.join()}`),
       publishWatermarks: async (_owner, watermarks): Promise<RoundResult> => {
         await step('publish', [...watermarks].map(([name, watermark]) => ` ${name}=${watermark}`).join(''))
         return current.isDisplaced ? 'displaced' : 'continue'
@@ -81,7 +87,7 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
       processed()
     }
   }
-  return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, during }
+  return { offsets, changeTimes, current, publisher, pending, submit, steps, rounds, failing, during }
 }
 
 const mark = 'mark forms/acme forms/0 we'
@@ -178,15 +184,85 @@ test('what an earlier owner of the partition may have promised stays in its comm
 })
 
 test('a partition is told to be visible as far as it is committed', async () => {
-  const { offsets, publisher, failing } = setting({ start: 3, high: 5 })
+  const { offsets, publisher, failing } = setting({ start: 3, high: 4 })
+  expect(publisher.visible()).toEqual([])
   offsets.track(at(3), 4_000)()
   publisher.noteWrite(list)
   failing.add('commit')
   await expect(publisher.publish()).rejects.toThrow('commit fails')
-  expect(publisher.positions()).toEqual(new Map([[forms, 3n]]))
+  expect(publisher.visible()).toMatchObject([{ topic: 'forms', partition: 0, to: 3n }])
   failing.clear()
   await publisher.publish()
-  expect(publisher.positions()).toEqual(new Map([[forms, 4n]]))
+  expect(publisher.visible()).toMatchObject([{ topic: 'forms', partition: 0, to: 4n }])
+})
+
+describe('What is published as visible', () => {
+  const partition = { topic: 'forms', partition: 0 }
+
+  test('goes on where it ended, with the lists that changed since', async () => {
+    const { submit, publisher, rounds } = setting({ start: 3, high: 4 })
+    submit(3)()
+    await publisher.publish()
+    submit(4)()
+    await publisher.publish()
+    expect(rounds).toMatchObject([
+      { lists: [list], changesEveryList: false, partitions: [{ ...partition, from: 3n, to: 4n }] },
+      { lists: [list], changesEveryList: false, partitions: [{ ...partition, from: 4n, to: 5n }] },
+    ])
+  })
+
+  test('begins at the end that the partition had when it was assigned; then every list has changed', async () => {
+    const { submit, publisher, rounds } = setting({ high: 2 })
+    const [first, second, third] = [submit(0), submit(1), submit(2)]
+    first()
+    await publisher.publish()
+    second()
+    await publisher.publish()
+    third()
+    await publisher.publish()
+    expect(rounds).toMatchObject([
+      { partitions: [], changesEveryList: false },
+      { partitions: [{ from: 0n, to: 2n }], changesEveryList: true },
+      { partitions: [{ from: 2n, to: 3n }], changesEveryList: false },
+    ])
+  })
+
+  test('stops below offsets that compaction has removed until what has replaced them is read', async () => {
+    const { submit, current, publisher, rounds } = setting({ high: 0 })
+    await publisher.publish()
+    current.assigned.visible.noteGap(3n)
+    submit(1)()
+    await publisher.publish()
+    submit(2)()
+    await publisher.publish()
+    expect(rounds).toMatchObject([
+      { partitions: [{ from: 0n, to: 0n }] },
+      { partitions: [] },
+      { partitions: [{ from: 0n, to: 3n }], changesEveryList: true },
+    ])
+  })
+
+  test('is published again with every list, after a rebuild that was switching has refused it', async () => {
+    const { submit, current, publisher, rounds, steps } = setting({ high: 1 })
+    submit(0)()
+    current.isHeld = true
+    await publisher.publish()
+    expect(steps).toContain('commit 1')
+    current.isHeld = false
+    await publisher.publish()
+    expect(rounds).toMatchObject([
+      { lists: [list], changesEveryList: false, partitions: [{ from: 0n, to: 1n }] },
+      { lists: [], changesEveryList: true, partitions: [{ from: 0n, to: 1n }] },
+    ])
+  })
+
+  test('changes every list rather than thousands one by one', async () => {
+    const { publisher, rounds } = setting({ high: 0 })
+    for (let team = 0; team <= maxListsPerRound; team++)
+      publisher.noteWrite(teamList('forms', `team-${team}` as TeamId))
+    await publisher.publish()
+    expect(rounds).toMatchObject([{ lists: [], changesEveryList: true }])
+  })
 })
 
 /** Runs the publisher while `body` watches it, and stops it. */

@@ -13,6 +13,8 @@ export class Index {
   readonly mapping: Mapping
   readonly shards: readonly Shard[]
   hasWriteBlock = false
+  /** The `_meta` of its mapping. */
+  meta: unknown
   aliases: ReadonlyMap<string, AliasOptions>
 
   constructor(
@@ -27,6 +29,7 @@ export class Index {
     const { refresh_interval: interval, number_of_shards: shards = 1 } = settings
     if (interval !== '-1') throw notSimulated(`a refresh_interval of ${String(interval)}`)
     this.mapping = new Mapping(mappings)
+    this.meta = mappings['_meta']
     this.shards = Array.from({ length: Number(shards) }, (_, number) => new Shard(number, nodes))
     this.aliases = new Map(Object.entries(aliases))
   }

@@ -30,6 +30,15 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
       return acknowledged
     },
   },
+  'PUT /{names}/_mapping': {
+    options: waits,
+    run: ({ catalog }, { names, body }) => {
+      const { _meta: meta, ...others } = json(body)
+      expectOnly([], others, 'a change of a mapping')
+      for (const index of catalog.find(names)) index.meta = meta
+      return acknowledged
+    },
+  },
   'GET /{names}/_alias': {
     options: [],
     run: ({ catalog }, { names }) =>
@@ -99,10 +108,11 @@ function secondsIn(time: string | undefined): number | undefined {
   return 1_000 * Number(seconds)
 }
 
-const stateOf = ({ aliases, uuid, createdAtMs, shards, hasWriteBlock }: Index): object => {
+const stateOf = ({ aliases, uuid, createdAtMs, shards, hasWriteBlock, meta }: Index): object => {
   const index = { uuid, creation_date: String(createdAtMs), number_of_shards: String(shards.length) }
   return {
     aliases: Object.fromEntries(aliases),
+    ...(meta !== undefined && { mappings: { _meta: meta } }),
     settings: { index: hasWriteBlock ? { ...index, blocks: { write: 'true' } } : index },
   }
 }

@@ -48,7 +48,8 @@ export class Mapping {
     for (const [name, property] of Object.entries(properties)) {
       if (property.dynamic === false) continue
       if (property.properties !== undefined) this.#collectTypes(property.properties, `${path}${name}.`)
-      const isSearchable = property.type === 'date' || (property.type === 'keyword' && property.doc_values !== false)
+      const isSearchable =
+        ['date', 'long'].includes(property.type ?? '') || (property.type === 'keyword' && property.doc_values !== false)
       if (isSearchable) this.#types.set(path + name, property.type ?? '')
     }
   }
@@ -60,12 +61,16 @@ export class Mapping {
       // No simulated search asks for what is within an object that may hold anything.
       if (property.enabled === false || property.dynamic === false || member === null) continue
       if (property.properties !== undefined) this.#collect(property.properties, member, `${path}${name}.`, fields)
+      else if (property.type === 'long' && Number.isSafeInteger(member)) fields[path + name] = longText(Number(member))
       else if (typeof member !== 'string') throw notSimulated(`a value of ${path}${name} that is no text`)
       else if (property.type === 'date' && !instantPattern.test(member)) throw unparsable(`field [${path}${name}]`)
       else if (this.#types.has(path + name)) fields[path + name] = member
     }
   }
 }
+
+/** The text of a positive integer that sorts as the number does. */
+export const longText = (value: number): string => String(value).padStart(16, '0')
 
 /** Parses JSON; like Elasticsearch, rejects repeated names at any depth. */
 function parseOnce(source: string): object {

@@ -47,22 +47,37 @@ function encodeRecords(first: number, records: readonly Buffer[], encoding: Enco
 const answer = (...parts: Buffer[]): Buffer => Buffer.concat(parts)
 const told = (records: readonly FetchedRecord[]) =>
   records.map((record) => {
-    const read = `${record.offset} ${record.isControlRecord ? 'control' : record.value}`
+    const read = `${record.offset} ${record.isGap ? 'gap' : record.isControlRecord ? 'control' : record.value}`
     return record.undecodable?.message ?? read
   })
 
 const [a, b] = [encodeBatch({ first: 5, values: ['a0', 'a1'] }), encodeBatch({ first: 7, values: ['b0'], codec: 4 })]
 
 test('batches are read one after the other, whatever their codec; what is cut off is left for the next fetch', async () => {
-  expect(told(await decodePartition(answer(a, b)))).toEqual(['5 a0', '6 a1', '7 b0'])
+  expect(told(await decodePartition(answer(a, b), 5n))).toEqual(['5 a0', '6 a1', '7 b0'])
   for (let cut = 1; cut < b.length; cut++)
-    expect(told(await decodePartition(answer(a, b.subarray(0, b.length - cut))))).toEqual(['5 a0', '6 a1'])
+    expect(told(await decodePartition(answer(a, b.subarray(0, b.length - cut)), 5n))).toEqual(['5 a0', '6 a1'])
 })
 
-test('a batch that compaction has emptied, or shortened, ends in a control record', async () => {
+test('a record stands for the offsets that compaction has removed: before, between, behind those of a batch, or all of it', async () => {
   const emptied = encodeBatch({ first: 8, values: [], lastOffset: 11, codec: 4 })
   const shortened = encodeBatch({ first: 12, values: ['c0'], lastOffset: 14 })
-  expect(told(await decodePartition(answer(emptied, shortened)))).toEqual(['11 control', '12 c0', '14 control'])
+  const holed = encodeRecords(15, [encodeRecord(1, 'd1', Buffer.from([0])), encodeRecord(3, 'd3', Buffer.from([0]))], {
+    lastOffset: 18,
+  })
+  const later = encodeBatch({ first: 21, values: ['e0'] })
+  const all = answer(emptied, shortened, holed, later)
+  const found = ['11 gap', '12 c0', '14 gap', '15 gap', '16 d1', '17 gap', '18 d3', '20 gap', '21 e0']
+  expect(told(await decodePartition(all, 8n))).toEqual(found)
+  expect(told(await decodePartition(all, 16n))).toEqual(['16 d1', '17 gap', '18 d3', '20 gap', '21 e0'])
+})
+
+test('a marker of a transaction is no gap, and neither is a record of an aborted one', async () => {
+  const marker = Buffer.concat([Buffer.from(encodeBatch({ first: 7, values: ['x'] }))])
+  marker.writeInt16BE(0x20, 21)
+  marker.writeUInt32BE(crc32c(marker.subarray(21)), 17)
+  const read = told(await decodePartition(answer(a, marker, encodeBatch({ first: 8, values: ['c0'] })), 5n))
+  expect(read).toEqual(['5 a0', '6 a1', '7 control', '8 c0'])
 })
 
 test('any flipped byte behind the length is found, and nothing behind it is read', async () => {
@@ -83,7 +98,7 @@ test('any flipped byte behind the length is found, and nothing behind it is read
 test('what cannot be decoded is named with its offsets, and its neighbour before it is read', async () => {
   const unknown = encodeBatch({ first: 7, values: ['x', 'y'], codec: 6 })
   const future = encodeBatch({ first: 9, values: ['x'], magic: 3 })
-  expect(told(await decodePartition(answer(a, unknown, b)))).toEqual([
+  expect(told(await decodePartition(answer(a, unknown, b), 5n))).toEqual([
     '5 a0',
     '6 a1',
     'the record batch at offsets 7 to 8 cannot be decoded: compression codec 6 is unknown',
@@ -206,7 +221,7 @@ test.each([
 ])('a batch that says a wrong number of records is named, and none of it is read: %s', async (why, wrong) => {
   const records = [0, 1].map((delta) => encodeRecord(delta, 'x', Buffer.from([0])))
   for (const codec of [0, 4])
-    expect(told(await decodePartition(answer(a, encodeRecords(7, records, { ...wrong, codec }))))).toEqual([
+    expect(told(await decodePartition(answer(a, encodeRecords(7, records, { ...wrong, codec })), 5n))).toEqual([
       '5 a0',
       '6 a1',
       `the record batch at offsets 7 to 8 cannot be decoded: ${why}`,

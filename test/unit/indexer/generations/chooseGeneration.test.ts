@@ -17,6 +17,7 @@ function found(
       tag: tagOf(number),
       indices: {} as never,
       writeAliases: {} as never,
+      cursorKeys: {} as never,
       shards: 5,
       createdAtMs: 0,
       isWritable: true,
