@@ -178,7 +178,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['redis'],
     seed: 55,
     file: 'src/core/stores/listVersions.ts',
-    from: '`${runId} ${generation} ${token}`',
+    from: '`${runId} ${generation} ${salt} ${token}`',
     to: '`${generation} ${token}`',
     // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
   },
@@ -237,8 +237,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['crashes'],
     seed: 1,
     file: 'indexer/convertRecord.ts',
-    from: 'write(kind, key, deletedRevision, source)',
-    to: 'write(kind, key, 10 as Revision, source)',
+    from: 'write(kind, key, deletedRevision, Buffer.from(`${tombstone}${position}}`))',
+    to: 'write(kind, key, 10 as Revision, Buffer.from(`${tombstone}${position}}`))',
   },
   'revoked-in-kafka-only': {
     themes: ['keys', 'network'],

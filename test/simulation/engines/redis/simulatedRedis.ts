@@ -69,6 +69,11 @@ export class SimulatedRedis {
     return Object.fromEntries(flat.flatMap((field, at) => (at % 2 === 0 ? [[field, flat[at + 1] ?? '']] : [])))
   }
 
+  /** The names of keys with a prefix, for inspection by tests. */
+  namesWith(prefix: string): readonly string[] {
+    return this.#command('keys', [`${prefix}*`]) as readonly string[]
+  }
+
   #open(): Session {
     const session = new Session(this.#host, (name, args) => this.#execute(name, args))
     this.#sessions.add(session)
