@@ -4,9 +4,11 @@ import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { type Freshness, readListVersions } from '../../src/core/stores/listVersions.ts'
+import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { acquireWatermarkHold, releaseWatermarkHold, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { keyState } from '../support/entities.ts'
 import { useRedis } from '../support/redisPair.ts'
+import { visibleRound } from '../support/visibleRound.ts'
 
 const [acme, other] = ['acme' as TeamId, 'other' as TeamId]
 const plaintext = 'rqp_acct_one'
@@ -62,6 +64,10 @@ test('the look-up of a key finds the freshness of the lists of its team, also af
 })
 
 test('the look-up of a key gives each list a version that has none', async () => {
+  await publishVisiblePositions(
+    redis,
+    visibleRound({ partitions: [{ type: 'forms', partition: 0, from: 0n, to: 0n, timeMs: 0 }] }),
+  )
   const { versions } = await lookedUp()
   expect(versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
   await redis.client.del(redis.keys.changeToken(teamList('forms', acme)))

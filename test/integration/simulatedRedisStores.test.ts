@@ -7,16 +7,24 @@ import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/ac
 import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { readListVersions, readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import {
+  carryVisiblePositions,
+  forgetVisiblePositions,
+  knowsDeletions,
+  publishVisiblePositions,
+  readVisibleList,
+} from '../../src/core/stores/visiblePositions.ts'
 import * as watermark from '../../src/core/stores/watermark.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
 import { beside, useStarted } from '../support/late.ts'
 import { connectReal, connectSimulated } from '../support/redisPair.ts'
+import { visibleRound } from '../support/visibleRound.ts'
 
 const nowMs = Date.now()
 const minuteMs = 60_000
@@ -81,6 +89,26 @@ const rebuilds = oneOf('rebuild 1', 'rebuild 2')
 const instants = fc.integer({ min: 0, max: 40 }).map((n) => nowMs + n - 20)
 const marks = fc.array(fc.record({ list: lists, partition: oneOf(...partitions), owner: owners }), { maxLength: 4 })
 
+const reached = fc.array(
+  fc.record({
+    type: oneOf(...entityTypes),
+    partition: fc.nat(1),
+    to: fc.bigInt({ min: 0n, max: 2n ** 40n - 1n }),
+    timeMs: instants,
+  }),
+  { maxLength: 3 },
+)
+const visibleRounds = fc.record({
+  generation: generations,
+  lists: fc.array(lists, { maxLength: 4 }),
+  changesEveryList: oneOf(false, false, true),
+  partitionCounts: fc.record({ forms: fc.nat(2), submissions: fc.nat(2) }),
+  partitions: fc
+    .tuple(reached, fc.bigInt({ min: 0n, max: 2n ** 40n - 1n }))
+    .map(([some, from]) => some.map((each) => ({ ...each, from }))),
+  mayLackDeletions: fc.nat(9).map((n) => n === 0),
+})
+
 const none = fc.constant(null)
 const beginReplay = async (side: Side, token: string): Promise<void> => {
   side.replay = await side.store.beginReplay(token)
@@ -139,8 +167,16 @@ const listSteps = [
   step('readVersionsOf', fc.array(lists, { minLength: 1, maxLength: 4 }), ({ link }, some) =>
     readVersionsOf(link, some),
   ),
-  step('replaceChangeTokens', fc.array(lists, { maxLength: 4 }), ({ link, newToken }, some) =>
-    replaceChangeTokens(link, some, newToken),
+  step('publishVisiblePositions', visibleRounds, ({ link, newToken }, round) =>
+    publishVisiblePositions(link, visibleRound(round), newToken),
+  ),
+  step('carryVisiblePositions', fc.tuple(generations, generations, reached), ({ link, newToken }, [from, to, some]) =>
+    carryVisiblePositions(link, { from, to, cursorKeys: visibleRound({}).cursorKeys, reached: some }, newToken),
+  ),
+  step('knowsDeletions', generations, ({ link }, generation) => knowsDeletions(link, generation)),
+  step('forgetVisiblePositions', generations, ({ link }, generation) => forgetVisiblePositions(link, generation), 1),
+  step('readVisibleList', fc.tuple(oneOf(...entityTypes), teams), ({ link, newToken }, [type, team]) =>
+    readVisibleList(link, type, team, newToken),
   ),
 ]
 

@@ -8,12 +8,19 @@ import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { readListVersions, readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import {
+  carryVisiblePositions,
+  forgetVisiblePositions,
+  knowsDeletions,
+  publishVisiblePositions,
+  readVisibleList,
+} from '../../src/core/stores/visiblePositions.ts'
 import * as watermark from '../../src/core/stores/watermark.ts'
 import type { SettingsContext } from '../../src/settings/respond.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
@@ -27,6 +34,7 @@ import { startRelay } from '../support/relay.ts'
 import { readUsers, startSecuredRedis } from '../support/securedRedis.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
+import { visibleRound } from '../support/visibleRound.ts'
 
 const names = ownNames()
 const folder = useFolder()
@@ -62,6 +70,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await lookUp(digestOf('plaintext'), Date.now())
     await readListVersions(link, team, randomUUID)
     await readVersionsOf(link, [teamList('forms', team)])
+    await readVisibleList(link, 'forms', team)
     await recordPrimary(link, { index: 'forms', shard: 0, id: 'primary' }, undefined, Date.now())
   },
   'tidemark-indexer': async (link) => {
@@ -91,7 +100,11 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await watermark.releaseWatermarkHold(link, 'holder')
     const marks = [{ list: teamList('forms', team), partition: 'forms/0', owner: 'indexer' }]
     await markPending(link, marks)
-    await replaceChangeTokens(link, [teamList('forms', team)], randomUUID)
+    const round = visibleRound({ generation, lists: [teamList('forms', team)] })
+    await publishVisiblePositions(link, round)
+    await carryVisiblePositions(link, { from: generation, to: generation, cursorKeys: round.cursorKeys, reached: [] })
+    await knowsDeletions(link, generation)
+    await forgetVisiblePositions(link, '9-0123456789abcdef' as GenerationTag)
     await unmarkPending(link, marks)
   },
   'tidemark-settings': async (link) => {

@@ -2,10 +2,10 @@ import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { aliasOf, type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
 import { gone } from '../model/journal.ts'
 import type { Index } from './engines/elasticsearch/catalog.ts'
-import { isReachable } from './engines/elasticsearch/shard.ts'
 import type { SimulatedEngines } from './engines/engines.ts'
 import type { DocumentTopic } from './history.ts'
 import type { Appended, SimulatedJournal } from './journal.ts'
+import { expectVersions, nameOf, PositionChecks, visibleIn } from './positionChecks.ts'
 import type { System } from './system.ts'
 import { Violation } from './world/world.ts'
 
@@ -25,15 +25,14 @@ export class Checks {
   readonly #journal: SimulatedJournal
   readonly #clocks: Clocks
   #publishedMs = 0
-  /** What was published of each generation when it was last found true. */
-  readonly #positions = new Map<string, string>()
-  readonly #uuids = new Map<string, string>()
+  readonly #positions: PositionChecks
 
   constructor(system: System, journal: SimulatedJournal, clocks: Clocks) {
     this.#system = system
     this.#engines = system.engines
     this.#journal = journal
     this.#clocks = clocks
+    this.#positions = new PositionChecks(system, journal, clocks.clocksAgree)
   }
 
   /** Call after each request that an engine has carried out. */
@@ -41,7 +40,7 @@ export class Checks {
     if (engine === 'kafka' && what.includes('OffsetCommit')) this.#expectCommittedIsVisible()
     if (engine !== 'redis' || !what.includes('eval')) return
     this.#expectWatermarkIsTrue()
-    for (const topic of topics) this.#expectPositionsAreTrue(topic)
+    this.#positions.expectTrue()
   }
 
   /** Throws unless every committed record is visible in the serving generation, on every copy that may answer, or a dead letter. */
@@ -86,56 +85,6 @@ export class Checks {
     this.#expectVisible('the watermark is never above the truth', (record) => record.atMs < publishedMs)
   }
 
-  /** Throws unless every generation shows, on every copy that may answer, all that Redis says is visible of it. */
-  #expectPositionsAreTrue(topic: DocumentTopic): void {
-    const { simulatedRedis, simulatedElasticsearch } = this.#engines
-    for (const name of simulatedRedis.namesWith(`${this.#system.config.INDEX_PREFIX}:visible-positions:${topic}:`)) {
-      const published = simulatedRedis.hash(name)
-      const indices = [published['index'], published['details']].map((each) =>
-        simulatedElasticsearch.indicesOf(each ?? ''),
-      )
-      const text = JSON.stringify([published, indices.map((found) => found.map(({ uuid }) => uuid))])
-      // An index of this name that was made, or restored, later is another generation.
-      const isOther = indices.some((found) =>
-        found.some(({ uuid }) => !this.#generationHas(name, found[0]?.name ?? '', uuid)),
-      )
-      // What may lack deletions promises nothing.
-      if (this.#positions.get(name) === text || isOther || published['withheld'] !== undefined) continue
-      this.#positions.set(name, text)
-      const below = (record: Appended): bigint => BigInt(published[record.partition] ?? 0)
-      const owed = this.#journal.revisions(topic, (record) => record.offset < below(record))
-      // Kafka may have forgotten a deletion before the generation was built, which then has no document of it.
-      const live = new Map([...owed].filter(([, version]) => version !== gone))
-      for (const found of indices)
-        for (const [copy, visible] of this.#visibleIn(found, topic).entries()) {
-          const violation = (what: string) =>
-            new Violation('what is published as visible is visible', `${name}, copy ${copy}: ${what}`)
-          expectVersions(visible, live, violation)
-          for (const [key, version] of owed)
-            if (version === gone && (visible.get(key) ?? gone) < gone) throw violation(`${key} is not deleted`)
-        }
-      if (!this.#clocks.clocksAgree) continue
-      const late = this.#journal.entries.find(
-        (record) =>
-          record.topic === topic &&
-          record.offset >= below(record) &&
-          record.atMs < Number(published[`${record.partition}@`] ?? 0),
-      )
-      if (late !== undefined)
-        throw new Violation(
-          'a position lies above all that was appended before its time',
-          `${name}: ${nameOf(late)} was`,
-        )
-    }
-  }
-
-  /** Whether an index is the one that a generation was published with first. */
-  #generationHas(name: string, index: string, uuid: string): boolean {
-    const first = this.#uuids.get(`${name} ${index}`) ?? uuid
-    this.#uuids.set(`${name} ${index}`, first)
-    return first === uuid
-  }
-
   #expectVisible(invariant: string, applies: (record: Appended) => boolean): void {
     for (const topic of topics) {
       const owed = this.#journal.revisions(topic, applies)
@@ -173,19 +122,7 @@ export class Checks {
 
   /** Per copy that answers for the read alias of a kind: id → version. Missing documents of forgotten keys count as deleted. */
   #visible(kind: DocumentKind): readonly ReadonlyMap<string, number>[] {
-    return this.#visibleIn(this.#served(kind), entityTypeOf(kind))
-  }
-
-  #visibleIn(indices: readonly Index[], topic: DocumentTopic): readonly ReadonlyMap<string, number>[] {
-    const shards = indices.flatMap((index) => index.shards)
-    return (shards[0]?.copies ?? []).flatMap((_, node) => {
-      const copies = shards.flatMap((shard) => shard.copies[node] ?? [])
-      if (!copies.every(isReachable)) return []
-      const documents = copies.flatMap(({ view }) => [...view.byId.values()])
-      const found = new Map(documents.map(({ id, version }) => [id, version]))
-      for (const key of this.#journal.forgottenKeys(topic)) if (!found.has(key)) found.set(key, gone)
-      return [found]
-    })
+    return visibleIn(this.#served(kind), this.#journal.forgottenKeys(entityTypeOf(kind)))
   }
 
   #served(kind: DocumentKind): readonly Index[] {
@@ -198,15 +135,6 @@ export class Checks {
   }
 }
 
-function expectVersions(
-  visible: ReadonlyMap<string, number>,
-  owed: ReadonlyMap<string, number>,
-  violation: (what: string) => Violation,
-): void {
-  for (const [key, version] of owed)
-    if ((visible.get(key) ?? 0) < version) throw violation(`${key} is at ${visible.get(key)}, and ${version} is owed`)
-}
-
 const areEqual = (some: ReadonlyMap<string, number>, others: ReadonlyMap<string, number>): boolean =>
   some.size === others.size && [...some].every(([key, version]) => others.get(key) === version)
 
@@ -215,5 +143,3 @@ const described = (versions: ReadonlyMap<string, number>): string =>
     .map(([key, version]) => `${key}@${version === gone ? 'deleted' : version}`)
     .sort()
     .join(' ')
-
-const nameOf = ({ topic, partition, offset }: Appended): string => `${topic}/${partition}/${offset}`

@@ -6,7 +6,6 @@ import {
   type EntityType,
   entityTypes,
   type Revision,
-  randomToken,
   type TeamId,
   type TeamList,
 } from '../../src/core/model/ids.ts'
@@ -24,7 +23,6 @@ import {
   type PhysicalIndex,
   physicalName,
 } from '../../src/core/stores/indices.ts'
-import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { newCursorKey, publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
@@ -172,7 +170,7 @@ export async function createTestReplica() {
     advanceWatermark,
     publishPositions,
     /** Replaces the change token of a list, as an indexer does after a refresh. */
-    replaceChangeToken: (list: TestList) => replaceChangeTokens(link, [list as TeamList], randomToken),
+    replaceChangeToken: (list: TestList) => publishPositions(toInstant(0), { lists: [list] }),
     /** Sets or removes the mark of a pending write, as an indexer does before writes and after replacing the token. */
     setPending: async (list: TestList, isPending: boolean): Promise<void> => {
       if (isPending) await link.client.hset(names.pendingWrites(list as TeamList), 'forms/0', 'replica')

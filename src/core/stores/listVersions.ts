@@ -9,9 +9,6 @@ export type ListVersion = Branded<string, 'ListVersion'>
 /** The watermark, and the versions of a team's lists. */
 export type Freshness = Readonly<ReturnType<typeof freshnessIn>>
 
-/** Bounds an MSET, because Redis blocks while it runs a command. */
-const maxTokensPerCommand = 1_000
-
 /** Arguments of `freshnessOf`: names and name prefixes to read, and a change token for lists without one. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.watermark,
@@ -136,15 +133,3 @@ const versionOf = (
   runId === undefined || generation === null || salt === null || token === null
     ? null
     : (`${runId} ${generation} ${salt} ${token}` as ListVersion)
-
-/** Gives each list a new change token. Tokens are random, because a counter could repeat after Redis lost its last second. */
-export async function replaceChangeTokens(
-  { client, keys }: RedisConnection,
-  lists: readonly TeamList[],
-  newToken = randomToken,
-): Promise<void> {
-  for (let at = 0; at < lists.length; at += maxTokensPerCommand) {
-    const batch = lists.slice(at, at + maxTokensPerCommand)
-    await client.mset(batch.flatMap((list) => [keys.changeToken(list), newToken()]))
-  }
-}

@@ -17,7 +17,7 @@ import type { GenerationTag } from './indices.ts'
  * | `visiblePositions` | hash, 7 d, for each entity type and generation | partition → offset below which everything is searchable, `<partition>@` → epoch ms before which everything appended is below that; the number of `partitions`, `salt` of list versions, `index`, `details`, `cursorKey`; `withheld` once deletions may be missing | `publishVisiblePositions`, `carryVisiblePositions` (visiblePositions.ts) |
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that holds the watermark during its switch | `acquireWatermarkHold` (watermark.ts) |
- * | `changeToken` | string | random text, replaced after every change of the list | `replaceChangeTokens`; the first one `freshnessLua` (listVersions.ts) |
+ * | `changeToken` | string | random text, replaced after every change of the list | `publishVisiblePositions`; the first one `freshnessLua` (listVersions.ts) |
  * | `pendingWrites` | hash, 1 h | topic/partition → the claim of the indexer that writes there: writes of the list that may become visible before its change token is replaced | `markPending` (pendingMarks.ts) |
  * | `primaryReads` | hash, 1 y, for each index | shard → the allocation id of the primary that is read, and since when (epoch ms) it has replaced another one | `recordPrimary` (primaryReads.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |

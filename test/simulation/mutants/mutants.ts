@@ -237,8 +237,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['crashes'],
     seed: 1,
     file: 'indexer/convertRecord.ts',
-    from: 'write(kind, key, deletedRevision, Buffer.from(`${tombstone}${position}}`))',
-    to: 'write(kind, key, 10 as Revision, Buffer.from(`${tombstone}${position}}`))',
+    from: 'write(kind, key, deletedRevision,',
+    to: 'write(kind, key, 10 as Revision,',
   },
   'revoked-in-kafka-only': {
     themes: ['keys', 'network'],

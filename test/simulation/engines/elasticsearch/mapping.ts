@@ -61,11 +61,16 @@ export class Mapping {
       // No simulated search asks for what is within an object that may hold anything.
       if (property.enabled === false || property.dynamic === false || member === null) continue
       if (property.properties !== undefined) this.#collect(property.properties, member, `${path}${name}.`, fields)
-      else if (property.type === 'long' && Number.isSafeInteger(member)) fields[path + name] = longText(Number(member))
-      else if (typeof member !== 'string') throw notSimulated(`a value of ${path}${name} that is no text`)
-      else if (property.type === 'date' && !instantPattern.test(member)) throw unparsable(`field [${path}${name}]`)
-      else if (this.#types.has(path + name)) fields[path + name] = member
+      else this.#addField(property, member, path + name, fields)
     }
+  }
+
+  #addField({ type }: Property, member: unknown, path: string, fields: Record<string, string>): void {
+    const isLong = type === 'long' && Number.isSafeInteger(member)
+    const text = isLong ? longText(Number(member)) : member
+    if (typeof text !== 'string') throw notSimulated(`a value of ${path} that is no text`)
+    if (type === 'date' && !instantPattern.test(text)) throw unparsable(`field [${path}]`)
+    if (this.#types.has(path)) fields[path] = text
   }
 }
 

@@ -1,0 +1,110 @@
+import { entityTypes } from '../../src/core/model/ids.ts'
+import { gone } from '../model/journal.ts'
+import type { Index } from './engines/elasticsearch/catalog.ts'
+import { isReachable } from './engines/elasticsearch/shard.ts'
+import type { DocumentTopic } from './history.ts'
+import type { Appended, SimulatedJournal } from './journal.ts'
+import type { System } from './system.ts'
+import { Violation } from './world/world.ts'
+
+type Published = Readonly<Record<string, string>>
+
+/** Holds what Redis says is visible of each generation against what its indices show. */
+export class PositionChecks {
+  readonly #system: System
+  readonly #journal: SimulatedJournal
+  readonly #clocksAgree: boolean
+  /** What was published of each generation when it was last found true. */
+  readonly #foundTrue = new Map<string, string>()
+  /** Of each generation and index, the index with which it was published first. */
+  readonly #uuids = new Map<string, string>()
+
+  constructor(system: System, journal: SimulatedJournal, clocksAgree: boolean) {
+    this.#system = system
+    this.#journal = journal
+    this.#clocksAgree = clocksAgree
+  }
+
+  /** Throws unless every generation shows, on every copy that may answer, all that Redis says is visible of it. */
+  expectTrue(): void {
+    const { engines, config } = this.#system
+    for (const topic of entityTypes)
+      for (const name of engines.simulatedRedis.namesWith(`${config.INDEX_PREFIX}:visible-positions:${topic}:`)) {
+        const published = engines.simulatedRedis.hash(name)
+        const indices = this.#indicesOf(name, published)
+        const text = JSON.stringify([published, indices.length])
+        // What may lack deletions promises nothing.
+        if (this.#foundTrue.get(name) === text || published['withheld'] !== undefined) continue
+        this.#foundTrue.set(name, text)
+        this.#expectVisible(topic, name, published, indices)
+        if (this.#clocksAgree) this.#expectTimes(topic, name, published)
+      }
+  }
+
+  /** The indices of a generation that still exist. One of the same name that was made, or restored, later is another one's. */
+  #indicesOf(name: string, published: Published): readonly Index[] {
+    const named = [published['index'], published['details']].flatMap((each) =>
+      this.#system.engines.simulatedElasticsearch.indicesOf(each ?? ''),
+    )
+    return named.filter(({ name: index, uuid }) => {
+      const first = this.#uuids.get(`${name} ${index}`) ?? uuid
+      this.#uuids.set(`${name} ${index}`, first)
+      return first === uuid
+    })
+  }
+
+  #expectVisible(topic: DocumentTopic, name: string, published: Published, indices: readonly Index[]): void {
+    const owed = this.#journal.revisions(topic, (record) => record.offset < positionOf(published, record))
+    // Kafka may have forgotten a deletion before the generation was built, which then has no document of it.
+    const deleted = new Map([...owed].filter(([, version]) => version === gone))
+    for (const key of deleted.keys()) owed.delete(key)
+    for (const index of indices)
+      for (const [copy, visible] of visibleIn([index], this.#journal.forgottenKeys(topic)).entries()) {
+        const violation = (what: string) =>
+          new Violation('what is published as visible is visible', `${name}, ${index.name} on copy ${copy}: ${what}`)
+        expectVersions(visible, owed, violation)
+        for (const key of deleted.keys())
+          if ((visible.get(key) ?? gone) < gone) throw violation(`${key} is not deleted`)
+      }
+  }
+
+  #expectTimes(topic: DocumentTopic, name: string, published: Published): void {
+    const late = this.#journal.entries.find(
+      (record) =>
+        record.topic === topic &&
+        record.offset >= positionOf(published, record) &&
+        record.atMs < Number(published[`${record.partition}@`] ?? 0),
+    )
+    if (late !== undefined)
+      throw new Violation('a position lies above all that was appended before its time', `${name}: ${nameOf(late)} was`)
+  }
+}
+
+const positionOf = (published: Published, { partition }: Appended): bigint => BigInt(published[partition] ?? 0)
+
+/** What each copy of these indices that answers shows: id → version. Missing documents of `forgotten` keys count as deleted. */
+export function visibleIn(
+  indices: readonly Index[],
+  forgotten: ReadonlySet<string>,
+): readonly ReadonlyMap<string, number>[] {
+  const shards = indices.flatMap((index) => index.shards)
+  return (shards[0]?.copies ?? []).flatMap((_, node) => {
+    const copies = shards.flatMap((shard) => shard.copies[node] ?? [])
+    if (!copies.every(isReachable)) return []
+    const documents = copies.flatMap(({ view }) => [...view.byId.values()])
+    const found = new Map(documents.map(({ id, version }) => [id, version]))
+    for (const key of forgotten) if (!found.has(key)) found.set(key, gone)
+    return [found]
+  })
+}
+
+export function expectVersions(
+  visible: ReadonlyMap<string, number>,
+  owed: ReadonlyMap<string, number>,
+  violation: (what: string) => Violation,
+): void {
+  for (const [key, version] of owed)
+    if ((visible.get(key) ?? 0) < version) throw violation(`${key} is at ${visible.get(key)}, and ${version} is owed`)
+}
+
+export const nameOf = ({ topic, partition, offset }: Appended): string => `${topic}/${partition}/${offset}`
