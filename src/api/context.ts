@@ -7,6 +7,7 @@ import type { Freshness } from '../core/stores/listVersions.ts'
 import type { AnswerCache } from './answerCache.ts'
 import type { IndexReader } from './search/indexReader.ts'
 import type { RunQuery } from './search/searchClient.ts'
+import type { VisibleLists } from './visibleLists.ts'
 
 /** The state of every request; `holder` is set once its key is accepted. */
 export type ApiState = {
@@ -67,6 +68,7 @@ export type RouteDeps = {
   readonly readParameters: ParameterReader
   readonly waitForChange: WaitForChange
   readonly answers: AnswerCache
+  readonly visibleLists: VisibleLists
   /** The public URL of the API. */
   readonly baseUrl: string
   readonly nowMs: () => number

@@ -28,7 +28,7 @@ import type { RunQuery } from './search/searchClient.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
 
 /** The path of each list below the URL of the API, and the members of its items: in the list, where they become columns of CSV, and whole. */
-const lists = {
+export const lists = {
   forms: { path: 'forms', summary: servedFormSummary, full: servedForm },
   submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
 } as const

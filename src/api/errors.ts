@@ -17,6 +17,7 @@ export const errorAnswers = {
   not_found: [404, 'no such form'],
   method_not_allowed: [405, `only ${allowedMethods} are supported`],
   request_timeout: [408, 'the request took too long to arrive'],
+  cursor_expired: [410, 'the cursor is too old: start without a cursor, and drop what that walk does not name'],
   uri_too_long: [414, 'the URL is too long'],
   rate_limited: [429, 'too many requests with this key; retry in 42 s'],
   headers_too_long: [431, 'the headers are too long'],
@@ -34,7 +35,7 @@ export const privateHeaders = {
 }
 
 /** What may be unavailable when an answer needs it. */
-const dependencies = ['elasticsearch', 'redis', 'account_keys', 'watermark', 'capacity'] as const
+const dependencies = ['elasticsearch', 'redis', 'account_keys', 'watermark', 'positions', 'capacity'] as const
 
 /** Why a request was refused, or could not be answered now. */
 export const rejectionReasons = ['unauthorized', 'rate_limited', ...dependencies] as const
@@ -98,7 +99,14 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
 }
 
 /** Headers of a successful answer; they are removed when it fails after they were set. */
-const headersOfAnswers = ['Content-Encoding', 'ETag', 'Preference-Applied', 'Replica-Watermark', 'X-Accel-Buffering']
+const headersOfAnswers = [
+  'Changes-Cursor',
+  'Content-Encoding',
+  'ETag',
+  'Preference-Applied',
+  'Replica-Watermark',
+  'X-Accel-Buffering',
+]
 
 const renderError = (code: string, message: string): string => jsonOf({ error: { code, message } })
 

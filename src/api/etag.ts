@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { EntityType } from '../core/model/ids.ts'
+import type { EntityType, TeamId } from '../core/model/ids.ts'
 import { namesEtag } from '../core/process/staticFile.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { RouteContext } from './context.ts'
@@ -21,7 +21,7 @@ export function validatorsOf(ctx: RouteContext, type: EntityType, parameters: Pa
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
   // Like a version, undefined while it is unknown.
-  const etag = all.includes(null) ? undefined : etagOf(all, ctx.path, parameters)
+  const etag = all.includes(null) ? undefined : etagOf(ctx.state.holder.teamId, all, ctx.path, parameters)
   // Whether Elasticsearch shows just what the version stands for.
   const isSettled = [type, ...otherTypes].every((each) => settled[each])
   return { version, etag, isSettled, watermark }
@@ -33,10 +33,15 @@ const renderingVersion = 1
 const etagCharacters = 22
 
 /** A weak ETag: the same answer may be sent compressed or not. It ends with where a window of changes begins, for `holdsWindow`. */
-function etagOf(versions: readonly (ListVersion | null)[], path: string, { changedSince, ...parameters }: Parameters) {
+function etagOf(
+  teamId: TeamId,
+  versions: readonly (ListVersion | null)[],
+  path: string,
+  { changedSince, ...parameters }: Parameters,
+) {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   const sorted = given.sort(([a], [b]) => (a < b ? -1 : 1))
-  const text = JSON.stringify([renderingVersion, versions, path, sorted])
+  const text = JSON.stringify([renderingVersion, teamId, versions, path, sorted])
   const digest = hash('sha256', text, 'base64url').slice(0, etagCharacters)
   return changedSince === undefined ? `W/"${digest}"` : `W/"${digest}/${String(changedSince)}"`
 }

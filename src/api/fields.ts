@@ -18,7 +18,7 @@ export function fieldsParameter(...views: readonly Served[]) {
 }
 
 /** The members of both. */
-const mergedWith = (some: Served, others: Served): Served =>
+export const mergedWith = (some: Served, others: Served): Served =>
   others.reduce((merged, member) => {
     const [name, inner = []] = servedPair(member)
     const at = merged.findIndex((each) => servedPair(each)[0] === name)

@@ -128,7 +128,7 @@ export const maxLimit = 100
 export const defaultLimit = 20
 const maxTitleCharacters = 200
 
-function integer(max: number) {
+export function integer(max: number) {
   const parse = (text: string): number | undefined => {
     const value = /^\d+$/.test(text) ? Number(text) : 0
     return value >= 1 && value <= max ? value : undefined
@@ -269,12 +269,14 @@ export const flag = (isDefault: boolean) =>
     .default(isDefault)
     .meta({ type: 'boolean' })
 
+/** Which members items have. */
+export const viewParameter = oneOf(['summary', 'full']).unwrap().default('summary')
+
 /** What an export holds besides the items that its filters select. */
 export const exportParameters = {
-  view: oneOf(['summary', 'full'])
-    .unwrap()
-    .default('summary')
-    .describe('Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers.'),
+  view: viewParameter.describe(
+    'Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers.',
+  ),
   includeDeleted: flag(false).describe(
     'Only in NDJSON exports with `changedSince`, and with no other filter than `changedUntil`: `true` adds a line for each item that was deleted in that time.',
   ),

@@ -2,6 +2,7 @@ import { Router } from '@koa/router'
 import type { z } from 'zod'
 import { maxUrlBytes } from '../core/process/clientErrors.ts'
 import { routeOf } from '../core/process/requestLog.ts'
+import { changesRoute } from './changes.ts'
 import type { ApiMiddleware, Route, RouteDeps, RouteState } from './context.ts'
 import { type ApiError, allowedMethods, apiError } from './errors.ts'
 import { getForm, listForms } from './forms.ts'
@@ -21,7 +22,14 @@ export type Endpoint = {
   readonly answer: AnswerName
   /** What a line of an export holds; undefined if the endpoint has none. */
   readonly line?: string
+  /** Whether it is a change feed, which has cursors and no ETag. */
+  readonly isFeed?: true
 }
+
+const followed = (items: string): string =>
+  `All ${items} of the key's team that are new, changed or deleted since a cursor. Ask with the \`cursor\` of the last answer until \`hasMore\` is ` +
+  'false, and again when there may be news. Nothing is missed, whatever the times of the changes; a row may come again, so store by `id`, and remove ' +
+  'what is `deleted`. From the beginning, each row comes once and no deletions. 410: start without a cursor, and drop what that walk does not name.'
 
 export const endpoints: readonly Endpoint[] = [
   {
@@ -71,6 +79,24 @@ export const endpoints: readonly Endpoint[] = [
       `for each element. More than ${maxCounts} items are 400.`,
     parameters: countSubmissionsParameters,
     answer: 'SubmissionCounts',
+  },
+  {
+    path: '/form-changes',
+    ...changesRoute('forms'),
+    operationId: 'listFormChanges',
+    summary: 'Follow changes of forms',
+    description: followed('forms'),
+    answer: 'FormChanges',
+    isFeed: true,
+  },
+  {
+    path: '/record-changes',
+    ...changesRoute('submissions'),
+    operationId: 'listRecordChanges',
+    summary: 'Follow changes of submissions',
+    description: followed('submissions'),
+    answer: 'SubmissionChanges',
+    isFeed: true,
   },
 ]
 

@@ -26,6 +26,7 @@ import { normalizeRequest, options, otherMethods, routes, unrouted } from './rou
 import { createIndexReader, probe } from './search/indexReader.ts'
 import { readPrimaries } from './search/readPrimaries.ts'
 import { openSearchClient } from './search/searchClient.ts'
+import { createVisibleLists } from './visibleLists.ts'
 import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
@@ -78,6 +79,7 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
     baseUrl: config.BASE_URL ?? '/api/v1',
     nowMs,
     answers: new AnswerCache(config.ANSWER_CACHE_BYTES, metrics),
+    visibleLists: createVisibleLists(redis),
   })
   return {
     listener,

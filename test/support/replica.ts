@@ -24,7 +24,7 @@ import {
   physicalName,
 } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
-import { newCursorKey, publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
+import { type CursorKey, newCursorKey, publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'
@@ -40,6 +40,8 @@ export type TestRecord = {
   readonly entity: string | Readonly<Record<string, unknown>> | null
   readonly revision?: number
   readonly appendedAt?: string
+  /** The partition of its topic, 0 unless told. */
+  readonly partition?: number
 }
 
 export type TestKey = {
@@ -64,9 +66,14 @@ export async function createTestReplica() {
   const generation = '1-0123456789abcdef' as GenerationTag
   const cursorKey = newCursorKey()
   const physical = new Map<DocumentKind, PhysicalIndex>()
-  /** Of each type, the offset of the next record in its only partition, and the end of what was published. */
-  const ends = { forms: 0, submissions: 0 }
-  const published = { forms: 0, submissions: 0 }
+  /** Of each type and partition, the offset of the next record, and the end of what was published. */
+  const ends = { forms: [0], submissions: [0] }
+  const published: Record<EntityType, readonly number[]> = { forms: [0], submissions: [0] }
+  const nextOffset = (type: EntityType, { partition = 0 }: TestRecord): number => {
+    const offset = ends[type][partition] ?? 0
+    ends[type][partition] = offset + 1
+    return offset
+  }
   const close = async (): Promise<void> => {
     await elasticsearch.indices.delete({ index: [...physical.values()] })
     await clearRedis(link.client, prefix)
@@ -98,17 +105,31 @@ export async function createTestReplica() {
   /** Publishes that everything is visible that was stored, as an indexer does after a refresh. */
   const publishPositions = async (
     instant: string,
-    round: { generation?: GenerationTag; lists?: readonly TestList[]; mayLackDeletions?: boolean } = {},
+    round: {
+      generation?: GenerationTag
+      lists?: readonly TestList[]
+      mayLackDeletions?: boolean
+      /** More partitions than those with records; nothing is published of them. */
+      partitions?: number
+      cursorKey?: CursorKey
+    } = {},
   ): Promise<void> => {
-    const partitions = entityTypes.map((type) => ({
-      ...{ type, partition: 0, from: BigInt(published[type]), to: BigInt(ends[type]), timeMs: Date.parse(instant) },
-    }))
-    Object.assign(published, ends)
+    const partitions = entityTypes.flatMap((type) =>
+      ends[type].map((end, partition) => {
+        const from = BigInt(published[type][partition] ?? 0)
+        return { type, partition, from, to: BigInt(end), timeMs: Date.parse(instant) }
+      }),
+    )
+    for (const type of entityTypes) published[type] = [...ends[type]]
+    const [key, least] = [round.cursorKey ?? cursorKey, round.partitions ?? 1]
     await publishVisiblePositions(link, {
       generation: round.generation ?? generation,
       indices: Object.fromEntries(physical) as Indices,
-      cursorKeys: { forms: cursorKey, submissions: cursorKey },
-      partitionCounts: { forms: 1, submissions: 1 },
+      cursorKeys: { forms: key, submissions: key },
+      partitionCounts: {
+        forms: Math.max(least, ends.forms.length),
+        submissions: Math.max(least, ends.submissions.length),
+      },
       lists: (round.lists ?? []) as readonly TeamList[],
       changesEveryList: false,
       partitions,
@@ -135,11 +156,18 @@ export async function createTestReplica() {
     prefix,
     /** Applies records as if read from Kafka, and makes them searchable. A null entity deletes. */
     storeForms: (...records: TestRecord[]) =>
-      store(records.flatMap((record) => formWrites(...readWith(readFormRecord, 'form', record, ends.forms++)))),
+      store(
+        records.flatMap((record) =>
+          formWrites(...readWith(readFormRecord, 'form', record, nextOffset('forms', record))),
+        ),
+      ),
     storeSubmissions: (...records: TestRecord[]) =>
       store(
         records.flatMap((record) =>
-          submissionWrites(...readWith(readSubmissionRecord, 'submission', record, ends.submissions++), true),
+          submissionWrites(
+            ...readWith(readSubmissionRecord, 'submission', record, nextOffset('submissions', record)),
+            true,
+          ),
         ),
       ),
     /** Stores a key and returns its plaintext. */
@@ -169,6 +197,14 @@ export async function createTestReplica() {
     },
     advanceWatermark,
     publishPositions,
+    /** Makes Redis fall back: the visible position of a partition is lower than it was, or unknown for `null`. */
+    setPosition: async (type: EntityType, partition: number, position: number | null): Promise<void> => {
+      const name = names.visiblePositions(type, generation)
+      if (position === null) await link.client.hdel(name, String(partition))
+      else await link.client.hset(name, String(partition), String(position))
+    },
+    /** Where the next record of each partition would be appended. */
+    positions: (type: EntityType): readonly number[] => [...ends[type]],
     /** Replaces the change token of a list, as an indexer does after a refresh. */
     replaceChangeToken: (list: TestList) => publishPositions(toInstant(0), { lists: [list] }),
     /** Sets or removes the mark of a pending write, as an indexer does before writes and after replacing the token. */
@@ -230,14 +266,14 @@ export async function createTestReplica() {
 function readWith<T>(
   read: (key: Buffer, value: Buffer | null) => { ok: true; value: T } | { ok: false; problem: unknown },
   member: string,
-  { team, id, entity, revision = 1, appendedAt }: TestRecord,
+  { team, id, entity, revision = 1, appendedAt, partition = 0 }: TestRecord,
   offset: number,
 ): [T, Recorded] {
   const text = typeof entity === 'string' ? entity : JSON.stringify(entity)
   const value = entity === null ? null : Buffer.from(`{"revision":${revision},"${member}":${text}}`)
   const change = read(Buffer.from(`${team}/${id}`), value)
   if (!change.ok) throw new Error(JSON.stringify(change.problem))
-  return [change.value, recordedAt((appendedAt as Instant | undefined) ?? toInstant(Date.now()), offset)]
+  return [change.value, recordedAt((appendedAt as Instant | undefined) ?? toInstant(Date.now()), offset, partition)]
 }
 
 /** Maximum bytes of a bulk request, for a small Elasticsearch. */

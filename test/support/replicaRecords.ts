@@ -28,10 +28,10 @@ export const submissionRecord = (
     readSubmissionRecord(keyOf(team, id), recordValue(revision, 'submission', submissionEntity({ id, ...members }))),
   )
 
-/** When a record was appended, and at which offset of partition 0. */
-export const recordedAt = (changedAt: Instant, offset = 0): Recorded => ({
+/** When a record was appended, and where. */
+export const recordedAt = (changedAt: Instant, offset = 0, partition = 0): Recorded => ({
   changedAt,
-  logPosition: logPosition({ partition: 0, offset: BigInt(offset) }),
+  logPosition: logPosition({ partition, offset: BigInt(offset) }),
 })
 
 /** The record that deletes an entity. */

@@ -44,13 +44,13 @@ export const describeApi = (serverUrl: string) => ({
 
 const describe = (endpoint: Endpoint) => ({
   operationId: endpoint.operationId,
-  tags: [endpoint.path.startsWith('/forms') ? 'Forms' : 'Records'],
+  tags: [endpoint.path.startsWith('/form') ? 'Forms' : 'Records'],
   summary: endpoint.summary,
   description: endpoint.description,
   parameters: [
     ...(endpoint.path.includes(':id') ? [pathParameter(answerSchemas[endpoint.answer])] : []),
     ...queryParameters(sent(endpoint.parameters)),
-    ifNoneMatch,
+    ...(endpoint.isFeed ? [preferRows] : [ifNoneMatch]),
     ...(endpoint.line === undefined ? [] : [prefer]),
   ],
   responses: responsesOf(endpoint),
@@ -94,6 +94,14 @@ const prefer = textParameter(
   'wait=30',
 )
 
+const preferRows = textParameter(
+  'Prefer',
+  'header',
+  `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with a \`cursor\` other than \`latest\`, the answer comes as soon as there is a row, and after ` +
+    'so many seconds at the latest. When too many requests wait already, it comes at once, without `Preference-Applied`.',
+  'wait=30',
+)
+
 /** A header's description, example and schema. */
 type Header = readonly [description: string, example: string | number, schema?: JsonSchema]
 
@@ -126,6 +134,11 @@ const allHeaders = {
     'Of a page: the `first`, `prev`, `next` and `last` page with the same query (RFC 8288). Left out when it takes more than 4 KiB.',
     '<https://api.example.com/api/v1/records?page=2>; rel="next"',
   ],
+  'Changes-Cursor': [
+    'Of an export: the `cursor` at which `/form-changes` or `/record-changes` goes on, with the same `view` and `fields`. Left out while no such ' +
+      'promise can be made.',
+    'AQDmA1Yb9f0',
+  ],
   'Preference-Applied': [
     'Of a request with `Prefer: wait=N` that was held, or would have been, until there was a change (RFC 7240).',
     'wait=30',
@@ -155,7 +168,8 @@ const headers = (): Response =>
   )
 
 const counted: readonly HeaderName[] = [...always, 'RateLimit-Policy', 'RateLimit']
-const read: readonly HeaderName[] = [...counted, 'Ignored-Parameters', 'Replica-Watermark', 'ETag']
+const readByCursor: readonly HeaderName[] = [...counted, 'Ignored-Parameters', 'Replica-Watermark']
+const read: readonly HeaderName[] = [...readByCursor, 'ETag']
 
 const errors = {
   bad_request: [
@@ -166,6 +180,10 @@ const errors = {
   unauthorized: [
     'The key is missing, unknown, expired or revoked, or the token is no account key.',
     [...always, 'WWW-Authenticate'],
+  ],
+  cursor_expired: [
+    'The cursor is older than the deletions that are known, or of a log that was replaced.',
+    [...counted, 'Ignored-Parameters'],
   ],
   not_found: ['The team has nothing under this id.', [...counted, 'Ignored-Parameters']],
   method_not_allowed: ['Only `GET`, `HEAD` and `OPTIONS` are supported.', [...counted, 'Allow']],
@@ -193,22 +211,26 @@ const errorResponses = (): Response =>
   )
 
 /** The answers of an endpoint by status; the errors are references. */
-function responsesOf({ path, summary, answer, line }: Endpoint): Response {
+function responsesOf({ path, summary, answer, line, isFeed }: Endpoint): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
+  const held = line === undefined ? [] : (['Preference-Applied'] as const)
+  const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
+  const isGiven = (code: ErrorCode): boolean =>
+    code === 'cursor_expired' ? isFeed === true : code !== 'not_found' || path.includes(':id')
   return {
     200: {
       description: summary,
-      headers: named(line === undefined ? read : [...read, 'Link', 'Preference-Applied']),
+      headers: named(isFeed ? [...readByCursor, 'Preference-Applied'] : [...read, ...ofLists, ...held]),
       content: line === undefined ? answered : { ...answered, ...exportsOf(line) },
     },
-    304: {
-      description: 'Nothing has changed since the answer whose `ETag` was sent.',
-      headers: named(line === undefined ? read : [...read, 'Preference-Applied']),
-    },
+    ...(isFeed !== true && {
+      304: {
+        description: 'Nothing has changed since the answer whose `ETag` was sent.',
+        headers: named([...read, ...held]),
+      },
+    }),
     ...Object.fromEntries(
-      errorCodes
-        .filter((code) => code !== 'not_found' || path.includes(':id'))
-        .map((code) => [errorAnswers[code][0], { $ref: `#/components/responses/${code}` }]),
+      errorCodes.filter(isGiven).map((code) => [errorAnswers[code][0], { $ref: `#/components/responses/${code}` }]),
     ),
   }
 }

@@ -3,6 +3,7 @@ import { type Served, servedPair } from '../../core/json/scanner.ts'
 import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
 import { errorCodes } from '../errors.ts'
+import { mergedWith } from '../fields.ts'
 import { defaultLimit, maxLimit } from '../parameters.ts'
 import { maxCounts } from '../search/counts.ts'
 import { countSubmissionsParameters } from '../submissions.ts'
@@ -123,6 +124,36 @@ const counts = z.object({
     }),
 })
 
+/** A row of a change feed: an item as it is listed, or whole, and when it changed. */
+function changed(item: JsonSchema, summary: Served, full: Served): JsonSchema {
+  const { properties } = sent(
+    z.object({
+      changedAt: z.string().meta({
+        format: 'date-time',
+        description: 'The time of its newest record.',
+        examples: ['2026-11-28T08:30:00.000Z'],
+      }),
+      deleted: z.boolean().meta({
+        description: '`true`: there is no other member than `id` and `changedAt`.',
+        examples: [false],
+      }),
+    }),
+  )
+  const row = served(item, mergedWith(summary, full))
+  return { ...row, properties: { ...row.properties, ...properties } }
+}
+
+const changes = (row: string): JsonSchema =>
+  sent(
+    z.object({
+      items: z
+        .array(z.unknown().meta({ $ref: `#/components/schemas/${row}` }))
+        .describe('In no promised order. Empty only with `hasMore: false`.'),
+      cursor: z.string().meta({ description: 'Where the next answer begins.', examples: ['AQDmA1Yb9f0'] }),
+      hasMore: z.boolean().meta({ description: '`true`: ask again at once.', examples: [false] }),
+    }),
+  )
+
 const error = z.object({
   error: z.object({
     code: z.enum(errorCodes),
@@ -142,6 +173,10 @@ export const answerSchemas = {
   FormList: list('FormSummary'),
   SubmissionList: list('SubmissionSummary'),
   SubmissionCounts: sent(counts),
+  FormChange: changed(form, servedFormSummary, servedForm),
+  SubmissionChange: changed(submission, servedSubmissionSummary, servedSubmission),
+  FormChanges: changes('FormChange'),
+  SubmissionChanges: changes('SubmissionChange'),
   Error: sent(error),
 } as const satisfies Readonly<Record<string, JsonSchema>>
 

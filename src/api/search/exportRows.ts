@@ -158,9 +158,23 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
 const attempts = 8
 const pauseMs = 250
 
-/** The details that are not deleted. Retries missing ones, in real time: they may be not refreshed, or not stored, yet. */
+/** The details that are not deleted, in the order of their keys. */
 async function readEach(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
   const ids = keys.map(({ id }) => id)
+  const found = await readAllDetails(list, ids, bytes, runQuery)
+  return ids.map((id) => found.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
+}
+
+/**
+ * The detail of each entity, of `bytes` together at most. Retries missing ones, in real time: they may be not refreshed, or not stored, yet.
+ * Rejects if an entity has none.
+ */
+export async function readAllDetails(
+  list: SearchedList,
+  ids: readonly EntityId[],
+  bytes: number,
+  runQuery: RunQuery,
+): Promise<ReadonlyMap<EntityId, Detail>> {
   const found = new Map<EntityId, Detail>()
   for (let attempt = 0; found.size < ids.length; attempt++) {
     const missing = ids.filter((id) => !found.has(id))
@@ -169,7 +183,7 @@ async function readEach(list: SearchedList, keys: readonly RowKey[], bytes: numb
     const details = await runQuery((signal) => readDetails(list, missing, attempt > 0, signal), bytes)
     for (const [at, id] of missing.entries()) if (details[at] !== 'missing') found.set(id, details[at] ?? 'deleted')
   }
-  return ids.map((id) => found.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
+  return found
 }
 
 const deletionsPerPart = 2_000

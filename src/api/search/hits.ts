@@ -20,7 +20,13 @@ const answerSchema = z.object({
     hits: z.array(
       z.object({
         _id: z.string().optional(),
-        _source: z.object({ summary: z.null() }).optional(),
+        _source: z
+          .object({
+            summary: z.null().optional(),
+            changedAt: z.string().optional(),
+            tombstone: z.object({ deletedAt: z.string() }).optional(),
+          })
+          .optional(),
         sort: z.array(z.unknown()).optional(),
         fields: z.record(z.string(), z.array(z.string())).optional(),
       }),

@@ -38,7 +38,8 @@ export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 export type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
 
 /** The target size of a part, and its maximum if every row has the maximum size. */
-const [partBytes, mostPartBytes] = [512 * 1024, 4 * 1024 * 1024]
+const partBytes = 512 * 1024
+export const mostPartBytes = 4 * 1024 * 1024
 const firstRows = 100
 /** The number of rows, none large, that surely fit into `mostPartBytes`. */
 export const maxRows = mostPartBytes / largeBytes

@@ -1,7 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import type { List } from '../../core/model/ids.ts'
 import { asBytes, tooLongMessage } from '../../core/stores/elasticsearch.ts'
-import { aliasOf, type DocumentKind } from '../../core/stores/indices.ts'
+import { aliasOf, type DocumentKind, isList } from '../../core/stores/indices.ts'
 
 /** A request to Elasticsearch; `path` is percent-encoded. */
 export type SearchRequest = {
@@ -9,7 +9,7 @@ export type SearchRequest = {
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** For requests to one team's shard: the list, and the alias of its index. Sent to the primary by `readPrimaries.ts`. */
+  /** For requests to one team's shard: the list, and the alias or name of its index. Sent to the primary by `readPrimaries.ts`. */
   readonly shard?: List & { readonly alias: string }
   /** A longer answer is not read: rejects with `AnswerTooLong`. */
   readonly maxBytes?: number
@@ -29,7 +29,14 @@ export type SearchClient = {
 }
 
 /** A list of a team, and the client that searches it. */
-export type SearchedList = SearchClient & List
+export type SearchedList = SearchClient &
+  List & {
+    /** The index and the details of the generation to read; without, the one that serves, by its aliases. */
+    readonly indices?: GenerationIndices
+  }
+
+/** The names of a list's physical indices in one generation. */
+export type GenerationIndices = { readonly index: string; readonly details: string }
 
 /** Runs a query in the team's turn; retries until the deadline while Elasticsearch is overloaded. `bytes`: maximum size of the result. */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
@@ -73,15 +80,16 @@ export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Sends a request to the serving index of a kind, routed to the team's shard. */
+/** Sends a request to the index of a kind, of the list's generation or the one that serves, routed to the team's shard. */
 export async function askShard(
-  { indexPrefix, send, type, teamId }: SearchedList,
+  { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,
   request: { readonly api: string } & Pick<SearchRequest, 'querystring' | 'body' | 'check' | 'maxBytes'>,
   signal: AbortSignal,
 ): Promise<Buffer> {
   const { api, querystring, ...others } = request
-  const shard = { type, teamId, alias: aliasOf(indexPrefix, kind) }
+  const named = isList(kind) ? indices?.index : indices?.details
+  const shard = { type, teamId, alias: named ?? aliasOf(indexPrefix, kind) }
   const routed = { path: `/${shard.alias}/${api}`, querystring: { routing: teamId, ...querystring }, shard }
   const { isFound, bytes } = await send({ method: 'POST', ...routed, ...others }, signal)
   if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
