@@ -8,14 +8,28 @@ export type Source = {
   readonly list: 'forms' | 'records'
 }
 
-/** What is done with what the list tells. What throws in them is not waited out. */
+type Item = { readonly id: string; readonly changedAt: string }
+
+/** What is done with changes. An error that a handler throws ends the following. */
 export type Handlers = {
-  readonly onItem: (item: { readonly id: string }) => unknown
-  /** Also told of items that never came, because they were created and deleted between two answers. */
+  readonly onItem: (item: Item) => unknown
+  /** Also called for items that never came, because they were created and deleted between two answers. */
   readonly onDeleted: (id: string) => unknown
+  /** The cursor is too old: every item comes again, and those that do not come until the next `isWhole` are gone. */
+  readonly onExpired: () => unknown
 }
 
-/** The list could not be read just now, for a reason that passes. */
+/** How far an answer has led. */
+export type Progress = {
+  /** Store it together with the items: the next read begins there. */
+  readonly cursor: string
+  /** Whether the copy has every change that was visible when the first of the last answers was asked for. */
+  readonly isWhole: boolean
+  /** Everything that changed before this instant was visible then; null while that is not known. */
+  readonly watermark: string | null
+}
+
+/** The API cannot answer just now, for a reason that passes. */
 export class NotNow extends Error {
   readonly retryAfterMs: number
 
@@ -25,89 +39,82 @@ export class NotNow extends Error {
   }
 }
 
-const pauseMs = 5_000
-/** Before every change. The first answer lists deletions, too: an item may be deleted after one that broke off has told of it. */
-const beginning = '1970-01-01T00:00:00.000Z'
+/** The cursor is too old, or its log was replaced. */
+export class CursorExpired extends Error {}
 
-/**
- * Hands over every item that changed since `watermark` and the id of every item that was deleted since, or every item when there is
- * no watermark, and resolves with the watermark to read on from. It rejects when the answer breaks off: read from the same
- * watermark again. An item may come more than once; the later one is as new or newer. What was deleted never comes back.
- */
+const pauseMs = 5_000
+const paths = { forms: 'form-changes', records: 'record-changes' }
+
+/** Reads one page of changes since `cursor`, or from the beginning, and hands it over. */
 export async function readChanges(
   { baseUrl, accountKey, list }: Source,
-  watermark: string | undefined,
-  { onItem, onDeleted }: Handlers,
+  cursor: string | undefined,
+  { onItem, onDeleted }: Pick<Handlers, 'onItem' | 'onDeleted'>,
   signal: AbortSignal,
-): Promise<string> {
-  const query = new URLSearchParams({ changedSince: watermark ?? beginning, includeDeleted: 'true' })
-  const headers = { authorization: `Bearer ${accountKey}`, accept: 'application/x-ndjson' }
-  const answer = await passing(fetch(`${baseUrl}/${list}?${query}`, { headers, signal }))
-  const next = answer.headers.get('replica-watermark')
-  if (answer.status !== 200 || next === null || answer.body === null) {
-    const text = await passing(answer.text())
-    const seconds = Number(answer.headers.get('retry-after') ?? pauseMs / 1_000)
-    if (answer.status === 429 || answer.status >= 500 || answer.ok) throw new NotNow(text, seconds * 1_000)
-    throw new Error(`${answer.status} ${text}`)
+): Promise<Progress> {
+  const query = new URLSearchParams({ limit: '1000', ...(cursor !== undefined && { cursor }) })
+  const headers = { authorization: `Bearer ${accountKey}` }
+  const answer = await passing(fetch(`${baseUrl}/${paths[list]}?${query}`, { headers, signal }))
+  const text = await passing(answer.text())
+  if (answer.status === 429 || answer.status >= 500) throw new NotNow(text, retryAfterMs(answer))
+  if (answer.status === 410) throw new CursorExpired(text)
+  if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)
+  const page = JSON.parse(text) as {
+    readonly items: readonly (Item & { readonly deleted: boolean })[]
+    readonly cursor: string
+    readonly hasMore: boolean
   }
-  let rest = ''
-  for await (const text of textsOf(answer.body)) {
-    const lines = (rest + text).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) {
-      const item = JSON.parse(line) as { readonly id: string; readonly deleted?: true }
-      await (item.deleted ? onDeleted(item.id) : onItem(item))
-    }
-  }
-  return next
+  for (const item of page.items) await (item.deleted ? onDeleted(item.id) : onItem(item))
+  return { cursor: page.cursor, isWhole: !page.hasMore, watermark: answer.headers.get('replica-watermark') }
 }
 
-async function* textsOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string, void, undefined> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-  try {
-    for (;;) {
-      const { done, value } = await passing(reader.read())
-      if (done) return
-      yield value
-    }
-  } finally {
-    await reader.cancel().catch(() => undefined)
-  }
+/** `Retry-After` is a number of seconds, or a date. */
+function retryAfterMs(answer: Response): number {
+  const value = answer.headers.get('retry-after') ?? ''
+  const waitMs = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now()
+  return waitMs > 0 ? waitMs : pauseMs
 }
 
-/** What goes wrong on the way to the API and back passes; what a handler does with an item may not. */
+/** What goes wrong on the way to the API and back passes. */
 const passing = <T>(answer: Promise<T>): Promise<T> =>
   answer.catch((error: unknown) => {
     throw new NotNow(`no answer: ${error}`, pauseMs)
   })
 
 /**
- * Follows a list until `signal` aborts. Whatever passes (a network that is away, a used-up minute, a restart) is waited out;
- * rejects with what does not, such as a revoked key. `keep` is called when everything before a watermark was handed over: who
- * stores it together with the items can end at any moment and go on from there.
+ * Follows a list from `cursor`, or from the beginning, until `signal` aborts. Waits out whatever passes: a network that is away, a used-up
+ * minute, a restart. Rejects with what does not, such as a revoked key. `keep` is called after each answer: a program that stores the cursor
+ * together with the items can end at any moment and go on from there. An item may come more than once; the later one is as new or newer.
  */
 export async function followChanges(
   source: Source,
-  watermark: string | undefined,
+  cursor: string | undefined,
   {
     keep,
     pollMs = pauseMs,
     signal,
     ...handlers
   }: Handlers & {
-    readonly keep: (watermark: string) => unknown
+    readonly keep: (progress: Progress) => unknown
     readonly pollMs?: number
     readonly signal: AbortSignal
   },
 ): Promise<void> {
-  let since = watermark
+  let from = cursor
   while (!signal.aborted) {
     let waitMs = pollMs
     try {
-      since = await readChanges(source, since, handlers, signal)
-      await keep(since)
+      const progress = await readChanges(source, from, handlers, signal)
+      from = progress.cursor
+      await keep(progress)
+      if (!progress.isWhole) continue
     } catch (error) {
       if (signal.aborted) return
+      if (error instanceof CursorExpired) {
+        await handlers.onExpired()
+        from = undefined
+        continue
+      }
       if (!(error instanceof NotNow)) throw error
       waitMs = error.retryAfterMs
     }

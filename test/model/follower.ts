@@ -13,40 +13,60 @@ type Options = {
   readonly signal?: AbortSignal
   /** Called at once with anything that no client may see. */
   onProblem?(problem: string, what: string): void
+  /** Called when the copy has every change up to the cursor. */
+  onWhole?(cursor: string, items: ReadonlyMap<string, Json>): void
 }
 
-/** A client that follows one list by watermark, as documented, and sees only the API's answers. */
+/** A client that follows one list by the change feed, as documented, and sees only the API's answers. */
 export class Follower {
   readonly items = new Map<string, Json>()
+  /** Everything that changed before this time is in `items`. */
   watermarkMs = 0
-  /** The number of answers read to their end. */
+  /** How often `items` was whole. */
   answers = 0
+  /** How often the cursor was too old. */
+  expired = 0
   /** Everything seen that no client may see. */
   readonly problems: string[] = []
   readonly ended: Promise<void>
   readonly #stop = new AbortController()
 
-  constructor(source: Source, { pollMs = oftenMs, signal, onProblem }: Options = {}) {
+  constructor(source: Source, { pollMs = oftenMs, signal, onProblem, onWhole }: Options = {}) {
     const deleted = new Set<string>()
+    /** What the walk that was begun anew has not named yet. */
+    let unnamed = new Set<string>()
+    let walkWatermark: string | null | undefined
     const problem = (kind: string, what: string): void => {
       this.problems.push(`${kind}: ${what}`)
       onProblem?.(kind, what)
     }
     this.ended = followChanges(source, undefined, {
-      onItem: (item) => {
+      onItem: ({ changedAt, deleted: _isNot, ...item }: Json) => {
         if (deleted.has(item.id)) problem('a follower sees no item after its deletion', item.id)
+        unnamed.delete(item.id)
         this.items.set(item.id, item)
       },
       onDeleted: (id) => {
         deleted.add(id)
         this.items.delete(id)
       },
-      keep: (watermark) => {
-        const known = new Date(this.watermarkMs).toISOString()
-        if (Date.parse(watermark) < this.watermarkMs)
-          problem('the watermark never goes back', `${watermark} after ${known}`)
-        this.watermarkMs = Date.parse(watermark)
+      onExpired: () => {
+        this.expired++
+        unnamed = new Set(this.items.keys())
+        walkWatermark = undefined
+      },
+      keep: ({ cursor, isWhole, watermark }) => {
+        // The first answer of a walk was asked for when what it reads was visible.
+        if (walkWatermark === undefined) walkWatermark = watermark
+        if (!isWhole) return
+        for (const id of unnamed) this.items.delete(id)
+        unnamed.clear()
+        const knownMs = Date.parse(walkWatermark ?? '')
+        walkWatermark = undefined
+        if (knownMs < this.watermarkMs) problem('the watermark never goes back', `${knownMs} after ${this.watermarkMs}`)
+        if (knownMs > this.watermarkMs) this.watermarkMs = knownMs
         this.answers++
+        onWhole?.(cursor, this.items)
       },
       pollMs,
       signal: AbortSignal.any([this.#stop.signal, ...(signal === undefined ? [] : [signal])]),

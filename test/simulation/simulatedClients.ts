@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { Follower } from '../model/follower.ts'
 import { gone } from '../model/journal.ts'
+import { WatermarkFollower } from '../model/watermarkFollower.ts'
 import type { Random } from '../support/random.ts'
+import { CursorCheck } from './cursorCheck.ts'
 import type { DocumentTopic } from './history.ts'
 import { revisionIn, type SimulatedJournal } from './journal.ts'
 import { type Answer, NoAnswer, type RunningApi, type System } from './system.ts'
@@ -61,21 +63,26 @@ export function askApi(
   return system.request(api, client, url, headers)
 }
 
-/** A client that follows one list of a team, in a process of its own. */
+/** A client that follows one list of a team, in a process of its own: by the change feed, or by windows of the time of change. */
 export class SimulatedFollower {
   readonly name: string
   readonly #truth: () => ReadonlyMap<string, Item>
-  readonly #follower: Follower
+  readonly #follower: Follower | WatermarkFollower
 
-  constructor({ system, journal, keyOf }: ReaderDeps, team: string, topic: DocumentTopic) {
-    this.name = `follower of ${team} ${topic}`
+  constructor({ system, journal, keyOf }: ReaderDeps, team: string, topic: DocumentTopic, by: 'cursor' | 'watermark') {
+    this.name = `follower of ${team} ${topic} by ${by}`
     this.#truth = () => journal.truthFor(topic, team) as Map<string, Item>
     const source = { baseUrl, accountKey: keyOf(team), list: paths[topic] as 'forms' | 'records' }
     const onProblem = (invariant: string, what: string): void => {
       throw new Violation(invariant, `${this.name}: ${what}`)
     }
+    const expectWhole = new CursorCheck(system, journal, team, topic)
+    const onWhole = (cursor: string, items: ReadonlyMap<string, Item>): void => expectWhole.expectWhole(cursor, items)
+    const options = { pollMs: followerPollMs, onProblem }
     const process = new SimulatedProcess(system.world, this.name)
-    this.#follower = process.run(() => new Follower(source, { pollMs: followerPollMs, onProblem }))
+    this.#follower = process.run(() =>
+      by === 'cursor' ? new Follower(source, { ...options, onWhole }) : new WatermarkFollower(source, options),
+    )
     this.#follower.ended.catch((error: unknown) => system.world.fail(error))
   }
 

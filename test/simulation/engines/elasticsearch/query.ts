@@ -1,4 +1,4 @@
-import { expectComparable, type Mapping } from './mapping.ts'
+import { expectComparable, longText, type Mapping } from './mapping.ts'
 import { expectOnly, notSimulated } from './refusal.ts'
 import type { StoredDocument } from './shard.ts'
 
@@ -26,9 +26,13 @@ export function compileQuery(query: Json | undefined, mapping: Mapping): Matches
 }
 
 function compileBool(body: Json, mapping: Mapping): Matches {
-  expectOnly(['filter'], body, 'a bool query')
-  const filters = (body['filter'] as readonly Json[]).map((each) => compileQuery(each, mapping))
-  return (document) => filters.every((matches) => matches(document))
+  expectOnly(['filter', 'should', 'minimum_should_match'], body, 'a bool query')
+  const { filter = [], should, minimum_should_match: least } = body
+  if ((should === undefined) !== (least === undefined) || (least ?? 1) !== 1) throw notSimulated('this bool query')
+  const filters = (filter as readonly Json[]).map((each) => compileQuery(each, mapping))
+  const choices = (should as readonly Json[] | undefined)?.map((each) => compileQuery(each, mapping))
+  return (document) =>
+    filters.every((matches) => matches(document)) && (choices?.some((matches) => matches(document)) ?? true)
 }
 
 function compileTerm(field: string, value: unknown, mapping: Mapping): Matches {
@@ -59,8 +63,9 @@ function compileRange(field: string, body: unknown, mapping: Mapping): Matches {
   if (field === '_seq_no') return ({ seqNo }) => bounds.every(({ compare, bound }) => compare(seqNo, Number(bound)))
   const type = mapping.typeOf(field)
   const tests = bounds.map(({ compare, bound }) => {
-    expectComparable(type, bound)
-    return (value: string): boolean => compare(value, bound)
+    const text = type === 'long' && Number.isSafeInteger(bound) ? longText(Number(bound)) : bound
+    expectComparable(type, text)
+    return (value: string): boolean => compare(value, text)
   })
   return ({ fields }) => {
     const value = fields[field]

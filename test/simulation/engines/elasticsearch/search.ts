@@ -15,6 +15,7 @@ type Hit = { readonly index: Index; readonly shard: number; readonly entry: Entr
 
 const sortByRow = '[{"teamId":"asc"},{"position":"desc"}]'
 const sortByPlace = '["_shard_doc"]'
+const sortByLog = '[{"logPosition":"asc"}]'
 
 /** Runs a search, in the point in time `pit` if given; returns the JSON of the response, with sources byte for byte. */
 export function search(targets: readonly Target[], body: Json, pit?: string): string {
@@ -72,12 +73,13 @@ function shardsOf(targets: readonly Target[], allowPartial: boolean): object {
   )
 }
 
-type Sort = 'row' | 'place' | undefined
+type Sort = 'row' | 'place' | 'log' | undefined
 
 function readSort(sort: unknown, size: number): Sort {
   const text = JSON.stringify(sort)
   if (text === sortByRow) return 'row'
   if (text === sortByPlace) return 'place'
+  if (text === sortByLog) return 'log'
   if (text !== undefined || size > 0) throw notSimulated(`the sort ${text}`)
   return undefined
 }
@@ -90,8 +92,13 @@ function findHits(targets: readonly Answering[], query: Json | undefined, sort: 
     for (const entry of sort === 'row' ? view.rows : view.entries)
       if (matches(entry.document)) hits.push({ index, shard, entry })
   }
+  if (sort === 'log') return hits.sort((a, b) => logPositionOf(a) - logPositionOf(b))
   return sort === 'row' && targets.length > 1 ? hits.sort((a, b) => newestFirst(a.entry, b.entry)) : hits
 }
+
+/** A document without a position comes last. */
+const logPositionOf = ({ entry }: Hit): number =>
+  Number(entry.document.fields['logPosition'] ?? Number.MAX_SAFE_INTEGER)
 
 const aggregate = (targets: readonly Target[], aggs: Json, hits: readonly Hit[]): object => {
   const [first] = targets
@@ -112,6 +119,7 @@ function after(hits: readonly Hit[], searchAfter: unknown, sort: Sort): readonly
 
 function sortValues(hit: Hit, sort: Sort, isSnapshot: boolean): readonly unknown[] {
   const { teamId = null, position = null } = hit.entry.document.fields
+  if (sort === 'log') return [logPositionOf(hit)]
   const values = sort === 'row' ? [teamId, position] : []
   return isSnapshot || sort === 'place' ? [...values, placeOf(hit)] : values
 }

@@ -1,0 +1,72 @@
+import { keyIdOf, openCursor, parseCursor } from '../../src/api/changeCursor.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { CursorKey } from '../../src/core/stores/visiblePositions.ts'
+import { gone } from '../model/journal.ts'
+import type { DocumentTopic } from './history.ts'
+import { type Appended, revisionIn, type SimulatedJournal } from './journal.ts'
+import type { System } from './system.ts'
+import { Violation } from './world/world.ts'
+
+type Item = { readonly id: string; readonly title?: string; readonly serialNumber?: number }
+
+/** Holds the copy of a follower against the log, up to the positions in its cursor. */
+export class CursorCheck {
+  readonly #system: System
+  readonly #journal: SimulatedJournal
+  readonly #team: string
+  readonly #topic: DocumentTopic
+  readonly #keys = new Map<string, CursorKey>()
+
+  constructor(system: System, journal: SimulatedJournal, team: string, topic: DocumentTopic) {
+    this.#system = system
+    this.#journal = journal
+    this.#team = team
+    this.#topic = topic
+  }
+
+  /** Throws unless the copy has exactly the state of every entity that has not changed at or above the positions. */
+  expectWhole(text: string, items: ReadonlyMap<string, Item>): void {
+    const since = this.#sinceOf(text)
+    for (const [key, { partition, offset, revision = 0 }] of this.#newest()) {
+      if (offset >= BigInt(since[partition] ?? 0) || this.#journal.forgottenKeys(this.#topic).has(key)) continue
+      const item = items.get(key.slice(this.#team.length + 1))
+      const held = item === undefined ? gone : revisionIn(item)
+      if (held !== revision)
+        throw new Violation(
+          'a copy has everything below its cursor',
+          `${this.#topic} ${key} is held at ${held}, and ${revision} was appended at ${partition}/${offset}, below ${since[partition]}`,
+        )
+    }
+  }
+
+  #sinceOf(text: string): readonly number[] {
+    const sealed = parseCursor(text, this.#topic)
+    if (typeof sealed === 'string') throw new Error(`the cursor is ${sealed}`)
+    const key = this.#keyOf(sealed.keyId)
+    const scope = { type: this.#topic, teamId: this.#team as TeamId, view: 'summary', fields: undefined } as const
+    const cursor = key && openCursor(sealed, key, scope)
+    if (cursor === undefined) throw new Error('the cursor cannot be opened')
+    return cursor.since
+  }
+
+  #keyOf(keyId: string): CursorKey | undefined {
+    const { simulatedRedis } = this.#system.engines
+    const prefix = `${this.#system.config.INDEX_PREFIX}:visible-positions:${this.#topic}:`
+    for (const name of simulatedRedis.namesWith(prefix)) {
+      const key = simulatedRedis.hash(name)['cursorKey'] as CursorKey | undefined
+      if (key !== undefined) this.#keys.set(keyIdOf(key), key)
+    }
+    return this.#keys.get(keyId)
+  }
+
+  /** The record with the highest revision of each entity of the team, the first of them. */
+  #newest(): ReadonlyMap<string, Appended> {
+    const newest = new Map<string, Appended>()
+    for (const entry of this.#journal.entries) {
+      if (entry.topic !== this.#topic || entry.revision === undefined || !entry.key.startsWith(`${this.#team}/`))
+        continue
+      if (entry.revision > (newest.get(entry.key)?.revision ?? 0)) newest.set(entry.key, entry)
+    }
+    return newest
+  }
+}
