@@ -4,7 +4,7 @@ import type { Branded, EntityType, TeamId } from '../core/model/ids.ts'
 import type { LogPosition } from '../core/model/logPosition.ts'
 import { attempt } from '../core/model/schema.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
-import type { CursorKey } from '../core/stores/visiblePositions.ts'
+import type { CursorKey, VisibleList } from '../core/stores/visiblePositions.ts'
 
 /*
  * A cursor, in base64url:
@@ -86,6 +86,16 @@ export function sealCursor(
     throw new Error(`a cursor of ${cursor.since.length} partitions takes more than ${maxCursorCharacters} characters`)
   return text
 }
+
+/** A cursor from which on everything follows that is not visible yet. */
+export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
+  sealCursor(
+    { version: hashVersion(visible.version), since: offsetsOf(visible), walk: undefined },
+    visible.cursorKey,
+    scope,
+  )
+
+export const offsetsOf = ({ partitions }: VisibleList): Offsets => partitions.map(({ position }) => position)
 
 /** The readable part of a cursor. */
 export type SealedCursor = { readonly keyId: CursorKeyId; readonly bytes: Buffer }

@@ -5,10 +5,12 @@ import type { VisibleList } from '../core/stores/visiblePositions.ts'
 import {
   type ChangeCursor,
   type CursorScope,
+  cursorNow,
   hashVersion,
   keyIdOf,
   maxCursorCharacters,
   type Offsets,
+  offsetsOf,
   openCursor,
   parseCursor,
   type SealedCursor,
@@ -127,15 +129,6 @@ async function beginNow(asked: Asked): Promise<Page> {
   return { items: [], cursor: cursorNow(visible, asked.scope), hasMore: false }
 }
 
-/** A cursor of which everything is visible now. Opens only for the same scope. */
-export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
-  sealCursor(
-    { version: hashVersion(visible.version), since: offsetsOf(visible), walk: undefined },
-    visible.cursorKey,
-    scope,
-  )
-
-const offsetsOf = ({ partitions }: VisibleList): Offsets => partitions.map(({ position }) => position)
 const start = 0 as LogPosition
 
 /**

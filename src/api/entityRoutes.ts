@@ -4,6 +4,7 @@ import { servedForm, servedFormSummary } from '../core/model/form.ts'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
 import { servedSubmission, servedSubmissionSummary } from '../core/model/submission.ts'
 import { largeBytes } from '../core/stores/documentFormat.ts'
+import { cursorNow } from './changeCursor.ts'
 import type { ExportParts, Route, RouteContext, RouteDeps } from './context.ts'
 import { apiError } from './errors.ts'
 import { holdsWindow, type Validators, validatorsOf } from './etag.ts'
@@ -166,18 +167,39 @@ function makePage(asked: Asked, { isSettled, version: known }: Validators): Maki
   }
 }
 
-function makeExport({ ctx, deps, type, filters, parameters, fields }: Asked, format: ExportFormat): Making {
+function makeExport(asked: Asked, format: ExportFormat): Making {
+  const { ctx, deps, type, filters, parameters, fields } = asked
   const { teamId } = ctx.state.holder
   const { view, formId } = parameters
   const content = { filters, view, pick: pickFields(fields), deletions: deletionsOf(parameters) }
-  const lines = (runPart: RunQuery): ExportParts => {
-    const rows = exportList({ ...deps.indexReader, type, teamId }, content, runPart)
-    const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null }
-    const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, runPart)
-    return format === ndjson ? ndjsonLines(rows) : csvLines(readTable, rows)
+  const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null }
+  const readTable = (runPart: RunQuery) => readCsvTable(forms, fields ?? lists[type].summary, formId, runPart)
+  const parts = async () => {
+    const indices = await nameChangesCursor(asked)
+    const lines = (runPart: RunQuery): ExportParts => {
+      const rows = exportList({ ...deps.indexReader, type, teamId, ...indices }, content, runPart)
+      return format === ndjson ? ndjsonLines(rows) : csvLines(() => readTable(runPart), rows)
+    }
+    return {
+      body: await deps.startStream('exports', ctx, lines),
+      contentType: format === csv ? csvContentType : format,
+    }
   }
-  const contentType = format === csv ? csvContentType : format
-  return { parts: async () => ({ body: await deps.startStream('exports', ctx, lines), contentType }) }
+  return { parts }
+}
+
+/**
+ * Names in `Changes-Cursor` where the change feed goes on after an export, and returns the indices that the export is to read: everything below
+ * the cursor is in these. Those of a rebuild that begins to serve meanwhile may lack a row of which the cursor says that the client has it.
+ * Nothing while the positions are not known.
+ */
+async function nameChangesCursor({ ctx, deps, type, parameters, fields }: Asked) {
+  const { teamId } = ctx.state.holder
+  const { visible } = await deps.visibleLists.read(type, teamId)
+  if (visible === undefined) return undefined
+  const { index, details } = visible
+  ctx.set('Changes-Cursor', cursorNow(visible, { type, teamId, view: parameters.view, fields }))
+  return { indices: { index, details } }
 }
 
 const deletionsOf = ({ includeDeleted, changedSince, changedUntil }: Parameters): ExportContent['deletions'] =>

@@ -77,6 +77,65 @@ describe.each(['forms', 'submissions'] as const)('the feed of %s', (type) => {
   })
 })
 
+describe.each(['forms', 'submissions'] as const)('with view=full, the feed of %s', (type) => {
+  const path = feeds[type]
+
+  test('names what the endpoint of a single item answers, and deletions', async () => {
+    const [kept = '', deleted = ''] = newIds(2)
+    const cursor = endOf(await walk(`${path.feed}?view=full`))
+    await show([{ id: kept }, { id: deleted, entity: null }], type)
+    const rows = rowsOf(await walk(`${path.feed}?view=full`, cursor))
+    const { json } = await ask(`${path.list}/${kept}`)
+    const gone = { id: deleted, changedAt, deleted: true }
+    expect(rows).toEqual([{ ...(json as object), changedAt, deleted: false }, gone])
+  })
+})
+
+test('a row that is deleted between its page and its details is left out, and its deletion comes in the next walk', async () => {
+  const [first = '', deleted = ''] = newIds(2)
+  const path = `${feed}?view=full`
+  const cursor = endOf(await walk(path))
+  await show([{ id: first }, { id: deleted }])
+  const fault = api.elasticsearch.inject(
+    '_mget',
+    async (exchange) => {
+      await show([{ id: deleted, entity: null }])
+      exchange.reply(await exchange.ask())
+    },
+    { times: 1 },
+  )
+  const pages = await walk(path, cursor)
+  expect([namesOf(rowsOf(pages)), fault.met()]).toEqual([[first], 1])
+  expect(namesOf(rowsOf(await walk(path, endOf(pages))))).toEqual([`-${deleted}`])
+})
+
+test('a page whose only row was deleted meanwhile goes on to the next row', async () => {
+  const [deleted = '', next = ''] = newIds(2)
+  const path = `${feed}?view=full&limit=1`
+  const cursor = endOf(await walk(path))
+  await show([{ id: deleted }, { id: next }])
+  api.elasticsearch.inject(
+    '_mget',
+    async (exchange) => {
+      await show([{ id: deleted, entity: null }])
+      exchange.reply(await exchange.ask())
+    },
+    { times: 1 },
+  )
+  expect(namesOf((await askChanges(ask, path, cursor)).items)).toEqual([next])
+})
+
+test('`fields` selects members; id, changedAt and deleted are always there, named or not', async () => {
+  const [id = ''] = newIds(1)
+  const queries = ['fields=result.score', 'fields=id,deleted,result.score,changedAt']
+  const cursors = await Promise.all(queries.map(async (query) => endOf(await walk(`${feed}?${query}`))))
+  await show([{ id }])
+  for (const [at, query] of queries.entries())
+    expect(rowsOf(await walk(`${feed}?${query}`, cursors[at]))).toEqual([
+      { id, changedAt, deleted: false, result: { score: 80 } },
+    ])
+})
+
 test('serves members byte for byte', async () => {
   const [id = ''] = newIds(1)
   const cursor = endOf(await walk(feed))

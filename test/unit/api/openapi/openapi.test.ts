@@ -42,6 +42,9 @@ const wholeSubmission = {
   ...servedSubmissionSummary(submissionEntity({ id: 'x' })),
   ...servedSubmission(submissionEntity({ id: 'x' })),
 }
+/** What a row of a change feed has besides the members of its item. */
+const changedRow = { changedAt: '2026-11-28T08:30:00.000Z', deleted: false }
+const ofRows = Object.keys(changedRow)
 const isNumber = (text: string): boolean => text.trim() !== '' && Number.isFinite(Number(text))
 const succeeds = (run: () => unknown): boolean => attempt(() => [run()]) !== undefined
 const query = (path: string): Parameter[] =>
@@ -137,6 +140,16 @@ test.each([
   ['/forms/{id}', [forms.servedForm], servedForm(formEntity({ id: 'x' }))],
   ['/records', [submissions.servedSubmissionSummary, submissions.servedSubmission], wholeSubmission],
   ['/records/{id}', [submissions.servedSubmission], wholeSubmission],
+  [
+    '/form-changes',
+    [ofRows, forms.servedFormSummary, forms.servedForm],
+    { ...changedRow, ...servedForm(formEntity({ id: 'x' })) },
+  ],
+  [
+    '/record-changes',
+    [ofRows, submissions.servedSubmissionSummary, submissions.servedSubmission],
+    { ...changedRow, ...wholeSubmission },
+  ],
 ] as const)('names that `fields` of %s may have, in any view, are valid, and no others', (path, views, item) => {
   const names = placesIn(item).map((place) => place.join('.'))
   const isRead = (name: string): boolean => views.some((view) => succeeds(() => selectedFields(name, view)))
@@ -166,12 +179,28 @@ describe('answers', () => {
     }
   })
 
+  test.each([
+    ['FormChange', { ...servedForm(form), ...servedFormSummary(form) }],
+    ['SubmissionChange', wholeSubmission],
+  ])('of change feeds have rows (%s) with the members of both views, or of a deletion', (name, item) => {
+    const at = pointer('components', 'schemas', name)
+    expect(judge.problems(at, { ...item, ...changedRow })).toEqual([])
+    expect(judge.problems(at, { id: 'x', ...changedRow, deleted: true })).toEqual([])
+    for (const wrong of [{ deleted: 'no' }, { changedAt: 1 }, { id: 1 }])
+      expect(judge.problems(at, { ...item, ...changedRow, ...wrong })).not.toEqual([])
+    const { properties } = described.components.schemas[name] ?? {}
+    expect(Object.keys(properties ?? {}).sort()).toEqual(Object.keys({ ...item, ...changedRow }).sort())
+  })
+
   test.each(paths)('of %s have every status, with its code and an example that its schema accepts', (path) => {
     const responses: Record<string, Response> = described.paths[path]?.get.responses ?? {}
     const codes = Object.entries(responses).map(([status, { $ref = '' }]) => `${status} ${$ref.split('/').at(-1)}`)
+    const isFeed = path.endsWith('-changes')
     expect(codes).toEqual([
-      ...['200 ', '304 ', '400 bad_request', '401 unauthorized', ...(path.endsWith('{id}') ? ['404 not_found'] : [])],
-      ...['405 method_not_allowed', '408 request_timeout', '414 uri_too_long', '429 rate_limited'],
+      ...['200 ', ...(isFeed ? [] : ['304 ']), '400 bad_request', '401 unauthorized'],
+      ...(path.endsWith('{id}') ? ['404 not_found'] : []),
+      ...['405 method_not_allowed', '408 request_timeout', ...(isFeed ? ['410 cursor_expired'] : [])],
+      ...['414 uri_too_long', '429 rate_limited'],
       ...['431 headers_too_long', '500 internal_error', '503 service_unavailable'],
     ])
     const at = ['paths', path, 'get', 'responses', '200', 'content', 'application/json'] as const
