@@ -1,4 +1,5 @@
 import type { Theme } from '../history.ts'
+import { feedMutants } from './feedMutants.ts'
 
 /** A fault to plant in the product: in `file`, the text `from` is replaced by `to`. */
 export type Mutant = {
@@ -298,4 +299,5 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: 'one.order < other.order',
     to: 'one.order > other.order',
   },
+  ...feedMutants,
 }

@@ -1,0 +1,134 @@
+import type { Mutant } from './mutants.ts'
+
+const publisher = 'indexer/watermarkPublisher.ts'
+const positions = 'src/core/stores/visiblePositions.ts'
+const changes = 'src/api/changes.ts'
+
+/** Plausible bugs of positions and of the change feed, each of which loses a change for a follower, or promises one too early. */
+export const feedMutants: Readonly<Record<string, Mutant>> = {
+  'positions-before-the-refresh': {
+    themes: ['delays'],
+    seed: 1,
+    file: publisher,
+    from: `    const searchable = await this.#makeSearchable()
+    await this.#publishVisible(partitions, ranges)`,
+    to: `    await this.#publishVisible(partitions, ranges)
+    const searchable = await this.#makeSearchable()`,
+  },
+  'positions-of-what-was-not-refreshed': {
+    themes: ['delays'],
+    seed: 1,
+    file: publisher,
+    from: 'from: of.visible.from, to: position,',
+    to: 'from: of.visible.from, to: of.offsets.progress().position,',
+  },
+  'tokens-before-their-positions': {
+    themes: ['redis', 'delays'],
+    seed: 1,
+    file: publisher,
+    from: '    const result = await this.#options.publishVisible({\n      lists: isBeyondBound ? [] : lists,',
+    to: '    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], known })\n    const result = await this.#options.publishVisible({\n      lists: [],',
+  },
+  'tokens-after-their-positions': {
+    themes: ['crashes'],
+    seed: 1,
+    file: publisher,
+    from: `    for (const list of lists) this.#refreshed.delete(list)
+    for (const each of progress)`,
+    to: `    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], known })
+    for (const list of lists) this.#refreshed.delete(list)
+    for (const each of progress)`,
+  },
+  'lists-of-a-withheld-partition-forgotten': {
+    themes: ['groups'],
+    seed: 1,
+    file: 'indexer/visibleProgress.ts',
+    from: 'this.#hasUnpublishedLists = to === undefined',
+    to: 'this.#hasUnpublishedLists = false',
+  },
+  'no-salt-after-a-lost-publication': {
+    themes: ['redis'],
+    seed: 1,
+    file: positions,
+    from: 'if stored < tonumber(ARGV[at + 2]) then changeEveryList() end',
+    to: "if redis.call('HEXISTS', key, 'salt') == 0 then changeEveryList() end",
+  },
+  'positions-by-the-last-writer': {
+    themes: ['freezes', 'groups'],
+    seed: 1,
+    file: positions,
+    from: "if stored < tonumber(ARGV[at + 3]) then redis.call('HSET', key, partition, ARGV[at + 3]) end",
+    to: "redis.call('HSET', key, partition, ARGV[at + 3])",
+  },
+  'positions-across-gaps': {
+    themes: ['rebuild', 'generations'],
+    seed: 1,
+    file: 'indexer/visibleProgress.ts',
+    from: 'return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow',
+    to: 'return true',
+  },
+  'unknown-position-taken-for-zero': {
+    themes: ['redis'],
+    seed: 1,
+    file: positions,
+    from: `    const position = read.get(String(partition))
+    if (position === undefined) return undefined`,
+    to: "    const position = read.get(String(partition)) ?? '0'",
+  },
+  'a-walk-without-a-target': {
+    themes: ['groups'],
+    seed: 1,
+    file: changes,
+    from: 'return [{ version, since }, open]',
+    to: 'return [{ version, since }, { ...open, target: offsets }]',
+  },
+  'a-page-above-what-is-visible': {
+    themes: ['redis', 'rebuild'],
+    seed: 1,
+    file: changes,
+    from: 'if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))',
+    to: 'if (open.target.length === 0)',
+  },
+  'deletions-left-out-of-walks': {
+    themes: ['groups'],
+    seed: 1,
+    file: changes,
+    from: 'hasDeletions: !isFirst',
+    to: 'hasDeletions: false',
+  },
+  'the-version-of-the-end-of-a-walk': {
+    themes: ['groups'],
+    seed: 1,
+    file: changes,
+    from: '{ version: begun.version, since: target, walk: undefined }',
+    to: '{ version: hashVersion(list.version), since: target, walk: undefined }',
+  },
+  'changes-searched-by-the-alias': {
+    themes: ['switch'],
+    seed: 1,
+    file: changes,
+    from: 'version, indices: { index, details } }',
+    to: 'version }',
+  },
+  'cursors-go-on-though-deletions-are-missing': {
+    themes: ['forgotten-deletions'],
+    seed: 1,
+    file: 'indexer/generations/rebuild.ts',
+    from: '!hasDropped && (await knowsDeletions(redis, from.tag)) ? from.cursorKeys : to.cursorKeys',
+    to: '(await knowsDeletions(redis, from.tag)) || hasDropped ? from.cursorKeys : from.cursorKeys',
+  },
+  'feed-of-what-may-lack-deletions': {
+    themes: ['forgotten-deletions'],
+    seed: 1,
+    file: positions,
+    from: "count === 0 || read.has('withheld')",
+    to: 'count === 0',
+  },
+  'positions-carried-before-the-last-pass': {
+    themes: ['switch', 'rebuild'],
+    seed: 1,
+    file: 'indexer/generations/rebuild.ts',
+    from: '    // From here to the switch nothing is written to the old generation, so that the new one can hold all of it.\n',
+    to: '    await carryFeedOn(options, generations, reconciliation, reached, dropped > 0)\n',
+  },
+}
