@@ -23,8 +23,16 @@ import {
   switchMarker,
 } from './generation.ts'
 
-/** Set whatever templates say: documents are stored as they are sent, and read back byte for byte. */
-const ownSettings = { default_pipeline: '_none', final_pipeline: '_none', 'mapping.source.mode': 'stored' }
+/**
+ * Set whatever templates say: documents are stored as they are sent, and read back byte for byte; what is acknowledged is on disk, so that a
+ * node that restarts lacks nothing that a commit or a position promises.
+ */
+const ownSettings = {
+  default_pipeline: '_none',
+  final_pipeline: '_none',
+  'mapping.source.mode': 'stored',
+  'translog.durability': 'request',
+}
 
 /** What of a configuration names and makes indices. */
 type OfIndices = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>

@@ -61,13 +61,22 @@ describe('with templates of the cluster that match our indices', () => {
     await pipeline.elasticsearch.indices.deleteIndexTemplate({ name }, { ignore: [404] })
   })
 
-  test('documents are stored as they are sent, through no pipeline', async () => {
+  test('documents are stored as they are sent, through no pipeline, and are on disk once they are acknowledged', async () => {
     await addTemplate({
-      settings: { default_pipeline: 'missing', final_pipeline: 'missing', 'mapping.source.mode': 'synthetic' },
+      settings: {
+        default_pipeline: 'missing',
+        final_pipeline: 'missing',
+        'mapping.source.mode': 'synthetic',
+        'translog.durability': 'async',
+      },
     })
     await templated.startIndexer()
     await append()
     expect(await titles(await templated.startApi())).toEqual(['A form'])
+    const name = 'index.translog.durability'
+    const index = `${templated.names.INDEX_PREFIX}-*`
+    const settings = await pipeline.elasticsearch.indices.getSettings({ index, name, flat_settings: true })
+    expect(Object.values(settings).map((each) => each.settings?.[name as never])).toEqual(Array(4).fill('request'))
   })
 
   test('a template that loses parts of documents is named, and nothing is written until it is gone', async () => {
@@ -77,5 +86,9 @@ describe('with templates of the cluster that match our indices', () => {
     await untilTold(indexer, 'preparation', /_source=\{"excludes":\["summary"\]\}/)
     await pipeline.elasticsearch.indices.deleteIndexTemplate({ name: prefix })
     expect(await titles(await templated.startApi())).toEqual(['A form'])
+    const name = 'index.translog.durability'
+    const index = `${templated.names.INDEX_PREFIX}-*`
+    const settings = await pipeline.elasticsearch.indices.getSettings({ index, name, flat_settings: true })
+    expect(Object.values(settings).map((each) => each.settings?.[name as never])).toEqual(Array(4).fill('request'))
   })
 })
