@@ -35,7 +35,8 @@ test.each([
 test('a key anywhere but in the Authorization header gives 401', async () => {
   expectUnauthorized(await api.send(forms, { headers: { 'x-api-key': api.key } }), 'Bearer')
   const query = ['key', 'access_token', 'Authorization'].map((name) => `${name}=${api.key}`).join('&')
-  for (const path of [forms, `${forms}/a`, '/api/v1/records', '/api/v1/records/a', '/api/v1/record-counts'])
+  const feeds = ['/api/v1/form-changes', '/api/v1/record-changes']
+  for (const path of [forms, `${forms}/a`, '/api/v1/records', '/api/v1/records/a', '/api/v1/record-counts', ...feeds])
     expectUnauthorized(await api.send(`${path}?${query}`), 'Bearer')
 })
 

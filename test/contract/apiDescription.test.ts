@@ -1,4 +1,7 @@
-import type { EntityType } from '../../src/core/model/ids.ts'
+import { hashVersion, sealCursor } from '../../src/api/changeCursor.ts'
+import type { EntityType, TeamId } from '../../src/core/model/ids.ts'
+import type { ListVersion } from '../../src/core/stores/listVersions.ts'
+import { newCursorKey } from '../../src/core/stores/visiblePositions.ts'
 import { type TestAnswer, type TestRequest, useApi } from '../support/api.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
@@ -66,6 +69,21 @@ async function whileAliasIs(changed: 'misled' | 'dropped', kind: EntityType, tar
   return answer
 }
 
+/** A cursor that another key has sealed, in the format of this release or of another one. */
+function foreignCursor(format = 1): string {
+  const scope = { type: 'forms', teamId: team as TeamId, view: 'summary', fields: undefined } as const
+  const cursor = { version: hashVersion('none' as ListVersion), since: [0], walk: undefined }
+  const bytes = Buffer.from(sealCursor(cursor, newCursorKey(), scope), 'base64url')
+  bytes[0] = format
+  return bytes.toString('base64url')
+}
+
+/** What the description says in words is not judged. */
+const withoutBody = (answer: TestAnswer): TestAnswer => ({
+  ...answer,
+  json: { totalDocs: 0, page: 1, limit: 1, items: [] },
+})
+
 /** What is asked, the status of its answer, the operation that describes it, if any, and how it is asked. */
 type Row = [what: string, status: number, path: string | undefined, ask: () => Promise<TestAnswer>]
 
@@ -80,6 +98,9 @@ const found: Row[] = [
   ['/record-counts', '/record-counts?by=hour&since=2026-01-01&timeZone=Europe/Berlin&Limit=5'],
   ['/record-counts', '/record-counts?by=form'],
   ['/record-counts', '/record-counts?by=status&since=9999-01-01'],
+  ...['/form-changes', '/record-changes'].flatMap((path) =>
+    ['', '?view=full&Limit=5', '?cursor=latest', '?fields=id'].map((query) => [path, path + query]),
+  ),
 ].map(([path = '', target = '']): Row => [target, 200, path, () => get(target)])
 const counted: Row[] = [
   ...found,
@@ -88,6 +109,10 @@ const counted: Row[] = [
   ['a parameter that breaks its rule', 400, '/forms', () => get('/forms?limit=0')],
   ['one of two parameters that is known', 400, '/records', () => get('/records?since=yesterday&Since=1')],
   ['a count of nothing', 400, '/record-counts', () => get('/record-counts?timeZone=Nowhere')],
+  ['a cursor that is none', 400, '/record-changes', () => get('/record-changes?cursor=none')],
+  ['a cursor of indices that are gone', 410, '/form-changes', () => get(`/form-changes?cursor=${foreignCursor()}`)],
+  ['a cursor of a later release', 503, '/form-changes', () => get(`/form-changes?cursor=${foreignCursor(2)}`)],
+  ['an export', 200, '/forms', () => get('/forms', { headers: { accept: 'application/x-ndjson' } }).then(withoutBody)],
   ['a form that is not there', 404, '/forms/{id}', () => get('/forms/unknown')],
   ['a record that is not there', 404, '/records/{id}', () => get('/records/unknown')],
   ['an unknown route', 404, '/forms/{id}', () => get('/unknown')],

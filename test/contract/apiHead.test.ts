@@ -4,6 +4,7 @@ import { formEntity, submissionEntity } from '../support/entities.ts'
 const team = 'team-1'
 const counts = '/api/v1/record-counts?by=day'
 const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/f0', '/api/v1/records/f0', counts]
+const feeds = ['/api/v1/form-changes', '/api/v1/record-changes']
 
 const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
 const api = useApi({
@@ -44,7 +45,10 @@ describe.each(endpoints)('HEAD %s has the status and the headers of GET, and no 
   })
 })
 
-test.each([
+test.each<readonly [target: string, status: number]>([
+  ...feeds.map((feed) => [feed, 200] as const),
+  ...feeds.map((feed) => [`${feed}?cursor=latest&Limit=1`, 200] as const),
+  ...feeds.map((feed) => [`${feed}?cursor=x`, 400] as const),
   ['/api/v1/forms/?Limit=1', 200],
   ['/api/v1/forms?limit=0', 400],
   ['/api/v1/forms/unknown', 404],

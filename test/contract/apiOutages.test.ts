@@ -11,11 +11,13 @@ import { type Relay, startRelay } from '../support/relay.ts'
 const team = 'team-1'
 const lists = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms?titleContains=quiz']
 const details = ['/api/v1/forms/one', '/api/v1/records/one']
-const endpoints = [...lists, ...details]
+const feeds = ['/api/v1/form-changes', '/api/v1/record-changes']
+const endpoints = [...lists, ...details, ...feeds]
 
 const { replica, keyOf } = useReplica({
   forms: [{ team, id: 'one', entity: formEntity({ id: 'one' }) }],
   submissions: [{ team, id: 'one', entity: submissionEntity({ id: 'one' }) }],
+  fill: (replica) => replica.disturb('flushed'),
 })
 const close = closing()
 
@@ -94,7 +96,11 @@ describe('answers of Elasticsearch that are not whole', () => {
   const api = useStarted('the API', () => startTestApi({ settings: settings({ ELASTICSEARCH_URL: fake.url }) }))
 
   test.each<[string, Parameters<FakeElasticsearch['answerWith']>[0], readonly string[]]>([
-    ['of which a shard is missing', answer(200, { ...emptySearch, _shards: { total: 2, failed: 1 } }), lists],
+    [
+      'of which a shard is missing',
+      answer(200, { ...emptySearch, _shards: { total: 2, failed: 1 } }),
+      [...lists, ...feeds],
+    ],
     ['that is a failure', answer(503, { error: { type: 'some_exception' }, status: 503 }), endpoints],
     // It is asked again for a while after it was busy.
     ['that is busy', answer(429, { error: { type: 'some_exception' }, status: 429 }), endpoints.slice(0, 1)],

@@ -2,12 +2,16 @@ import { type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { sendRaw } from '../support/raw.ts'
 
-const endpoints = ['/api/v1/forms', '/api/v1/forms/one', '/api/v1/records', '/api/v1/records/one']
+const endpoints = [
+  ...['/api/v1/forms', '/api/v1/forms/one', '/api/v1/records', '/api/v1/records/one'],
+  ...['/api/v1/form-changes', '/api/v1/record-changes'],
+]
 const team = 'team-1'
 
 const api = useApi({
   forms: [{ team, id: 'one', entity: formEntity({ id: 'one' }) }],
   submissions: [{ team, id: 'one', entity: submissionEntity({ id: 'one' }) }],
+  watermark: '2026-11-21T10:00:00.000Z',
 })
 
 const expectError = ({ status, headers, json }: TestAnswer, expected: number, code: string): void => {
@@ -27,7 +31,9 @@ describe.each(endpoints)('%s', (endpoint) => {
   test('a trailing slash is the same route', async () => {
     const [plain, slashed] = await Promise.all([api.get(endpoint), api.get(`${endpoint}/`)])
     expect(slashed.status).toBe(200)
-    expect(slashed.text).toBe(plain.text)
+    // A cursor is sealed to another text each time.
+    const withoutCursor = ({ text }: TestAnswer): string => text.replace(/"cursor":"[^"]*"/, '')
+    expect(withoutCursor(slashed)).toBe(withoutCursor(plain))
   })
 
   test('the absolute form of a URL is the same route', async () => {

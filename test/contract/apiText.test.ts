@@ -27,6 +27,7 @@ const form = formEntity({
 const api = useApi({
   forms: [{ team: 'team-1', id: 'quiz', entity: form }],
   submissions: [{ team: 'team-1', id, entity: sent }],
+  watermark: '2026-11-21T10:00:00.000Z',
 })
 const received = wellFormed(sent)
 const [ndjson, csv] = ['application/x-ndjson', 'text/csv'].map((accept) => ({ headers: { accept } }))
@@ -36,6 +37,7 @@ const named = (name: string): string => encodeURIComponent(name)
 
 test.each([
   ...['/records', `/records/${id}`, '/forms', '/forms/quiz', '/record-counts?by=level', '/record-counts?by=outcome'],
+  ...['/record-changes', '/form-changes?view=full', `/record-changes?cursor=${named(separated)}`],
   ...[
     `/record-counts?by=answer&code=q2`,
     `/records?fields=id,data.${named(separated)}`,

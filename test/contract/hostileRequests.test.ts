@@ -66,7 +66,10 @@ afterAll(async () => {
   await stopServing(admin)
 })
 
-const routes = ['records?changedSince=2026-11-21', 'records/known', 'record-counts?by=day', 'forms?limit=1']
+const routes = [
+  ...['records?changedSince=2026-11-21', 'records/known', 'record-counts?by=day', 'forms?limit=1'],
+  'record-changes?cursor=latest',
+]
 
 const ofApi = (path: string, headers: Target['headers']): Target => ({
   name: `GET ${path}${'authorization' in headers ? '' : ' without a key'}`,
@@ -177,10 +180,12 @@ const chosen = {
       targetOf: (path) => ofApi(path, headers),
     })
     const [forms, records, counts] = ['/api/v1/forms?', '/api/v1/records?', '/api/v1/record-counts?by=day&']
+    const changes = '/api/v1/record-changes?'
     return [
       kind(forms, ofKey, forms, `${forms}titleContains=`),
       kind(records, ofKey, records, `${records}fields=`, `${records}page=2&limit=1&x=`),
       kind(counts, ofKey, counts, `${counts}timeZone=`, `${counts}level=`),
+      kind(`${changes}cursor=latest`, ofKey, changes, `${changes}cursor=`, `${changes}cursor=latest&fields=`),
       kind('/api/v1/records/known', ofKey, '/', 'http://', '/api/v1/', '/api/v1/records/', '/api/v1/records/known?'),
       kind('/docs', {}, '/docs?', '/docs'),
       kind('/', ofHtml, '/?', '/?language=', '/explore?'),
