@@ -4,6 +4,7 @@ import type { PartitionClaim } from '../src/core/stores/watermark.ts'
 import { ChangeTimes } from './changeTimes.ts'
 import { DeletionCoverage } from './deletionCoverage.ts'
 import { OffsetTracker } from './offsetTracker.ts'
+import { ReadLog } from './readLog.ts'
 import type { StartOffset } from './startOffsets.ts'
 import { VisibleProgress } from './visibleProgress.ts'
 
@@ -30,10 +31,13 @@ export function assignPartition(
     coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
     changeTimes: new ChangeTimes(start.deadLetteredBelow, { ...claimed, watermarkMs }),
     visible: new VisibleProgress(start.position),
+    log: new ReadLog(start.log),
     /** The claim under which watermarks of the partition are published. */
     owner: claimed.owner,
     /** What this owner has committed last. */
-    committed: undefined as Pick<StartOffset, 'position' | 'promisedMs'> | undefined,
+    committed: undefined as
+      | (Pick<StartOffset, 'position' | 'promisedMs'> & { readonly isReplaced: boolean })
+      | undefined,
     /** The offset from which the next batch must have been fetched. */
     nextOffset: start.position as bigint,
     /** Why the partition is paused: its next record batch cannot be decoded. */

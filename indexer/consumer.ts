@@ -177,12 +177,13 @@ export class SourceConsumer {
   }
 
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {
-    const { records, undecodable, position, gapBelow } = batch
+    const { records, undecodable, position, gapBelow, skippedAtMs } = batch
     const state = this.#assigned.get(partitionName(batch))
     if (state === undefined || this.#full.has(batch.topic)) return false
     expectNext(state, position)
     if (gapBelow !== undefined) state.visible.noteGap(gapBelow)
     const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
+    if (skippedAtMs !== undefined) state.log.noteTime(position, skippedAtMs)
     if (!(await this.#stillClaims(state, batch))) return false
     let [taken, patience] = [0, { leftMs: roomPatienceMs }]
     for (const record of records) {
@@ -246,6 +247,7 @@ export class SourceConsumer {
   #take(record: SourceRecord, state: AssignedPartition): void {
     const bytes = recordBytes(record)
     const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
+    state.log.noteTime(record.offset, record.appendedAtMs)
     const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
     this.#room.take(record.topic, bytes)
     this.#options.onRecord(record, changedAtMs, state, () => {

@@ -66,6 +66,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       consumer: async () => runner.current?.pipeline.blockedReasons().consumer,
       decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
       deletions: async () => runner.missedReason(),
+      logs: async () => runner.replacedReason(),
       breaker: async () => deadLetters.blockedReason(),
       'dead letters': async () =>
         // What Kafka does not tell is no problem of the dead letters.

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
-import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
+import { partitionName, type SourceRecord } from '../src/core/kafka/sourceRecord.ts'
+import type { Offset } from '../src/core/model/ids.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { AccountKeys, RecordResult } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
@@ -13,6 +14,7 @@ import { type Reading, SourceConsumer } from './consumer.ts'
 import { convertRecord } from './convertRecord.ts'
 import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generation.ts'
+import { checkLogs } from './logCheck.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type MarkStore, PendingWrites } from './pendingWrites.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
@@ -136,6 +138,31 @@ export class Pipeline {
       this.#writing.abort()
       await this.consumer.leave()
     }
+  }
+
+  /**
+   * Asks Kafka whether the partitions that it reads are still the logs that its generation was read from. One that is another log is read from its
+   * beginning. Rejects when Kafka does not answer.
+   */
+  async checkLogs(): Promise<void> {
+    const { source, generation, log } = this.#options
+    const replaced = await checkLogs(source, this.documentPartitions(), () => performance.now())
+    if (replaced.length === 0) return
+    const partitions = replaced.map(partitionName)
+    const problem = 'partitions are other logs than those that the generation was read from: a rebuild is needed'
+    log.error({ partitions, generation: generation.number }, problem)
+    const ranges = await source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
+    const unread = replaced.flatMap((of) => {
+      const low = ranges.get(partitionName(of))?.low ?? 0n
+      return of.start.position > low ? [{ of, low: low as Offset }] : []
+    })
+    await this.publisher.readAgain(unread)
+  }
+
+  /** Its partitions of document topics. */
+  documentPartitions(): readonly AssignedPartition[] {
+    const documents = documentTopics(this.#options.config)
+    return this.consumer.assigned().filter(({ topic }) => documents.includes(topic))
   }
 
   /** Why each part makes no progress; undefined while it does. */

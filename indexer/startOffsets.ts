@@ -6,6 +6,7 @@ import type { GenerationTag } from '../src/core/stores/indices.ts'
 import { until } from './backoff.ts'
 import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generation.ts'
+import { type LogState, logStateText, readLogState, unreadLog } from './readLog.ts'
 
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
@@ -23,10 +24,13 @@ export const commitMetadata = (
   deadLetteredBelow: bigint,
   coveredAtMs: number,
   promisedMs: number,
-): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${Math.ceil(promisedMs)}`
+  log: LogState,
+): string =>
+  `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${Math.ceil(promisedMs)} ${logStateText(log)}`
 
 function readCommit({ position, metadata }: PartitionCommit) {
-  const [, generation, below, coveredAtMs, promisedMs] = /^(\S+) (\d+) (\d+) (\d+)$/.exec(metadata) ?? []
+  const [, generation, below, coveredAtMs, promisedMs, log] =
+    /^(\S+) (\d+) (\d+) (\d+)(?: (\S+))?$/.exec(metadata) ?? []
   const named = toOffset(below ?? '0')
   return {
     position,
@@ -38,6 +42,8 @@ function readCommit({ position, metadata }: PartitionCommit) {
     coveredAtMs: Number(coveredAtMs ?? notCovered),
     /** No watermark of the partition above this one (epoch ms) was ever published. */
     promisedMs: Number(promisedMs ?? 0),
+    /** The log that the records below `position` were read from. */
+    log: readLogState(log, position),
   }
 }
 
@@ -66,7 +72,9 @@ function startOffset(
     generation === undefined || (coveredAtMs !== notCovered && position >= high) ? nowMs : coveredAtMs
   const promisedMs = own?.promisedMs ?? 0
   const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
-  const known = { deadLetteredBelow, promisedMs }
+  const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
+  const log = generation === undefined || ofGeneration === undefined ? unreadLog : ofGeneration.log
+  const known = { deadLetteredBelow, promisedMs, log }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
     return { ...known, position: own.position, coveredAtMs: coveredBy(own) }
   if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {

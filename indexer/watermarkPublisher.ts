@@ -2,14 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { OffsetRanges } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
-import type { TeamList } from '../src/core/model/ids.ts'
+import type { Offset, TeamList } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
 import { maxListsPerRound, type PublishedPartition, type PublishedRound } from '../src/core/stores/visiblePositions.ts'
 import type { PartitionWatermarks } from '../src/core/stores/watermark.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
+import { decideWatermark, hasNews, type PartitionProgress } from './decideWatermark.ts'
 import type { AcknowledgedWrites, PendingWrites } from './pendingWrites.ts'
+import { unreadLog } from './readLog.ts'
 import { commitMetadata } from './startOffsets.ts'
 
 /** `displaced`: another indexer has claimed a partition, so nothing was published. `retired`: another generation is written from now on. */
@@ -60,9 +62,6 @@ const restAfterFailureMs = 250
 const behindCheckMs = 250
 const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
-
-/** A partition as one round of publishing sees it. */
-type PartitionProgress = ReturnType<typeof decideWatermark>
 
 /**
  * Makes progress visible, always in this order: refresh, positions with change tokens, marks of pending writes, commit, watermark. Therefore committed
@@ -155,15 +154,42 @@ export class WatermarkPublisher {
     return round
   }
 
+  /**
+   * Has partitions whose logs are others than were read be read from their beginnings: commits these, and joins the group again. What was committed
+   * speaks of other logs: records below it, and dead letters among them, were never read.
+   */
+  readAgain(partitions: readonly { readonly of: AssignedPartition; readonly low: Offset }[]): Promise<void> {
+    const { consumer, tag } = this.#options
+    const again = this.#round.then(async () => {
+      const assigned = consumer.assigned()
+      const owned = partitions.filter(({ of }) => assigned.includes(of))
+      if (owned.length === 0) return
+      const commits = owned.map(({ of, low }) => {
+        const { topic, partition, coverage, log, start, committed } = of
+        const { promisedMs } = committed ?? start
+        const metadata = commitMetadata(tag, 0n, coverage.coveredAtMs, promisedMs, log.state(low))
+        return { topic, partition, position: low, metadata }
+      })
+      await consumer.commit(commits)
+      consumer.rejoin()
+    })
+    this.#round = again.catch(() => undefined)
+    return again
+  }
+
   /** Each step takes what it works on by itself, and gives it back when it fails: the next round finds all that is left to do. */
   async #publishOnce(): Promise<RoundResult> {
     const { consumer, offsetRanges, elapsedMs, pending } = this.#options
     this.#publishedAtMs = elapsedMs()
-    const owned = consumer.assigned()
+    const owned = consumer
+      .assigned()
+      .map((of) => ({ of, readBefore: of.log.upTo(of.offsets.progress().position).below }))
     // The clocks are read before the end offsets, so that a record beyond those was appended after that reading.
     const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()
-    const partitions = owned.map((each) => decideWatermark(each, ranges.get(partitionName(each))?.high, askedAtMs))
+    const partitions = owned.map(({ of, readBefore }) =>
+      decideWatermark(of, ranges.get(partitionName(of))?.high, askedAtMs, readBefore),
+    )
     await this.#noteRaised(partitions)
     await pending?.mark()
     const searchable = await this.#makeSearchable()
@@ -232,7 +258,9 @@ export class WatermarkPublisher {
    * gives all lists another one, as those that changed are not remembered.
    */
   async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<void> {
-    const visible = progress.filter(({ of, position }) => of.visible.isState(position))
+    const visible = progress.filter(
+      ({ of, position, isDoubted }) => !isDoubted && !of.log.isDoubted && of.visible.isState(position),
+    )
     const lists = [...this.#refreshed]
     const isBeyondBound = lists.length > maxListsPerRound
     const result = await this.#options.publishVisible({
@@ -253,45 +281,16 @@ export class WatermarkPublisher {
     const { consumer, tag } = this.#options
     // A rebalance during this round may have given the partition to another indexer, whose commits must not be overwritten.
     const assigned = consumer.assigned()
-    const due = partitions.filter(({ of, position, watermarkMs = 0 }) => {
-      const { committed } = of
-      const isDue = committed === undefined || position > committed.position || watermarkMs > committed.promisedMs
-      return isDue && assigned.includes(of)
-    })
+    const due = partitions.filter((each) => hasNews(each) && assigned.includes(each.of))
     if (due.length === 0) return
-    const commits = due.map(({ of: { topic, partition, start }, position, coveredAtMs, promisedMs }) => {
-      const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredAtMs, promisedMs)
+    const logs = due.map(({ of, position }) => of.log.state(position))
+    const commits = due.map(({ of: { topic, partition, start }, position, coveredAtMs, promisedMs }, at) => {
+      const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredAtMs, promisedMs, logs[at] ?? unreadLog)
       return { topic, partition, position, metadata }
     })
     await consumer.commit(commits)
-    for (const { of, position, promisedMs } of due) of.committed = { position, promisedMs }
+    due.forEach(({ of, position, promisedMs }, at) => {
+      of.committed = { position, promisedMs, isReplaced: logs[at]?.isReplaced ?? false }
+    })
   }
-}
-
-/**
- * The difference between our clock and the brokers', which stamp append times, that changes no `changedAt`. Commits allow watermarks of an
- * idle partition so far ahead, so that it is committed about once in this time.
- */
-const allowedSkewMs = 1_000
-
-/**
- * The progress of a partition, and its watermark (epoch ms): every record with an earlier `changedAt` is processed, and no record that is
- * read from now on gets an earlier one. `high` is its end, asked for after the clocks read `askedAtMs`. The watermark is undefined when
- * nothing is known, and never in the future, whatever the brokers' clocks read:
- * - Behind: append time of the first unprocessed record. Its `changedAt` may be later: a former owner, whose writes may still arrive, may
- *   have dated it and what follows it earlier than we do.
- * - At the end: `askedAtMs`, less `allowedSkewMs`, so that clocks that agree to that much leave append times as they are.
- * - Otherwise: append time of the last processed record.
- */
-export function decideWatermark(of: AssignedPartition, high: bigint | undefined, askedAtMs: number) {
-  const { changeTimes, coverage, offsets, start } = of
-  const { position, oldestUnprocessedAtMs, processedAtMs } = offsets.progress()
-  if (high !== undefined) of.visible.noteEnd(high)
-  const isAtEnd = high !== undefined && oldestUnprocessedAtMs === undefined && position >= high
-  const known = isAtEnd ? askedAtMs - allowedSkewMs : (oldestUnprocessedAtMs ?? processedAtMs)
-  const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
-  if (watermarkMs !== undefined) changeTimes.watermarkDecided(watermarkMs)
-  if (high !== undefined) coverage.note(position, { offset: high, askedAtMs })
-  const promisedMs = Math.max((of.committed ?? start).promisedMs, isAtEnd ? askedAtMs : (watermarkMs ?? 0))
-  return { of, position, watermarkMs, promisedMs, coveredAtMs: coverage.coveredAtMs }
 }

@@ -21,6 +21,10 @@ const generationCheckMs = 1_000
 /** The settings of the topics are read again with every so many checks of the generation. */
 const checksPerRules = 60
 
+/** How often it is asked whether partitions have just been assigned, and whether all are still the logs that were read. */
+const logPollMs = 1_000
+const logCheckMs = 15_000
+
 type GenerationRunnerDeps = Stores & {
   readonly source: KafkaSource
   readonly accountKeys: AccountKeys
@@ -59,9 +63,10 @@ export class GenerationRunner {
       this.current = { written, pipeline }
       log.info({ generation: written.generation.number }, 'generation opened for writing')
       const ended = AbortSignal.any([stopping, written.left])
-      const watching = this.#watch(written, ended, hasAppendTimes)
+      const watching = [this.#watch(written, ended, hasAppendTimes)]
+      if (hasAppendTimes) watching.push(this.#watchLogs(pipeline, ended))
       await pipeline.run(ended)
-      await watching
+      await Promise.all(watching)
       if (stopping.aborted) return
       log.info({ generation: written.generation.number }, 'generation is retired or lost')
       await pipeline
@@ -84,6 +89,18 @@ export class GenerationRunner {
         `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`,
       )
     return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
+  }
+
+  /** Which partitions are other logs than the generation was read from, so that nothing is promised; undefined while there are none. */
+  replacedReason(): string | undefined {
+    const partitions = this.current?.pipeline.documentPartitions() ?? []
+    const replaced = partitions.filter(({ log }) => log.isReplaced).map(partitionName)
+    if (replaced.length === 0) return undefined
+    return `another log than the one that generation ${this.current?.written.generation.number} was read from: ${replaced.join(', ')}; deleted and made anew, or its end was lost. No watermark and no change feed until \`npm run rebuild\` has run`
+  }
+
+  #promisesNothing(): boolean {
+    return this.missedReason() !== undefined || this.replacedReason() !== undefined
   }
 
   async #openGeneration(): Promise<WrittenGeneration> {
@@ -113,10 +130,7 @@ export class GenerationRunner {
         return claimant !== null && claimant !== owner
       },
       publishVisible: (round) =>
-        publishVisiblePositions(
-          redis,
-          visibleRound(config, written.generation, round, this.missedReason() !== undefined),
-        ),
+        publishVisiblePositions(redis, visibleRound(config, written.generation, round, this.#promisesNothing())),
       serving: {
         ...{ deadLetters, accountKeys },
         redis: {
@@ -140,11 +154,29 @@ export class GenerationRunner {
     const documents = documentTopics(this.#deps.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
     const partitionWatermarks = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
-    const isWithheld = this.missedReason() !== undefined
+    const isWithheld = this.#promisesNothing()
     const highestMs = this.#highestMs
     const result = await written.publish({ owner, everyPartition, partitionWatermarks, highestMs, isWithheld })
     this.#highestMs = written.watermarkMs ?? this.#highestMs
     return result
+  }
+
+  /** Checks the logs of partitions soon after they were assigned, and then again and again. A check that fails says nothing. */
+  async #watchLogs(pipeline: Pipeline, ended: AbortSignal): Promise<void> {
+    let [nextMs, hasFailed] = [0, false]
+    while (!ended.aborted) {
+      await sleep(logPollMs, undefined, { signal: ended }).catch(() => undefined)
+      const isNew = pipeline.documentPartitions().some(({ log }) => !log.isChecked && !log.isDoubted)
+      if (ended.aborted || (performance.now() < nextMs && (hasFailed || !isNew))) continue
+      try {
+        await pipeline.checkLogs()
+        hasFailed = false
+      } catch (error) {
+        this.#deps.log.warn({ err: error }, 'whether topics were replaced could not be checked')
+        hasFailed = true
+      }
+      nextMs = performance.now() + logCheckMs
+    }
   }
 
   /** Leaves the generation when it is not the one to write any more. A check that fails says nothing. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Batch, type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import { type Offset, toOffset } from '../model/ids.ts'
-import type { FetchedRecord, Undecodable } from './recordBatches.ts'
+import { type FetchedRecord, isPlaceholder, type Undecodable } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
 /** The group reassigns the partitions of a killed member after this time. */
@@ -22,6 +22,8 @@ export type FetchedBatch = TopicPartition & {
   readonly records: Iterable<SourceRecord>
   /** If compaction has removed offsets among them: the high watermark, below which later records have replaced what is missing. */
   readonly gapBelow: bigint | undefined
+  /** When the latest of the control records and aborted records among them was appended (epoch ms); undefined without any. */
+  readonly skippedAtMs: number | undefined
   /** Why the record batch behind `records` cannot be decoded. */
   readonly undecodable: Undecodable | undefined
   /** False once the member stops or crashes. */
@@ -145,6 +147,7 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
       position: toOffset(batch.fetchedOffset),
       records: recordsOf(batch, resolveOffset),
       gapBelow: batch.messages.some(({ isGap }) => isGap) ? BigInt(batch.highWatermark) : undefined,
+      skippedAtMs: skippedAtMs(batch.messages),
       undecodable: last?.undecodable,
       isReading: () => isRunning() && !signal.aborted,
       wait: async (forMs) => {
@@ -154,7 +157,7 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
       },
     })
     if (!isTaken) return
-    const lastRecord = batch.messages.findLast(({ isGap }) => !isGap)
+    const lastRecord = batch.messages.findLast((message) => !isPlaceholder(message))
     const from = lastRecord === undefined ? BigInt(batch.fetchedOffset) : BigInt(lastRecord.offset) + 1n
     options.onBatchEnd({ topic, partition }, from, toOffset(batch.lastOffset()))
     resolveOffset(batch.lastOffset())
@@ -171,9 +174,14 @@ function* recordsOf(
 ): Generator<SourceRecord> {
   for (const message of messages) {
     if (message.undecodable !== undefined) return
-    if (!message.isGap) yield sourceRecord(topic, partition, message)
+    if (!isPlaceholder(message)) yield sourceRecord(topic, partition, message)
     resolveOffset(message.offset)
   }
+}
+
+function skippedAtMs(messages: readonly FetchedRecord[]): number | undefined {
+  const skipped = messages.filter(({ isSkipped }) => isSkipped)
+  return skipped.reduce<number | undefined>((max, { timestamp }) => Math.max(max ?? 0, Number(timestamp)), undefined)
 }
 
 /** Flattens an assignment (topic → partitions). */

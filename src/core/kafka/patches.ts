@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
 import 'kafkajs/src/protocol/recordBatch/record/v0/index.js'
 import 'kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js'
-import { decodePartition, undecodableRecord, withoutAborted } from './recordBatches.ts'
+import { decodePartition, undecodableRecord, withoutAborted, withSkipped } from './recordBatches.ts'
 import { varintOf } from './recordBytes.ts'
 import { RecordHeaders } from './recordHeaders.ts'
 import { partitionName } from './sourceRecord.ts'
@@ -80,7 +80,11 @@ async function decodeFetched(partition: PartitionAnswer, from: bigint | undefine
     return { ...partition, errorCode: 0, messages: [damaged] }
   }
   const records = await decodePartition(messages, from)
-  return { ...partition, messages: withoutAborted(records, abortedTransactions ?? []), abortedTransactions: [] }
+  return {
+    ...partition,
+    messages: withSkipped(withoutAborted(records, abortedTransactions ?? [])),
+    abortedTransactions: [],
+  }
 }
 
 type KafkaJsEncoder = { writeBuffer(bytes: Buffer): KafkaJsEncoder; readonly buffer: Buffer }

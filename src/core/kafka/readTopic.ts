@@ -1,5 +1,6 @@
 import type { Admin, Kafka } from 'kafkajs'
-import type { FetchedRecord } from './recordBatches.ts'
+import { type Cluster, createCluster, type FetchAnswer } from './cluster.ts'
+import { isPlaceholder } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 const stallMs = 600_000
@@ -77,46 +78,18 @@ function* recordsIn(topic: string, { partition, messages, span: { from, to } }: 
       throw new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable })
     const record = sourceRecord(topic, partition, message)
     // The first batch may begin before the span, and the last one end after it.
-    if (record.offset >= from && record.offset < to && !message.isControlRecord && !message.isGap) yield record
+    if (record.offset >= from && record.offset < to && !isPlaceholder(message)) yield record
     if (record.offset + 1n >= to) return
   }
 }
 
-type Answer = {
-  readonly partition: number
-  readonly lastStableOffset: string
-  readonly messages: readonly FetchedRecord[]
-}
 /** `emptyAnswers`: how many in a row there were at `from` though the last stable offset is past the span. */
 type Unread = OffsetSpan & { readonly emptyAnswers: number }
 /** `next` is the next offset to fetch. */
-type Fetched = Pick<Answer, 'partition' | 'messages'> & {
+type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
   readonly span: OffsetSpan
   readonly next: bigint
   readonly emptyAnswers: number
-}
-
-/** Private API of KafkaJS 2.2.4 that finds partition leaders: its consumers cannot read without a group. */
-type Cluster = {
-  retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
-  addTargetTopic(topic: string): Promise<void>
-  refreshMetadata(): Promise<void>
-  findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, readonly number[]>>
-  findBroker(node: { readonly nodeId: string }): Promise<Broker>
-  disconnect(): Promise<void>
-}
-
-type Broker = {
-  fetch(request: object): Promise<{ readonly responses: readonly { readonly partitions: readonly Answer[] }[] }>
-}
-
-function createCluster(kafka: Kafka): Cluster {
-  const parts = kafka as unknown as Record<symbol, ((options: object) => Cluster) | undefined>
-  const symbols = Object.getOwnPropertySymbols(kafka)
-  const name = symbols.find(({ description }) => description === 'private:Kafka:createCluster')
-  const create = name && parts[name]
-  if (create === undefined) throw new Error('this release of KafkaJS has no createCluster')
-  return create({ allowAutoTopicCreation: false })
 }
 
 const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }

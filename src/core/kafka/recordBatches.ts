@@ -11,11 +11,14 @@ export type FetchedRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
+  /** A control record, or one of an aborted transaction: no consumer is given it. */
   readonly isControlRecord: boolean
   /** Missing on a record that stands for a batch. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
   /** Set on a record that stands for offsets that compaction has removed; the last of them is its offset. */
   readonly isGap?: true
+  /** Set on a record that stands for a control record, or one of an aborted transaction, with its offset and timestamp. */
+  readonly isSkipped?: true
   /** Set on a record that stands for a batch that cannot be decoded; always the last of its fetch. */
   readonly undecodable?: Undecodable
 }
@@ -169,6 +172,22 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
   isControlRecord: false,
   isGap: true,
 })
+
+/**
+ * Replaces control records, and records of aborted transactions, by records that stand for them. KafkaJS drops control records before anybody sees
+ * when they were appended, and reports of a batch with nothing else only its offsets.
+ */
+export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
+  if (!records.some(({ isControlRecord }) => isControlRecord)) return records
+  return records.map((record) => {
+    const { offset, timestamp, isControlRecord } = record
+    return isControlRecord ? { ...placeholder, offset, timestamp, isControlRecord: false, isSkipped: true } : record
+  })
+}
+
+/** Whether a fetched record is none that a producer has committed. */
+export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
+  isControlRecord || isGap === true || isSkipped === true
 
 const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
 

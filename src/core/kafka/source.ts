@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type ITopicConfig, type Kafka } from 'kafkajs'
 import { toOffset } from '../model/ids.ts'
 import { type GroupOptions, groupMember, type PartitionCommit, partitionsIn } from './consumerGroup.ts'
+import { offsetsAfter, type PartitionTime } from './offsetsAfter.ts'
 import { type ReadOptions, readTopic } from './readTopic.ts'
 import { partitionName, type TopicPartition } from './sourceRecord.ts'
 
@@ -51,6 +52,8 @@ export function kafkaSource(kafka: Kafka) {
       ask((admin) => topicSettings(admin, topics, [...names])),
     /** The offset range of every partition of the topics. */
     offsetRanges: (topics: readonly string[]) => ask((admin) => offsetRanges(admin, topics)),
+    /** The first offset of each partition at which a record was appended after a time (`offsetsAfter.ts`). */
+    offsetsAfter: (times: readonly PartitionTime[]) => offsetsAfter(kafka, times),
     /** Lets the next question learn anew who leads each partition. */
     forgetLeaders: (): void => {
       if (current?.questions === 0) disconnect(current)

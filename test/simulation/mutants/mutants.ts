@@ -93,7 +93,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'watermark-in-the-future': {
     themes: ['clocks'],
     seed: 2,
-    file: 'indexer/watermarkPublisher.ts',
+    file: 'indexer/decideWatermark.ts',
     from: 'Math.min(known, askedAtMs)',
     to: 'known',
   },

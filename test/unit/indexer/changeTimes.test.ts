@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
-import { decideWatermark } from '../../../indexer/watermarkPublisher.ts'
+import { decideWatermark } from '../../../indexer/decideWatermark.ts'
+import { unreadLog } from '../../../indexer/readLog.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
@@ -25,7 +26,7 @@ type Commit = { readonly position: Offset; readonly promisedMs: number }
 
 /** An owner that begins at a commit. */
 const ownerFrom = (commit: Commit, claimed: typeof promised) => {
-  const start = { ...commit, deadLetteredBelow: commit.position, coveredAtMs: 1 }
+  const start = { ...commit, deadLetteredBelow: commit.position, coveredAtMs: 1, log: unreadLog }
   return assignPartition({ topic: 'forms', partition: 0 }, start, { owner: 'we', ...claimed }, () => 1)
 }
 
@@ -40,7 +41,7 @@ test.each([
   const owner = ownerFrom({ position: at(0), promisedMs: 0 }, promised)
   const marks = [5_000, 6_000].slice(0, read).map((ms, offset) => owner.offsets.track(at(offset), ms))
   for (const mark of marks.slice(0, processed)) mark()
-  expect(decideWatermark(owner, high, 90_000).watermarkMs).toBe(watermarkMs)
+  expect(decideWatermark(owner, high, 90_000, 1n).watermarkMs).toBe(watermarkMs)
 })
 
 type Written = { readonly offset: bigint; changedAtMs: number; isVisible: boolean }
@@ -91,9 +92,10 @@ class Partition {
   /** One round: end offset, decision, [records go on], refresh, commit, publication. */
   publish(clockMs: number, meanwhile: () => void): void {
     const owner = this.#owner
+    const readBefore = owner.offsets.progress().position
     const end = BigInt(this.#appended.length)
     meanwhile()
-    const { position, promisedMs, watermarkMs = -1 } = decideWatermark(owner, end, clockMs)
+    const { position, promisedMs, watermarkMs = -1 } = decideWatermark(owner, end, clockMs, readBefore)
     this.#changedAtRaisedByMs = Math.max(this.#changedAtRaisedByMs, owner.changeTimes.changedAtRaisedByMs)
     meanwhile()
     this.#refresh()
@@ -101,7 +103,7 @@ class Partition {
     // Kafka refuses the commit, and Redis the watermark, of an owner that was replaced.
     if (this.#owner !== owner) return
     this.#committed = { position, promisedMs }
-    owner.committed = this.#committed
+    owner.committed = { ...this.#committed, isReplaced: false }
     if (watermarkMs > promisedMs) return
     this.#publishedMs = Math.max(this.#publishedMs, watermarkMs)
     this.#knownMs = Math.max(this.#knownMs, watermarkMs)

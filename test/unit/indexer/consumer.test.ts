@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
+import { unreadLog } from '../../../indexer/readLog.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
 import { Undecodable } from '../../../src/core/kafka/recordBatches.ts'
 import { noHeaders } from '../../../src/core/kafka/recordHeaders.ts'
@@ -30,7 +31,7 @@ function setting(
   } = {},
 ) {
   const partitions = assignedTopics[options.topics ?? 'forms']
-  const start = { position: at(0), deadLetteredBelow: at(0), coveredAtMs: 0, promisedMs: 0 }
+  const start = { position: at(0), deadLetteredBelow: at(0), coveredAtMs: 0, promisedMs: 0, log: unreadLog }
   /** The partitions that are paused in the group, by name. */
   const paused = new Set<string>()
   const attempts: number[] = []
@@ -97,7 +98,14 @@ function setting(
     log: pino({ level: 'warn' }, hears),
   })
   const bringOf = async (of: TopicPartition, records: readonly SourceRecord[], undecodable?: Undecodable) => {
-    const batch = { ...of, position: records[0]?.offset ?? at(0), records, undecodable, gapBelow: undefined }
+    const batch = {
+      ...of,
+      position: records[0]?.offset ?? at(0),
+      records,
+      undecodable,
+      gapBelow: undefined,
+      skippedAtMs: undefined,
+    }
     const isTaken = await group?.onBatch({ ...batch, isReading: () => true, wait })
     const last = records.at(-1)?.offset ?? at(0)
     if (isTaken) group?.onBatchEnd(of, last + 1n, last)

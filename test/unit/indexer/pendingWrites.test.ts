@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
+import { unreadLog } from '../../../indexer/readLog.ts'
 import { partitionName } from '../../../src/core/kafka/sourceRecord.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
 import type { PendingMark } from '../../../src/core/stores/pendingMarks.ts'
 import { heapBytes } from '../../support/heapBytes.ts'
 
 const lists = ['acme', 'beta'].map((team) => teamList('forms', team as TeamId))
-const start = { position: 0n as Offset, deadLetteredBelow: 0n as Offset, coveredAtMs: 0, promisedMs: 0 }
+const start = { position: 0n as Offset, deadLetteredBelow: 0n as Offset, coveredAtMs: 0, promisedMs: 0, log: unreadLog }
 /** Two partitions; the first one is claimed twice. */
 const assignments = [
   [0, 'former'],

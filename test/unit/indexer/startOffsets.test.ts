@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { notCovered } from '../../../indexer/deletionCoverage.ts'
+import { type LogState, unreadLog } from '../../../indexer/readLog.ts'
 import type { CommittedOffset, StartOffset } from '../../../indexer/startOffsets.ts'
 import { commitMetadata, fetchCommittedOffsets, fetchStartOffsets } from '../../../indexer/startOffsets.ts'
 import type { KafkaSource, OffsetRange } from '../../../src/core/kafka/source.ts'
@@ -9,6 +10,11 @@ import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
 const [createdAtMs, committedAtMs, promisedMs, nowMs] = [1_000, 2_000, 2_500, 9_000]
+/** What is committed of the log with a position. */
+const logOf = (position: number): LogState => ({
+  isReplaced: false,
+  prefixes: [{ below: at(position), latestMs: 1_500 }],
+})
 const commit = (
   position: number,
   generation: string | undefined,
@@ -20,6 +26,10 @@ const commit = (
   deadLetteredBelow: at(deadLetteredBelow),
   coveredAtMs,
   promisedMs: generation === undefined ? 0 : promisedMs,
+  log:
+    generation === undefined
+      ? { isReplaced: false, prefixes: [{ below: at(position), latestMs: Infinity }] }
+      : logOf(position),
 })
 
 const partition = { topic: 'forms', partition: 0 }
@@ -39,9 +49,9 @@ async function startOffset(
 ): Promise<StartOffset> {
   const commitsOf = (found: CommittedOffset | undefined) => {
     if (found === undefined) return []
-    const { position, generation: named, deadLetteredBelow, coveredAtMs, promisedMs } = found
+    const { position, generation: named, deadLetteredBelow, coveredAtMs, promisedMs, log } = found
     const metadata =
-      named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow, coveredAtMs, promisedMs)
+      named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow, coveredAtMs, promisedMs, log)
     return [{ ...partition, position, metadata }]
   }
   const source = {
@@ -60,8 +70,12 @@ async function startOffset(
 const ends = { low: 0n, high: 100n }
 
 test('what a commit says reads back as it was said', async () => {
-  expect(await readCommit(at(7), commitMetadata(first, 9n, committedAtMs, promisedMs))).toEqual(commit(7, first, 9))
-  expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs, promisedMs))).toEqual(commit(12, first, 12))
+  expect(await readCommit(at(7), commitMetadata(first, 9n, committedAtMs, promisedMs, logOf(7)))).toEqual(
+    commit(7, first, 9),
+  )
+  expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs, promisedMs, logOf(12)))).toEqual(
+    commit(12, first, 12),
+  )
 })
 
 test.each(['', 'by hand', '1-0123456789abcdef nine'])('a commit that says %j names no indices', async (metadata) => {
@@ -69,7 +83,7 @@ test.each(['', 'by hand', '1-0123456789abcdef nine'])('a commit that says %j nam
 })
 
 test('reading goes on where it was when the commit speaks of the indices that are written', async () => {
-  const start = { position: 40n, deadLetteredBelow: 40n, coveredAtMs: committedAtMs, promisedMs }
+  const start = { position: 40n, deadLetteredBelow: 40n, coveredAtMs: committedAtMs, promisedMs, log: logOf(40) }
   expect(await startOffset(ends, commit(40, first), undefined, first)).toEqual(start)
 })
 
@@ -78,7 +92,7 @@ test('for a topic whose records go into no index, every commit counts', async ()
 })
 
 test('for other indices everything is read again, but no record becomes a dead letter twice and promised watermarks stand', async () => {
-  const start = { position: 0n, deadLetteredBelow: 40n, coveredAtMs: createdAtMs, promisedMs }
+  const start = { position: 0n, deadLetteredBelow: 40n, coveredAtMs: createdAtMs, promisedMs, log: unreadLog }
   expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual(start)
 })
 
@@ -104,7 +118,9 @@ test('an end below the commit is believed only while no other leader knows bette
   const leaders: unknown[] = []
   const source = {
     offsetRanges: async () => new Map([['forms/0', { ...partition, ...(told.shift() ?? ends) }]]),
-    committedOffsets: async () => [{ ...partition, position: at(40), metadata: commitMetadata(first, 40n, 0, 0) }],
+    committedOffsets: async () => [
+      { ...partition, position: at(40), metadata: commitMetadata(first, 40n, 0, 0, logOf(40)) },
+    ],
     forgetLeaders: () => leaders.push('forgotten'),
   } as unknown as KafkaSource
   const starts = await fetchStartOffsets(source, [partition], {
@@ -139,7 +155,7 @@ describe('The time up to which a generation is known to hold everything', () => 
     const source = {
       offsetRanges: async () => new Map(ranges),
       committedOffsets: async () => [
-        { ...partition, position: at(40), metadata: commitMetadata(first, 40n, committedAtMs, promisedMs) },
+        { ...partition, position: at(40), metadata: commitMetadata(first, 40n, committedAtMs, promisedMs, logOf(40)) },
       ],
     } as unknown as KafkaSource
     const starts = await fetchStartOffsets(source, [partition, { topic: 'forms', partition: 1 }], {

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
+import { unreadLog } from '../../../indexer/readLog.ts'
 import { type RoundResult, type VisibleRound, WatermarkPublisher } from '../../../indexer/watermarkPublisher.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
@@ -15,11 +16,16 @@ const at = (offset: number): Offset => BigInt(offset) as Offset
 function setting(options: { start?: number; high: number; promisedMs?: number }) {
   const start = {
     ...{ position: at(options.start ?? 0), deadLetteredBelow: at(0) },
-    ...{ coveredAtMs: 1, promisedMs: options.promisedMs ?? 0 },
+    ...{ coveredAtMs: 1, promisedMs: options.promisedMs ?? 0, log: unreadLog },
   }
   const claim = { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
   const assigned = assignPartition({ topic: 'forms', partition: 0 }, start, claim, () => Number.POSITIVE_INFINITY)
   const { offsets, changeTimes } = assigned
+  /** At least `high`, and nothing is read beyond it. */
+  const end = (): bigint => {
+    const { position } = current.assigned.offsets.progress()
+    return position > options.high ? position : BigInt(options.high)
+  }
   const current = {
     ...{ assigned, redisMs: Number.POSITIVE_INFINITY, nowMs: 100_000 },
     ...{ isBehind: false, isDisplaced: false, isHeld: false, looks: 0 },
@@ -45,7 +51,7 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
   }
   const pending = new PendingWrites(marks, () => current.nowMs)
   const promisedIn = (metadata: string): string =>
-    options.promisedMs === undefined ? '' : ` ${metadata.split(' ').at(-1)}`
+    options.promisedMs === undefined ? '' : ` ${metadata.split(' ').at(3)}`
   const publisher = new WatermarkPublisher({
     consumer: {
       assigned: () => [current.assigned],
@@ -54,7 +60,7 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
     },
     tag: '1-0123456789abcdef' as GenerationTag,
     pending,
-    offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: BigInt(options.high) }]]),
+    offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: end() }]]),
     refresh: () => step('refresh'),
     publishVisible: async (round) => {
       if (round.lists.length > 0) await step('tokens', ` ${round.lists.join()}`)

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { assignPartition } from '../../../../indexer/assignedPartition.ts'
 import { Retries } from '../../../../indexer/backoff.ts'
 import { DeadLetterWriter, deadLetterHeaders, readDeadLetter } from '../../../../indexer/deadLetters/deadLetters.ts'
+import { unreadLog } from '../../../../indexer/readLog.ts'
 import { noHeaders, RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSink, NewRecord } from '../../../../src/core/kafka/sink.ts'
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
@@ -60,7 +61,13 @@ function setting(append: (records: readonly NewRecord[]) => Promise<void>) {
   const closing = new AbortController()
   const retries = new Retries(log, () => 0, closing.signal)
   const sink: KafkaSink = { append, disconnect: async () => undefined }
-  const start = { position: toOffset('0'), deadLetteredBelow: toOffset('0'), coveredAtMs: 0, promisedMs: 0 }
+  const start = {
+    position: toOffset('0'),
+    deadLetteredBelow: toOffset('0'),
+    coveredAtMs: 0,
+    promisedMs: 0,
+    log: unreadLog,
+  }
   const claim = { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
   const assigned = assignPartition({ topic: config.TOPIC_FORMS, partition: 3 }, start, claim, () => 1)
   return { writer: new DeadLetterWriter({ sink, config, log, retries }), retries, assigned, logged }

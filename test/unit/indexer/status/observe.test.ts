@@ -1,3 +1,4 @@
+import { unreadLog } from '../../../../indexer/readLog.ts'
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
 import { currentLags, type GroupSurvey, type Observed, surveyGroup } from '../../../../indexer/status/observe.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
@@ -51,7 +52,7 @@ const config = {
 } as Config
 const [serving, next] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
 const commit = (topic: string, position: bigint, generation: GenerationTag) => {
-  return { topic, partition: 0, position, metadata: commitMetadata(generation, 0n, 0, 0) }
+  return { topic, partition: 0, position, metadata: commitMetadata(generation, 0n, 0, 0, unreadLog) }
 }
 
 /** What the survey says of a rebuild with these commits while generation 1 serves. */

@@ -3,6 +3,7 @@ import { convertRecord } from '../../../../indexer/convertRecord.ts'
 import { deadLetterHeaders } from '../../../../indexer/deadLetters/deadLetters.ts'
 import type { Generation } from '../../../../indexer/generations/generation.ts'
 import { Generations } from '../../../../indexer/generations/generations.ts'
+import { unreadLog } from '../../../../indexer/readLog.ts'
 import { refreshEveryCopy } from '../../../../indexer/refreshEveryCopy.ts'
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
 import { DifferenceReport } from '../../../../indexer/verify/differenceReport.ts'
@@ -104,7 +105,12 @@ const source = {
     group !== config.CONSUMER_GROUP
       ? []
       : [...committed].map(([topic, position]) => ({
-          ...{ topic, partition: 0, position, metadata: commitMetadata(committedFor ?? serving.tag, 0n, 0, 0) },
+          ...{
+            topic,
+            partition: 0,
+            position,
+            metadata: commitMetadata(committedFor ?? serving.tag, 0n, 0, 0, unreadLog),
+          },
         })),
   readTopic: async ({ topic, ranges, onRecord }: ReadOptions) => {
     for (const record of [...(topics.get(topic) ?? [])]) {

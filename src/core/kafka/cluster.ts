@@ -1,0 +1,44 @@
+import type { Kafka } from 'kafkajs'
+import type { FetchedRecord } from './recordBatches.ts'
+
+/** One partition of a fetch response. */
+export type FetchAnswer = {
+  readonly partition: number
+  readonly lastStableOffset: string
+  readonly messages: readonly FetchedRecord[]
+}
+
+/** What is asked of one partition: the first offset whose timestamp (epoch ms) is not below this one. */
+type WantedOffset = { readonly partition: number; readonly timestamp: number }
+
+/** Private API of KafkaJS 2.2.4 that finds partition leaders: its consumers cannot read without a group, its admin client asks one time of all. */
+export type Cluster = {
+  retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
+  addTargetTopic(topic: string): Promise<void>
+  refreshMetadata(): Promise<void>
+  findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, readonly number[]>>
+  findBroker(node: { readonly nodeId: string }): Promise<Broker>
+  disconnect(): Promise<void>
+}
+
+type Broker = {
+  fetch(request: object): Promise<{ readonly responses: readonly { readonly partitions: readonly FetchAnswer[] }[] }>
+  /** `offset` is -1 where there is none. Rejects when the broker does not lead a partition. */
+  listOffsets(request: {
+    readonly topics: readonly { readonly topic: string; readonly partitions: readonly WantedOffset[] }[]
+  }): Promise<{
+    readonly responses: readonly {
+      readonly topic: string
+      readonly partitions: readonly { readonly partition: number; readonly offset: string }[]
+    }[]
+  }>
+}
+
+export function createCluster(kafka: Kafka): Cluster {
+  const parts = kafka as unknown as Record<symbol, ((options: object) => Cluster) | undefined>
+  const symbols = Object.getOwnPropertySymbols(kafka)
+  const name = symbols.find(({ description }) => description === 'private:Kafka:createCluster')
+  const create = name && parts[name]
+  if (create === undefined) throw new Error('this release of KafkaJS has no createCluster')
+  return create({ allowAutoTopicCreation: false })
+}
