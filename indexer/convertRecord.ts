@@ -170,6 +170,13 @@ export const withChangedAt = (source: Buffer, changedAt: Instant): Buffer =>
   // Members of our own come before the first one whose text is from the record.
   Buffer.from(source.toString().replace(/"(changedAt|deletedAt)":"[^"]*"/, `"$1":"${changedAt}"`))
 
+/** The position of a list document that a rebuild has carried over from a log that was replaced: it is below every record of the present log. */
+export const carriedOver = 0 as LogPosition
+
+/** The source of a list document, or of its tombstone, with the position of one that is carried over. */
+export const withoutPosition = (source: Buffer): Buffer =>
+  Buffer.from(source.toString().replace(/"logPosition":\d+/, `"logPosition":${carriedOver}`))
+
 /** A list document as it is written now: one of an earlier release, or with other `hasAnswers`, has other members by which it is found. */
 export function withFoundBy(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
   if (document.kind !== 'submissions') return document

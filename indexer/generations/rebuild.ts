@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
+import type { EntityType } from '../../src/core/model/ids.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import {
   carryVisiblePositions,
@@ -24,6 +25,7 @@ import type { FoundGeneration, Generation } from './generation.ts'
 import { type Generations, unlessRemoved } from './generations.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
+import { findReplacedTypes, MixedLogs } from './replacedLogs.ts'
 import { ForgottenEntities, raiseUnseen } from './rereadTopics.ts'
 
 /** The longest time for which a killed rebuild keeps the watermark from advancing. */
@@ -60,7 +62,8 @@ export async function rebuild(options: CommandTools): Promise<void> {
   const serving = await generations.serving()
   if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
   const rules = await readTopicRules(source, config)
-  const left = await pruneLeftOver(options, serving, rules)
+  const replaced = await findReplacedTypes(options, serving, rules)
+  const left = await pruneLeftOver(options, serving, rules, replaced)
   // Removing takes long: another rebuild may have begun, and switched.
   if ((await generations.serving())?.tag !== serving.tag)
     throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
@@ -72,14 +75,17 @@ export async function rebuild(options: CommandTools): Promise<void> {
 
   const failed = new AbortController()
   const untilFailed = { ...options, signal: AbortSignal.any([signal, failed.signal]) }
-  const forgotten = new ForgottenEntities(untilFailed, rules)
+  const forgotten = new ForgottenEntities(untilFailed, rules, replaced)
   const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
   try {
     await pipeline.readToTheEnd()
-    const reconciliation = await reconcileAll(untilFailed, serving, target, forgotten)
+    const reconciliation = new Reconciliation(untilFailed, serving, target, replaced)
+    await reconcileAll(untilFailed, reconciliation, forgotten)
     await switchOver(untilFailed, holder, pipeline, reconciliation, forgotten)
   } catch (error) {
     failed.signal.throwIfAborted()
+    await pipeline.stop()
+    if (error instanceof MixedLogs) await removeFilled(options, target)
     throw error
   } finally {
     await pipeline.stop()
@@ -92,7 +98,12 @@ export async function rebuild(options: CommandTools): Promise<void> {
  * older generation that once served is reconciled first: only with what the topics still hold, because that may have been deleted since. Returns
  * what is left.
  */
-export async function pruneLeftOver(options: CommandTools, serving: Generation, rules: TopicRules) {
+export async function pruneLeftOver(
+  options: CommandTools,
+  serving: Generation,
+  rules: TopicRules,
+  replaced: ReadonlySet<EntityType>,
+) {
   const generations = generationsOf(options)
   const left: FoundGeneration[] = []
   for (const each of await generations.find()) {
@@ -102,10 +113,11 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation, 
       continue
     }
     options.report.step(`generation ${each.number} is left over and is removed`)
-    if (decision === 'reconcile and remove' && each.complete !== undefined)
-      await reconcileAll(options, each.complete, serving, new ForgottenEntities(options, rules)).catch(
-        unlessRemoved(each.complete),
-      )
+    if (decision === 'reconcile and remove' && each.complete !== undefined) {
+      const reconciliation = new Reconciliation(options, each.complete, serving, replaced)
+      const forgotten = new ForgottenEntities(options, rules, replaced)
+      await reconcileAll(options, reconciliation, forgotten).catch(unlessRemoved(each.complete))
+    }
     if (each.complete?.hasServed && !(await isUnread(options, each.complete))) left.push(each)
     else await generations.delete(each)
   }
@@ -113,13 +125,18 @@ export async function pruneLeftOver(options: CommandTools, serving: Generation, 
 }
 
 /** Runs passes until one is short enough to be repeated while the watermark is held. `forgotten` takes what the first one does not copy. */
-async function reconcileAll(options: CommandTools, from: Generation, to: Generation, forgotten: ForgottenEntities) {
-  const reconciliation = new Reconciliation(options, from, to)
+async function reconcileAll(options: CommandTools, reconciliation: Reconciliation, forgotten: ForgottenEntities) {
   const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.takes(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
   await forgotten.copyHeld(reconciliation)
   while ((await reconciliation.pass()).compared > smallPass);
-  return reconciliation
+}
+
+/** Removes a generation that was filled and never served. */
+async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
+  const generations = generationsOf(options)
+  const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)
+  if (filled !== undefined) await generations.delete(filled)
 }
 
 /** The pass after the last write: each copy must have all of it. */
@@ -205,19 +222,20 @@ async function switchOver(
 /**
  * Lets followers of changes go on in the new generation, which holds all that the old one shows. Its cursors are sealed by another key, and
  * followers start anew, if it may lack a deletion of which they were not told: one was dropped that is in no record, or the old generation may
- * have missed one, or Redis does not know.
+ * have missed one, or Redis does not know. They start anew, too, after a log was replaced: the positions that they have are of another one.
  */
 async function carryFeedOn(
   { config, redis }: CommandTools,
   generations: Generations,
-  { from, to }: Reconciliation,
+  { from, to, replaced }: Reconciliation,
   reached: readonly VisiblePartition[],
   hasDropped: boolean,
 ): Promise<void> {
-  const cursorKeys = !hasDropped && (await knowsDeletions(redis, from.tag)) ? from.cursorKeys : to.cursorKeys
+  const goesOn = !hasDropped && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
+  const cursorKeys = goesOn ? from.cursorKeys : to.cursorKeys
   await generations.setCursorKeys(to, cursorKeys)
   await carryVisiblePositions(redis, {
-    ...{ from: from.tag, to: to.tag, cursorKeys },
+    ...{ from: from.tag, to: to.tag, cursorKeys, replaced },
     reached: reached.map(({ topic, ...of }) => ({ ...of, type: entityTypeIn(topic, config) })),
   })
 }

@@ -13,6 +13,7 @@ import { visibleRound } from '../visibleRound.ts'
 import type { VisiblePartition } from '../watermarkPublisher.ts'
 import type { Generation } from './generation.ts'
 import { Generations } from './generations.ts'
+import { doubtPollMs, MixedLogs } from './replacedLogs.ts'
 
 /** Longer than what is in flight takes to be published. */
 const stopDeadlineMs = 8_500
@@ -27,6 +28,7 @@ const pollMs = 250
 export class RebuildPipeline {
   readonly #tools: CommandTools
   readonly #generation: Generation
+  readonly #hasAppendTimes: boolean
   readonly #pipeline: Pipeline
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
@@ -40,6 +42,7 @@ export class RebuildPipeline {
     const topics = documentTopics(config)
     this.#tools = tools
     this.#generation = generation
+    this.#hasAppendTimes = rules.hasAppendTimes
     this.#pipeline = new Pipeline({
       ...{ config, source, elasticsearch, generation, topics, log, fail },
       groupId: rebuildGroup(config.CONSUMER_GROUP),
@@ -103,7 +106,7 @@ export class RebuildPipeline {
 
   /**
    * Throws when the generation that is filled was deleted, or another rebuild fills it now, or has: the two share the partitions, and this one
-   * would wait for those of the other.
+   * would wait for those of the other. Throws `MixedLogs` when another log has come in the place of one that it was filled from.
    */
   async expectUndisturbed(): Promise<void> {
     const { number, tag, writeAliases } = this.#generation
@@ -111,6 +114,20 @@ export class RebuildPipeline {
     if (own === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)
     if (own.indices.some(({ kind, state }) => state.aliases?.[writeAliases[kind]] === undefined))
       throw new Error(`another rebuild fills generation ${number}: run one again`)
+    if (this.#hasAppendTimes) await this.#expectSameLogs()
+  }
+
+  async #expectSameLogs(): Promise<void> {
+    const { signal } = this.#tools
+    await this.#pipeline.checkLogs()
+    while (this.#pipeline.documentPartitions().some(({ log }) => log.isDoubted && !log.isReplaced)) {
+      await sleep(doubtPollMs, undefined, { signal })
+      await this.#pipeline.checkLogs()
+    }
+    const replaced = this.#pipeline.documentPartitions().filter(({ log }) => log.isReplaced)
+    if (replaced.length === 0) return
+    const names = replaced.map(partitionName).join(', ')
+    throw new MixedLogs(`${names} was replaced while the new generation was filled from it: run the rebuild again`)
   }
 
   /**

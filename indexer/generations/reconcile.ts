@@ -1,5 +1,5 @@
 import type { estypes } from '@elastic/elasticsearch'
-import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
+import { type DocumentId, type EntityType, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
@@ -9,7 +9,7 @@ import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi
 import { expectOwnIndices } from '../bulk/bulkFailure.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
-import { type Documents, type DocumentWrite, withChangedAt, withFoundBy } from '../convertRecord.ts'
+import { type Documents, type DocumentWrite, withChangedAt, withFoundBy, withoutPosition } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Generation } from './generation.ts'
@@ -21,12 +21,20 @@ export type Version = {
   readonly version: number
   /** Of a tombstone the instant of deletion. */
   readonly changedAt?: Instant | undefined
+  /** Of its record; undefined where it is not read. */
+  readonly logPosition?: number | undefined
   /** Of what its record says; undefined for a tombstone. */
   readonly digest?: string | undefined
 }
 
 /** The time of a list document's change: members of its source and fields of its index. */
-const timeFields = ['changedAt', 'tombstone.deletedAt']
+const timeFields = ['changedAt', 'tombstone.deletedAt'] as const
+
+/** The values of the fields of a list document. */
+type ListFields = Readonly<Partial<Record<(typeof timeFields)[number], readonly Instant[]>>> & {
+  readonly digest?: readonly string[]
+  readonly logPosition?: readonly number[]
+}
 
 type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'> & {
   readonly config: Pick<Config, 'INDEX_ANSWERS'>
@@ -45,6 +53,8 @@ const versionsPerRequest = 2_000
 export class Reconciliation {
   readonly from: Generation
   readonly to: Generation
+  /** The entity types whose topics are other logs than `from` was read from: documents that are copied have no position in these. */
+  readonly replaced: ReadonlySet<EntityType>
   readonly #tools: Tools
   readonly #request: RequestOptions
   /** `<index>/<shard>` → the highest sequence number that was compared. */
@@ -53,10 +63,11 @@ export class Reconciliation {
   /** Rejects when the writer meets a bug, or the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
 
-  constructor(tools: Tools, from: Generation, to: Generation) {
+  constructor(tools: Tools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
     const { elasticsearch, report, signal } = tools
     this.from = from
     this.to = to
+    this.replaced = replaced
     this.#tools = tools
     this.#request = { signal }
     this.#stopped.promise.catch(() => undefined)
@@ -125,14 +136,14 @@ export class Reconciliation {
         preference: `_shards:${shard}`,
         size: versionsPerRequest,
         _source: false,
-        docvalue_fields: isList(kind) ? [...times, { field: 'digest' }] : [],
+        docvalue_fields: isList(kind) ? [...times, { field: 'digest' }, { field: 'logPosition' }] : [],
       }
       if (last > above)
         for await (const part of scan(this.#tools.elasticsearch, index, asked, this.#request))
           yield part.map(({ id, version, fields }) => {
-            const values = (fields === '' ? {} : JSON.parse(fields)) as Readonly<Record<string, readonly string[]>>
-            const [changedAt] = timeFields.flatMap((field) => values[field] ?? []) as Instant[]
-            return { id, version, changedAt, digest: values['digest']?.[0] }
+            const values = (fields === '' ? {} : JSON.parse(fields)) as ListFields
+            const [changedAt] = timeFields.flatMap((field) => values[field] ?? [])
+            return { id, version, changedAt, digest: values.digest?.[0], logPosition: values.logPosition?.[0] }
           })
       this.#compared.set(`${index}/${shard}`, last)
     }
@@ -172,8 +183,12 @@ export class Reconciliation {
   /** Copies documents from the old generation, unless they are not there or have a higher version in the new one; returns how many are there. */
   async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<number> {
     let copied = 0
+    const isOfAnotherLog = isList(kind) && this.replaced.has(entityTypeOf(kind))
     for await (const documents of this.#sources(this.from, kind, ids)) {
-      await this.#write(documents.map((each) => withFoundBy(each, this.#tools.config.INDEX_ANSWERS)))
+      const copies = documents.map((each) =>
+        isOfAnotherLog ? { ...each, source: withoutPosition(each.source) } : each,
+      )
+      await this.#write(copies.map((each) => withFoundBy(each, this.#tools.config.INDEX_ANSWERS)))
       copied += documents.length
     }
     return copied

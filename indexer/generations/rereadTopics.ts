@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { OffsetRanges } from '../../src/core/kafka/source.ts'
 import { type DocumentId, deletedRevision, type EntityType, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
-import { type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
-import { convertRecord, tombstones } from '../convertRecord.ts'
+import { type DocumentKind, entityTypeOf, isList, kindsOf } from '../../src/core/stores/indices.ts'
+import { carriedOver, convertRecord, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { fetchCommittedOffsets } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
@@ -20,21 +20,26 @@ const documentsAtOnce = 500
  */
 export class ForgottenEntities {
   readonly #tools: CommandTools
-  /** By purely compacted topic; what other topics lack says nothing. */
+  /** By purely compacted topic; what other topics lack says nothing, nor what one lacks that was replaced. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
-  constructor(tools: CommandTools, { forgetful }: Pick<TopicRules, 'forgetful'>) {
+  constructor(tools: CommandTools, { forgetful }: Pick<TopicRules, 'forgetful'>, replaced: ReadonlySet<EntityType>) {
     const { config } = tools
     this.#tools = tools
-    this.#absent = documentTopics(config).flatMap((topic) =>
-      topic in forgetful ? [] : [{ topic, type: entityTypeIn(topic, config), ids: new Set<DocumentId>() }],
-    )
+    this.#absent = documentTopics(config).flatMap((topic) => {
+      const type = entityTypeIn(topic, config)
+      return topic in forgetful || replaced.has(type) ? [] : [{ topic, type, ids: new Set<DocumentId>() }]
+    })
   }
 
   /** Takes a document that the new generation lacks; false for one that is to be copied. */
-  takes(kind: DocumentKind, { id, version }: Version): boolean {
+  takes(kind: DocumentKind, { id, version, logPosition }: Version): boolean {
     const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
     if (absent === undefined || version === deletedRevision) return false
+    // Lists are compared before details.
+    if (!isList(kind)) return absent.ids.has(id)
+    // It was carried over from a log that was replaced: that no record of the present one names it does not mean that it was deleted.
+    if (logPosition === carriedOver) return false
     if (absent.ids.add(id).size > maxAbsent)
       throw new Error(`the topics hold no record of more than ${maxAbsent} ${absent.type}`)
     return true
@@ -147,7 +152,9 @@ export async function raiseUnseen(
 async function findUnseen({ config, source }: CommandTools, readBefore: OffsetRanges) {
   const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))
   return [...readBefore].flatMap(([name, { topic, partition, low, high }]) => {
-    const from = committed.get(name)?.position ?? low
+    const { position = low } = committed.get(name) ?? {}
+    // A commit above the end is of a log that was replaced.
+    const from = position > high ? low : position
     return from < high ? [{ topic, partition, from, to: high }] : []
   })
 }

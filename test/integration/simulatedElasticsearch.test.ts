@@ -194,7 +194,7 @@ describe.each([
 
   test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {
     const tools = { config, elasticsearch: clients.elasticsearch, report, signal }
-    const reconciliation = new Reconciliation(tools, first, second)
+    const reconciliation = new Reconciliation(tools, first, second, new Set())
     await reconciliation.pass()
     await write([...submission('a', 2), ...submission('b'), ...submission('c', 1, later), ...submission('d')])
     await write(formWrites(formRecord(team, 'f', 1), recordedAt(instant)))
@@ -222,7 +222,12 @@ describe.each([
     }
     const indices = beside(elasticsearch.indices, { refresh: refreshThenWrite })
     const writing = beside(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
-    const reconciliation = new Reconciliation({ config, elasticsearch: writing, report, signal }, first, second)
+    const reconciliation = new Reconciliation(
+      { config, elasticsearch: writing, report, signal },
+      first,
+      second,
+      new Set(),
+    )
     await reconciliation.pass()
     await reconciliation.pass()
     await refresh(second)
@@ -302,7 +307,12 @@ describe.each([
     }
     const asked = { ...clients, config: { INDEX_PREFIX: prefix, ...topics }, source, signal, report }
     const serving = (await generations.serving()) ?? second
-    await pruneLeftOver(asked as unknown as CommandTools, serving, { hasAppendTimes: true, forgetful: {}, keptMs: {} })
+    await pruneLeftOver(
+      asked as unknown as CommandTools,
+      serving,
+      { hasAppendTimes: true, forgetful: {}, keptMs: {} },
+      new Set(),
+    )
     await refreshEveryCopy(clients.elasticsearch, Object.values(second.indices), options)
     const ids = ['kept', 'forgotten'].map((id) => `${team}/${id}` as DocumentId)
     // Kafka holds no record of the other one any more: it was deleted since.

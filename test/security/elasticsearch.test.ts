@@ -138,7 +138,7 @@ async function indexAndRebuild(name: string): Promise<void> {
   await expectPassing(elasticsearchAnswers(client, prefix))
   await expectPassing(isolatedNodesAnswerNothing(client))
   await generations.serve(from)
-  const reconciliation = new Reconciliation({ config, elasticsearch: client, report, signal }, from, to)
+  const reconciliation = new Reconciliation({ config, elasticsearch: client, report, signal }, from, to, new Set())
   expect(await reconciliation.pass()).toEqual({ compared: 1, copied: 1, isWhole: true })
   await generations.blockWrites(from, 'rebuild')
   await generations.unblockWrites({ ...from, isServing: true })

@@ -112,13 +112,14 @@ export async function publishVisiblePositions(
 
 /**
  * Raises the positions of `to`, which no reader reads yet, to those of the generation that it replaces, once it holds all that this one shows;
- * and to `reached`, which it has read itself. Publishes also how its cursors are sealed.
+ * and to `reached`, which it has read itself. Publishes also how its cursors are sealed. Positions of `replaced` types are not raised to those of the
+ * other generation: they are of other logs.
  */
 const carryScript = script(`
 for i = 1, 2 do
   redis.call('HSET', KEYS[i], 'cursorKey', ARGV[i], 'salt', ARGV[3])
   redis.call('HDEL', KEYS[i], 'withheld')
-  local old = redis.call('HGETALL', ARGV[3 + i])
+  local old = ARGV[3 + i] == '' and {} or redis.call('HGETALL', ARGV[3 + i])
   for at = 1, #old, 2 do
     if string.match(old[at], '^%d+@?$') then
       local stored = tonumber(redis.call('HGET', KEYS[i], old[at]) or '-1')
@@ -143,21 +144,24 @@ export async function carryVisiblePositions(
     to,
     cursorKeys,
     reached,
+    replaced,
   }: {
     readonly from: GenerationTag
     readonly to: GenerationTag
     readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
     readonly reached: readonly ReachedPartition[]
+    readonly replaced: ReadonlySet<EntityType>
   },
   newToken = randomToken,
 ): Promise<void> {
-  const namesOf = (generation: GenerationTag) =>
-    entityTypes.map((type) => redis.keys.visiblePositions(type, generation))
+  const nameOf = (type: EntityType, generation: GenerationTag): string => redis.keys.visiblePositions(type, generation)
+  const carried = entityTypes.map((type) => (replaced.has(type) ? '' : nameOf(type, from)))
+  const names = entityTypes.map((type) => nameOf(type, to))
   const partitions = reached.flatMap(({ type, partition, to: position, timeMs }) => [
     ...[entityTypes.indexOf(type) + 1, partition, String(position), Math.floor(timeMs)],
   ])
-  const values = [...entityTypes.map((type) => cursorKeys[type]), newToken(), ...namesOf(from), ...partitions]
-  await carryScript(redis, namesOf(to), values)
+  const values = [...entityTypes.map((type) => cursorKeys[type]), newToken(), ...carried, ...partitions]
+  await carryScript(redis, names, values)
 }
 
 /** Whether a generation has published what it shows, and never that it may lack deletions. */

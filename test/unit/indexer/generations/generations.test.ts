@@ -44,7 +44,7 @@ test('where a node does not tell of its shards, a generation may have readers, a
   const generations = new Generations(elasticsearch, {} as never, { signal, requestTimeout: 1_000 })
   expect(await generations.countReaders(generation)).toBe(Number.POSITIVE_INFINITY)
   const tools = { elasticsearch, signal } as unknown as CommandTools
-  const pass = () => new Reconciliation(tools, generation as never, generation as never).pass()
+  const pass = () => new Reconciliation(tools, generation as never, generation as never, new Set()).pass()
   await expect(pass()).rejects.toThrow('tells of 1 of 1 shards, without 1 copies')
   failed = 0
   generation.shards = 2
