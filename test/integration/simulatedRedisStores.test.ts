@@ -171,7 +171,11 @@ const listSteps = [
     publishVisiblePositions(link, visibleRound(round), newToken),
   ),
   step('carryVisiblePositions', fc.tuple(generations, generations, reached), ({ link, newToken }, [from, to, some]) =>
-    carryVisiblePositions(link, { from, to, cursorKeys: visibleRound({}).cursorKeys, reached: some }, newToken),
+    carryVisiblePositions(
+      link,
+      { from, to, cursorKeys: visibleRound({}).cursorKeys, reached: some, replaced: new Set() },
+      newToken,
+    ),
   ),
   step('knowsDeletions', generations, ({ link }, generation) => knowsDeletions(link, generation)),
   step('forgetVisiblePositions', generations, ({ link }, generation) => forgetVisiblePositions(link, generation), 1),

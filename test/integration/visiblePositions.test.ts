@@ -93,9 +93,19 @@ test('the next generation goes on at the higher of both positions, with the curs
   await publish(0, 5, { generation: second })
   const cursorKeys = visibleRound({}).cursorKeys
   const reached = [{ type: 'forms', partition: 0, to: 6n, timeMs: 9 } as const]
-  await carryVisiblePositions(redis, { from: first, to: second, cursorKeys, reached })
+  await carryVisiblePositions(redis, { from: first, to: second, cursorKeys, reached, replaced: new Set() })
   await setWatermarkGeneration(redis, second, undefined)
   expect(await visible()).toMatchObject({ partitions: [{ position: 7, timeMs: 9 }], cursorKey: cursorKeys.forms })
+})
+
+test('positions in a log that was replaced are not carried on', async () => {
+  await publish(0, 7)
+  const cursorKeys = visibleRound({}).cursorKeys
+  const reached = [{ type: 'forms', partition: 0, to: 2n, timeMs: 9 } as const]
+  await carryVisiblePositions(redis, { from: first, to: second, cursorKeys, reached, replaced: new Set(['forms']) })
+  await publish(2, 2, { generation: second })
+  await setWatermarkGeneration(redis, second, undefined)
+  expect(await positions()).toEqual([2])
 })
 
 test('a generation that may lack deletions shows nothing more to followers', async () => {

@@ -102,7 +102,13 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await markPending(link, marks)
     const round = visibleRound({ generation, lists: [teamList('forms', team)] })
     await publishVisiblePositions(link, round)
-    await carryVisiblePositions(link, { from: generation, to: generation, cursorKeys: round.cursorKeys, reached: [] })
+    await carryVisiblePositions(link, {
+      from: generation,
+      to: generation,
+      cursorKeys: round.cursorKeys,
+      reached: [],
+      replaced: new Set(),
+    })
     await knowsDeletions(link, generation)
     await forgetVisiblePositions(link, '9-0123456789abcdef' as GenerationTag)
     await unmarkPending(link, marks)
