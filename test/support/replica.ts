@@ -70,6 +70,7 @@ export async function createTestReplica() {
   const ends = { forms: [0], submissions: [0] }
   const published: Record<EntityType, readonly number[]> = { forms: [0], submissions: [0] }
   const nextOffset = (type: EntityType, { partition = 0 }: TestRecord): number => {
+    while (ends[type].length <= partition) ends[type].push(0)
     const offset = ends[type][partition] ?? 0
     ends[type][partition] = offset + 1
     return offset
