@@ -67,6 +67,13 @@ test('in the middle of a walk over 200 partitions with offsets of 10^9 it takes 
   expect(sealCursor({ version, since, walk }, key, scope).length).toBeLessThan(3 * 1024)
 })
 
+test('it holds 250 partitions, whatever their offsets', () => {
+  const half = Array<number>(250).fill(2 ** 39)
+  const whole = half.map((each) => 2 * each - 1)
+  const cursor = { version, since: half, walk: { ...walk, target: whole } }
+  expect(read(sealCursor(cursor, key, scope))).toEqual(cursor)
+})
+
 test('one that would be longer than what is accepted is an error', () => {
   const many = { version, since: Array<number>(1_000).fill(2 ** 40 - 1), walk: undefined }
   expect(() => sealCursor(many, key, scope)).toThrow(`1000 partitions takes more than ${maxCursorCharacters}`)
