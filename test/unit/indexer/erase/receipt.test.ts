@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expectDeleted, receiptLines } from '../../../../indexer/erase/erase.ts'
 import type { Place } from '../../../../indexer/erase/expunge.ts'
 import {
+  type Keeping,
   type KeptRecord,
   lettersOf,
   placesOf,
@@ -51,38 +52,59 @@ test.each([
   [{}, never, never],
   [{ 'max.compaction.lag.ms': '7' }, 7, never],
   [{ 'cleanup.policy': 'delete', 'max.compaction.lag.ms': '7' }, never, 1500],
+  [{ 'cleanup.policy': 'delete', 'retention.ms': '0' }, never, 500],
   [{ 'cleanup.policy': 'delete', 'retention.ms': '-1' }, never, never],
   [{ 'cleanup.policy': 'compact,delete', 'max.compaction.lag.ms': '7' }, 7, 1500],
 ])('a topic with %j keeps records until compaction for %d ms, and for %d ms', async (changes, compactedMs, agedMs) => {
   expect(await readKeeping(settingsOf(changes), topic)).toEqual({ compactedMs, agedMs, fileMs: 60 })
 })
 
-const daysUntil = ([first]: Place[]): number | null =>
-  first?.until == null ? null : (Date.parse(first.until) - startMs) / dayMs
-
+const bothKept = [kept(0, 1, 0), deletion(0, 5, 2)]
+const [compaction, noLag] = ['until compaction, if its partition gets a record then', 'no max.compaction.lag.ms']
 test.each([
-  ['compacted after its deletion', [kept(0, 1, 0), deletion(0, 5, 2)], { compactedMs: 3 * dayMs, agedMs: never }, 6],
-  ['old before it is compacted', [kept(0, 1, 0), deletion(0, 5, 2)], { compactedMs: 3 * dayMs, agedMs: dayMs }, 2],
-  ['its deletion is in another partition', [kept(0, 1, 0), deletion(1, 5, 2)], { compactedMs: 1, agedMs: never }, null],
-  ['its deletion is before it', [kept(0, 6, 0), deletion(0, 5, 2)], { compactedMs: 1, agedMs: never }, null],
-  ['nothing bounds compaction', [kept(0, 1, 0), deletion(0, 5, 2)], { compactedMs: never, agedMs: never }, null],
-])('how long a record is kept: %s', (_, records, keeping, days) => {
-  expect(daysUntil(placesOf(records, { ...keeping, fileMs: dayMs }, startMs))).toBe(days)
-})
+  ['compacted after its deletion', bothKept, { compactedMs: 3 * dayMs, agedMs: never }, 6, compaction],
+  ['old before it is compacted', bothKept, { compactedMs: 3 * dayMs, agedMs: dayMs }, 2, 'until it is old'],
+  [
+    ...['its deletion is in another partition', [kept(0, 1, 0), deletion(1, 5, 2)]],
+    ...[{ compactedMs: 1, agedMs: never }, null, 'kept for ever: its partition has no deletion'],
+  ],
+  [
+    ...['its deletion is before it', [kept(0, 6, 0), deletion(0, 5, 2)]],
+    ...[{ compactedMs: 1, agedMs: never }, null, 'kept for ever: its partition has no deletion'],
+  ],
+  ['nothing bounds compaction', bothKept, { compactedMs: never, agedMs: never }, null, noLag],
+] as [string, KeptRecord[], Omit<Keeping, 'fileMs'>, number | null, string][])(
+  'how long a record is kept: %s',
+  (_, records, keeping, days, how) => {
+    const [place] = placesOf(records, { ...keeping, fileMs: dayMs }, startMs)
+    expect(place?.state).toBe('left')
+    expect(place?.until).toBe(days === null ? null : toInstant(startMs + days * dayMs))
+    expect(place?.detail).toMatch(/^record of 2026-01-01T00:00:00.000Z, .+/)
+    expect(place?.detail).toContain(how)
+  },
+)
 
 test('of a deletion the key alone is left', () => {
-  const keyAt = (offset: number) => ({ name: `submissions/3/${offset}`, state: 'key', until: null })
+  const keyAt = (offset: number, day: number) => {
+    const detail = `deletion of ${toInstant(startMs + day * dayMs)}, the key alone`
+    return { name: `submissions/3/${offset}`, state: 'key', until: null, detail }
+  }
   const keeping = { compactedMs: 3 * dayMs, agedMs: never, fileMs: dayMs }
   const deletions = [deletion(3, 5, 0), deletion(3, 9, 1)]
-  expect(placesOf(deletions, keeping, startMs + 5 * dayMs)).toMatchObject([keyAt(5), keyAt(9)])
+  expect(placesOf(deletions, keeping, startMs + 5 * dayMs)).toMatchObject([keyAt(5, 0), keyAt(9, 1)])
   // A replica that no consumer reads is compacted by itself, and a file goes later than what it is replaced by.
-  const replaced = { name: 'submissions/3', state: 'left', until: toInstant(startMs + 4 * dayMs) }
-  expect(placesOf(deletions, keeping, startMs + 3 * dayMs)).toMatchObject([keyAt(5), replaced, keyAt(9)])
+  const detail = 'replicas and replaced files may hold records before 5'
+  const replaced = { name: 'submissions/3', state: 'left', until: toInstant(startMs + 4 * dayMs), detail }
+  expect(placesOf(deletions, keeping, startMs + 3 * dayMs)).toMatchObject([keyAt(5, 0), replaced, keyAt(9, 1)])
+  // Neither a record in another partition nor one under another key is what the deletion has replaced.
+  const others = [kept(2, 1, 0), { ...kept(3, 1, 0), other: { key: 'acme/s-2', replacedAtMs: never } }]
+  const withOthers = placesOf([...others, ...deletions], keeping, startMs + 3 * dayMs)
+  expect(withOthers.slice(2)).toMatchObject([keyAt(5, 0), replaced, keyAt(9, 1)])
   const [, unbounded] = placesOf([deletion(3, 5, 0)], { ...keeping, compactedMs: never }, startMs + 99 * dayMs)
   expect(unbounded).toMatchObject({
     state: 'left',
     until: null,
-    detail: expect.stringContaining('no max.compaction.lag'),
+    detail: expect.stringMatching(/^replicas and replaced files may hold records before 5, .*no max\.compaction\.lag/),
   })
 })
 
@@ -104,6 +126,8 @@ test.each<[string, ReturnType<typeof record>, 'by-key' | 'by-value' | undefined]
   ['a key of another team, and its id', record('umbrella/s-2', own), 'by-value'],
   ['the key of another team with the same id', record('umbrella/s-1', own), undefined],
   ['a key with the id but without a team', record('/s-1', own), 'by-value'],
+  ['a key with the id, of what cannot be a team', record('acme corp/s-1', own), 'by-value'],
+  ['another key, without a value', record('acme/s-2', null), undefined],
   ['another key, and the id as a number', record('acme/2', says('submission', { id: 7 }), 'acme/7'), 'by-value'],
   [
     'another key, and the id elsewhere',
@@ -113,6 +137,18 @@ test.each<[string, ReturnType<typeof record>, 'by-key' | 'by-value' | undefined]
   ['another key, and the id of a form', record('acme/f-2', says('form', { id: 's-1' }), id, 'forms'), undefined],
   ['its key, sent to the forms', record(id, own, id, 'forms'), 'by-value'],
   ['a form of its id', record(id, says('form', { id: 's-1' }), id, 'forms'), undefined],
+  [
+    'a form of its id, with a quoted word in its title',
+    record(id, says('form', { id: 's-1', title: 'your "submission"' }), id, 'forms'),
+    undefined,
+  ],
+  ['an account key of its id', record(id, says('key', { id: 's-1' }), id, 'account-keys'), undefined],
+  [
+    'a submission that says the id elsewhere',
+    record('acme/s-2', says('submission', { data: { id: 's-1' } })),
+    'by-value',
+  ],
+  ['a submission as text beside a form', record('acme/s-2', JSON.stringify({ form: {}, submission: own })), 'by-value'],
   ['broken JSON', record('acme/s-2', own.slice(0, -8)), 'by-value'],
   ['broken JSON of a longer id', record('acme/s-2', '{"submission":{"id": "s-10", "name"'), undefined],
   ['broken JSON of a form', record(id, '{"form":{"id":"s-1",', id, 'forms'), undefined],
@@ -139,32 +175,54 @@ test('a value that was quoted, wrapped and cut off says the id of its submission
   )
 })
 
-test('a record under another key is kept until a later one of that key replaces it, whatever the submission', async () => {
-  const all = [
-    { ...kept(0, 1, 0), ...record('acme/s-2', own), headers: noHeaders },
-    { ...kept(0, 2, 1), ...record('acme/s-3', own), headers: noHeaders },
-    { ...deletion(0, 3, 2), ...record(id, null), headers: noHeaders },
-    { ...kept(0, 4, 3), ...record('acme/s-2', says('submission', { id: 's-2' })), headers: noHeaders },
-  ] satisfies SourceRecord[]
+/** What is kept of a topic with these records, and what was said of the progress. */
+async function readAll(all: readonly SourceRecord[]) {
+  const said: [step: string, done: number, total: number][] = []
   const source = {
-    offsetRanges: async () => new Map(),
+    offsetRanges: async (names: readonly string[]) => new Map(names.map((name) => [name, { low: 1n, high: 5n }])),
     readTopic: async ({ onRecord }: { onRecord(record: SourceRecord): Promise<void> }) => {
       for (const each of all) await onRecord(each)
     },
   }
-  const report = { step: () => undefined, progress: () => undefined, end: () => undefined }
+  const progress = (...each: (typeof said)[number]) => void said.push(each)
+  const report = { step: () => undefined, progress, end: () => undefined }
   const tools = { source, report, signal: new AbortController().signal } as unknown as Parameters<typeof readKept>[0]
-  const found = await readKept(tools, topic, recordsOf(id, topics))
-  const places = placesOf(found, { compactedMs: 7 * dayMs, agedMs: never, fileMs: 0 }, startMs + 99 * dayMs)
+  return { found: await readKept(tools, topic, recordsOf(id, topics)), said }
+}
+
+test('a record under another key is kept until a later one of that key replaces it, whatever the submission', async () => {
+  const { found, said } = await readAll([
+    { ...kept(0, 1, 0), ...record('acme/s-2', own), headers: noHeaders },
+    { ...kept(0, 2, 1), ...record('acme/s-3', own), headers: noHeaders },
+    { ...deletion(0, 3, 2), ...record(id, null), headers: noHeaders },
+    { ...kept(0, 4, 3), ...record('acme/s-2', says('submission', { id: 's-2' })), headers: noHeaders },
+    { ...kept(0, 5, 4), ...record('acme/s-2', null), headers: noHeaders },
+    { ...kept(0, 6, 5), ...record(null, own), headers: noHeaders },
+    { ...kept(0, 7, 6), ...record(id, own), headers: noHeaders },
+  ])
+  const keeping = { compactedMs: 7 * dayMs, agedMs: never, fileMs: 0 }
+  const places = placesOf(found, keeping, startMs + 99 * dayMs)
   expect(places).toMatchObject([
     { name: 'submissions/0/1', state: 'left', until: toInstant(startMs + 10 * dayMs) },
     { name: 'submissions/0/2', state: 'left', until: null },
     { name: 'submissions/0/3', state: 'key' },
+    { name: 'submissions/0/6', state: 'left', until: null },
+    { name: 'submissions/0/7', state: 'left', until: null },
   ])
+  const waits = 'until another record of that key, and its compaction'
   expect(places.map(({ detail }) => detail)).toEqual([
-    expect.stringMatching(/ under the key acme\/s-2, whose value says the id, until compaction/),
-    expect.stringMatching(/ under the key acme\/s-3, whose value says the id, until another record of that key/),
-    expect.stringMatching('the key alone'),
+    expect.stringMatching(/ under the key acme\/s-2, whose value says the id, until compaction, or until it is old$/),
+    expect.stringContaining(` under the key acme/s-3, whose value says the id, ${waits}`),
+    expect.stringContaining('the key alone'),
+    expect.stringContaining(` under no key, whose value says the id, ${waits}`),
+    expect.stringContaining('kept for ever'),
+  ])
+  // Once the record is replaced, the lag of compaction alone bounds how long it stays.
+  const [unbounded] = placesOf(found, { ...keeping, compactedMs: never }, startMs)
+  expect(unbounded?.detail).toContain('no max.compaction.lag.ms')
+  expect([said[0], said.at(-1)]).toEqual([
+    ['records of submissions read', 1, 4],
+    ['records of submissions read', 7, 4],
   ])
 })
 

@@ -1,6 +1,6 @@
 import type { ComparedDocument, ComparedRecord } from '../../../../indexer/verify/compareDocuments.ts'
 import { DocumentComparison, deadLetterVersion } from '../../../../indexer/verify/compareDocuments.ts'
-import type { DifferenceKind } from '../../../../indexer/verify/differenceReport.ts'
+import type { Difference, DifferenceKind } from '../../../../indexer/verify/differenceReport.ts'
 import { type DocumentId, deletedRevision, type Offset, type Revision } from '../../../../src/core/model/ids.ts'
 
 const id = 'acme/s1' as DocumentId
@@ -36,17 +36,23 @@ afterEach(() => comparison.close())
 const differences = (of = comparison) => [...of.differences()].flatMap(({ found }) => found)
 const problems = (): string[] => differences().map(({ where, kind }) => `${where} ${kind}`)
 
-/** What is wrong with a list document whose entity has these records, in the order of their offsets. */
-function problemOf(document: ComparedDocument | undefined, ...records: ComparedRecord[]): DifferenceKind | undefined {
+type Found = ComparedDocument | undefined
+
+/** How a list document differs from the records of its entity, which are in the order of their offsets. */
+function differenceOf(document: Found, ...records: ComparedRecord[]): Difference | undefined {
   const only = new DocumentComparison()
   try {
     if (document !== undefined) only.setDocument(document)
     for (const each of records) only.addRecord(each)
-    return differences(only).find(({ where }) => where === 'submissions')?.kind
+    return differences(only).find(({ where }) => where === 'submissions')
   } finally {
     only.close()
   }
 }
+
+/** What is wrong with a list document. */
+const problemOf = (document: Found, ...records: ComparedRecord[]): DifferenceKind | undefined =>
+  differenceOf(document, ...records)?.kind
 
 test('a document is equal to the record with the highest committed revision', () => {
   expect(problemOf(list(3), record(1), record(3), record(2))).toBeUndefined()
@@ -56,6 +62,18 @@ test('a document is equal to the record with the highest committed revision', ()
   expect(problemOf(undefined, record(3))).toBe('missing')
   expect(problemOf(list(3))).toBe('unexpected')
   expect(problemOf(undefined)).toBeUndefined()
+})
+
+test('a difference says what is in the index and what is in the topic', () => {
+  const detailOf = (document: Found, ...records: ComparedRecord[]) => differenceOf(document, ...records)?.detail
+  expect(detailOf(undefined, record(2), record(3))).toBe('revision 3 in the topic')
+  expect(detailOf(undefined, record(deletion))).toBe('a deletion in the topic')
+  expect(detailOf(list(3))).toBe('revision 3 in the index, no record in the topic')
+  expect(detailOf(list(2), record(3))).toBe('revision 2 in the index, revision 3 in the topic')
+  expect(detailOf(list(deletion), record(3))).toBe('a deletion in the index, revision 3 in the topic')
+  expect(detailOf(list(3, { text: 'other' }), record(3))).toBe('revision 3 has other bytes than its record')
+  const early = detailOf(list(3, { changedAtMs: 999 }), record(3))
+  expect(early).toBe('1970-01-01T00:00:00.999Z, before 1970-01-01T00:00:01.000Z, when its record was appended')
 })
 
 test('a dead letter makes no document, and explains one whose record compaction has removed for it', () => {
@@ -112,6 +130,7 @@ test('offsets, revisions and ids of any size are told apart', () => {
   // Whoever writes to Elasticsearch may choose any version and any id.
   expect(problemOf(list(2 ** 63), ...twice)).toBe('newer')
   expect(problemOf({ ...list(1), id: 'no slash, ü\u{1f600}\0' as DocumentId })).toBe('unexpected')
+  expect(problemOf({ ...list(1), id: '!' as DocumentId })).toBe('unexpected')
 })
 
 test('forms and submissions of one id, and list and detail documents, are judged by themselves', () => {

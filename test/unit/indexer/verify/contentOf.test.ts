@@ -1,5 +1,5 @@
-import { convertRecord, type DocumentWrite } from '../../../../indexer/convertRecord.ts'
-import { contentOf } from '../../../../indexer/verify/compareDocuments.ts'
+import { convertRecord, type DocumentWrite, withNamesOnce } from '../../../../indexer/convertRecord.ts'
+import { comparedOf, contentOf, storedContentOf } from '../../../../indexer/verify/compareDocuments.ts'
 import { noHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import { opaque, submissionEntity } from '../../../support/entities.ts'
@@ -9,8 +9,8 @@ const earlyMs = Date.parse('2026-05-01T00:00:00.000Z')
 const lateMs = Date.parse('2026-05-02T00:00:00.000Z')
 
 /** The list and the detail document of a submission, or of its deletion. */
-function documentsOf(value: string | null, changedAtMs: number): readonly [DocumentWrite, DocumentWrite] {
-  const record = { topic: 's', partition: 0, offset: 0n as Offset, appendedAtMs: 0, headers: noHeaders }
+function documentsOf(value: string | null, changedAtMs: number, at = 0n): readonly [DocumentWrite, DocumentWrite] {
+  const record = { topic: 's', partition: 0, offset: at as Offset, appendedAtMs: 0, headers: noHeaders }
   const bytes = value === null ? null : Buffer.from(value)
   const projection = convertRecord({ ...record, key: Buffer.from('acme/s1'), value: bytes }, changedAtMs, topics)
   if (projection.kind !== 'documents') throw new Error('the record is not valid')
@@ -32,6 +32,30 @@ test('a list document and a tombstone are compared without their time, which is 
       const hasTime = value === null || at === 0
       expect([first?.changedAtMs, second?.changedAtMs]).toEqual(hasTime ? [earlyMs, lateMs] : [null, null])
       expect(first?.isTombstone).toBe(Number(value === null))
+    }
+})
+
+test('a list document and a tombstone are compared without their position, which those of an earlier release lack', () => {
+  for (const value of [recordValue(opaque), null]) {
+    const [{ kind, source: first }, { source: second }] = [0n, 70n].map((at) => documentsOf(value, earlyMs, at)[0])
+    const without = Buffer.from(first.toString().replace(/,"logPosition":\d+/, ''))
+    const contents = [first, second, without].map((source) => contentOf(kind, source))
+    expect(new Set([first, second, without].map(String)).size).toBe(3)
+    expect(new Set(contents.map(({ digest }) => digest.toString('hex'))).size).toBe(1)
+    // The first byte after the time: it is no position that is left out.
+    const changed = Buffer.from(without.toString().replace('.000Z"', '.000Z!'))
+    expect(contentOf(kind, changed).digest).not.toEqual(contents[0]?.digest)
+  }
+})
+
+test('a document as it is stored has the content that its record demands, also where the record repeats names', () => {
+  for (const data of [opaque, '{"a":1,"a":2}'])
+    for (const written of documentsOf(recordValue(data), earlyMs)) {
+      const { kind, id, version } = written
+      const source = withNamesOnce(written).source
+      expect(comparedOf(kind, { id, version, source: source.toString() })).toEqual({
+        ...{ kind, id, version, ...storedContentOf(written) },
+      })
     }
 })
 
