@@ -1,5 +1,11 @@
 import { errors } from '@elastic/elasticsearch'
-import { classifyItem, classifyRequestError } from '../../../../indexer/bulk/bulkFailure.ts'
+import {
+  classifyItem,
+  classifyRequestError,
+  expectOwnIndices,
+  type ItemOutcome,
+  MalformedBulkResponse,
+} from '../../../../indexer/bulk/bulkFailure.ts'
 import { responseError } from '../../../support/bulkRecords.ts'
 
 test.each([
@@ -7,6 +13,7 @@ test.each([
   [201, undefined, 'written'],
   [409, 'version_conflict_engine_exception', 'stale'],
   [409, 'another_conflict', 'suspect'],
+  [409, undefined, 'suspect'],
   [400, 'document_parsing_exception', 'reject'],
   [400, 'mapper_parsing_exception', 'reject'],
   [400, undefined, 'reject'],
@@ -20,8 +27,12 @@ test.each([
   [429, 'es_rejected_execution_exception', 'busy'],
   [429, 'circuit_breaking_exception', 'busy'],
   [429, 'cluster_block_exception', 'pause'],
+  [429, undefined, 'busy'],
   [500, 'null_pointer_exception', 'suspect'],
   [503, 'unavailable_shards_exception', 'away'],
+  // The cluster has no master, or has not recovered its state yet.
+  [503, 'cluster_block_exception', 'retry'],
+  [503, undefined, 'retry'],
   [502, undefined, 'retry'],
   [504, 'timeout_exception', 'retry'],
   [507, 'an_exception_of_another_release', 'suspect'],
@@ -36,11 +47,13 @@ test.each([
   ['403', responseError(403), 'pause'],
   ['404', responseError(404), 'pause'],
   ['429', responseError(429), 'busy'],
+  ['429 without a body', responseError(429, null), 'busy'],
   ['500', responseError(500), 'retry'],
   ['502', responseError(502), 'retry'],
   ['no connection', new errors.ConnectionError('refused'), 'retry'],
   ['no node', new errors.NoLivingConnectionsError('none', {} as never), 'retry'],
   ['no answer in time', new errors.TimeoutError('slow'), 'busy'],
+  ['an answer about other documents', new MalformedBulkResponse('2 items for 3 documents'), 'retry'],
   ['half an answer', new errors.DeserializationError('cut', '{"ite'), 'retry'],
   ['what we could not write', new errors.SerializationError('cyclic', {}), undefined],
   ['what we set wrong', new errors.ConfigurationError('node'), undefined],
@@ -48,6 +61,17 @@ test.each([
   ['no error at all', 'thrown', undefined],
 ])('a request that ends with %s', (_, error, kind) => {
   expect(classifyRequestError(error)?.kind).toBe(kind)
+})
+
+test('a rebuild ends when its write alias is gone, and goes on after every other failure', () => {
+  const written: ItemOutcome = { kind: 'written' }
+  const failed = (kind: 'pause' | 'retry', reason: string): ItemOutcome => ({ kind, reason })
+  const others = [written, failed('pause', '403 cluster_block_exception'), failed('retry', '404 index_not_found')]
+  expect(expectOwnIndices(others)).toBe(others)
+  const gone = classifyItem(404, { type: 'index_not_found_exception' })
+  expect(() => expectOwnIndices([written, gone])).toThrow(
+    /deleted, or taken over by another one: run the rebuild again/,
+  )
 })
 
 const rejected = (bytes: number): string =>
@@ -68,7 +92,10 @@ test.each([
   // Four times 40961 and 40960 bytes, which the primary reserves beside the document.
   [ofPrimary(163_844), 'split'],
   [ofPrimary(163_840), 'busy'],
-  ['Request contains an operation of size [9] bytes, which exceeds the maximum allowed limit of [8] bytes', 'split'],
+  [
+    'Request contains an operation of size [300209] bytes, which exceeds the maximum allowed limit of [204800] bytes',
+    'split',
+  ],
 ])('what a primary refuses is too large for ever, or not: %s', (reason, kind) => {
   expect(classifyItem(429, { type: 'es_rejected_execution_exception', reason }).kind).toBe(kind)
 })
@@ -93,6 +120,11 @@ describe('a reason quotes no document', () => {
   ])('of an answer with status %d', (status, error, reason) => {
     expect(classifyItem(status, error)).toMatchObject({ reason })
     expect(classifyRequestError(responseError(status, { error }))).toMatchObject({ reason })
+  })
+
+  test('of an answer about other documents', () => {
+    const reason = classifyRequestError(new MalformedBulkResponse('2 items for 3 documents'))?.reason
+    expect(reason).toBe('bulk response does not match its request: 2 items for 3 documents')
   })
 
   test('of an answer that cannot be read', () => {
