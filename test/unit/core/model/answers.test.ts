@@ -24,6 +24,13 @@ test('an answer has the values that are served: digits as they are written, text
   ])
 })
 
+test('a code stays in the field in which documents that are stored have it, and codes are spread over all fields', () => {
+  const fields = { q1: 0, q2: 1, score: 15, 漢字: 8, ['a'.repeat(256)]: 6, '': 0 }
+  for (const [code, field] of Object.entries(fields)) expect(answerField(code)).toBe(`answers.${field}`)
+  expect(answerTerms('{"q1":"x","score":[1,2]}')).toBe('{"0":["2.q1x"],"15":["5.score1","5.score2"]}')
+  expect(new Set(Array.from({ length: 100 }, (_, at) => answerField(`q${at}`))).size).toBe(16)
+})
+
 test('no other code and value make the term of a code and a value', () => {
   const anyPart = fc.string({ unit: fc.constantFrom('1', '2', '.', 'a', '', 'é') })
   fc.assert(
@@ -40,7 +47,8 @@ test('of a submission, a thousand values have terms, none longer than a code and
   const without = [null, {}, [], 'x'.repeat(257)].flatMap((each) => Array.from({ length: 1_000 }, () => each))
   expect(valuesOf('q', JSON.stringify({ none: null, q: [...without, ...many] }))).toHaveLength(1_000)
   const [longest, longer] = ['x'.repeat(256), 'x'.repeat(257)]
-  expect(valuesOf(longest, JSON.stringify({ [longer]: 'a', [longest]: [longer, longest] }))).toEqual([longest])
+  const data = JSON.stringify({ [longer]: 'a', [longest]: [longer, longest] })
+  expect([longest, longer].map((code) => valuesOf(code, data))).toEqual([[longest], []])
 })
 
 test('a text has a term whatever escapes it is written with, up to its 256 characters', () => {

@@ -91,6 +91,20 @@ describe.each(Object.keys(kinds) as Kind[])('A record of a %s', (kind) => {
     expect(problemOf(read(kind, recordOf(kind, value)))).toBe(kind)
   })
 
+  test.each([
+    [1, 'accepted'],
+    [2 ** 53 - 2, 'accepted'],
+    // The revision of a deletion by a null value, which no record can be above.
+    [2 ** 53 - 1, 'revision'],
+    [2 ** 53, 'revision'],
+    [0, 'revision'],
+    [1.5, 'revision'],
+    ['1', 'revision'],
+    [null, 'revision'],
+  ])('with the revision %j: %s', (revision, problem) => {
+    expect(problemOf(read(kind, recordOf(kind, entity, revision)))).toBe(problem)
+  })
+
   test('counts, of a name given twice, the last value', () => {
     const value = bytes(`{"revision":9,"${kind}":1,"revision":3,"${kind}":${JSON.stringify(entity)}}`)
     expect(read(kind, value)).toMatchObject({ ok: true, value: { live: { revision: 3 } } })
