@@ -30,6 +30,11 @@ test.each(['', 'id,', 'ID', 'result.', 'result.summary', 'id.x', 'reportResult',
   },
 )
 
+test('an item from which no fields are selected stays as it is', () => {
+  const given = Buffer.from(row)
+  expect(pickFields(selectedFields(undefined, servedSubmissionSummary))(given)).toBe(given)
+})
+
 test('a hundred fields are selected at most', () => {
   const some = (count: number) => Array.from({ length: count }, (_, at) => `data.${at}`).join()
   expect(selectedFields(some(100), servedSubmissionSummary)).toHaveLength(1)
