@@ -1,5 +1,13 @@
 import fc from 'fast-check'
-import { readAnswer, rowsIn, type SearchAnswer, totalOf } from '../../../../src/api/search/hits.ts'
+import {
+  entityIdsIn,
+  keysIn,
+  readAnswer,
+  rowsIn,
+  type SearchAnswer,
+  searchTeam,
+  totalOf,
+} from '../../../../src/api/search/hits.ts'
 import { openListSnapshot } from '../../../../src/api/search/listSnapshot.ts'
 import { findCopies } from '../../../../src/api/search/readPrimaries.ts'
 import { ElasticsearchUnavailable } from '../../../../src/api/search/searchClient.ts'
@@ -34,19 +42,27 @@ test('any JSON without tabs between its tokens comes back byte for byte', () => 
   )
 })
 
+const noHits = '{"hits":[]}'
 test.each([
-  ['that timed out', { timed_out: 'true' }],
-  ['of which a shard failed', { _shards: '{"total":2,"successful":1,"skipped":0,"failed":1}' }],
-  ['without shards', { _shards: '{}' }],
-  ['with a lower bound as total', { hits: '{"total":{"value":1,"relation":"gte"},"hits":[]}' }],
-  ['without hits', { hits: '{}' }],
-  ['with a hit that has no source', { hits: '{"hits":[{"_id":"t/1"}]}' }],
-  ['with a hit that has an empty source', { hits: '{"total":{"value":1,"relation":"eq"},"hits":[{"_source":{}}]}' }],
-  ['with a summary that is not marked', { hits: '{"hits":[{"_source":{"summary":{}}}]}' }],
-  ['with a summary that is null', { hits: '{"hits":[{"_source":{"summary":null}}]}' }],
-  ['that was cut', { hits: '{"hits":[{"_source":{"summary":\t{}' }],
-])('an answer %s is refused', (_why, changes) => {
-  expect(() => rowsIn(read(answerOf(['{}'], changes)))).toThrow(ElasticsearchUnavailable)
+  ['that timed out', { timed_out: 'true' }, 'timed_out: '],
+  ['of which a shard failed', { _shards: '{"total":2,"successful":1,"skipped":0,"failed":1}' }, '_shards.failed: '],
+  ['without shards', { _shards: '{}' }, '_shards.failed: '],
+  [
+    'with a lower bound as total',
+    { hits: '{"total":{"value":1,"relation":"gte"},"hits":[]}' },
+    'hits.total.relation: ',
+  ],
+  ['without hits', { hits: '{}' }, 'hits.hits: '],
+  ['with a hit that has no source', { hits: '{"hits":[{"_id":"t/1"}]}' }, '0 were found of 1'],
+  ['with a hit that has an empty source', { hits: '{"hits":[{"_source":{}}]}' }, 'hits.hits.0._source.summary: '],
+  ['with a summary that is not marked', { hits: '{"hits":[{"_source":{"summary":{}}}]}' }, 'summary: '],
+  ['with a summary that is null', { hits: '{"hits":[{"_source":{"summary":null}}]}' }, '0 were found of 1'],
+  ['that was cut', { hits: '{"hits":[{"_source":{"summary":\t{}' }, 'a summary has no end'],
+])('an answer %s is refused, and the reason says what is wrong', (_why, changes, problem) => {
+  const refused = (): unknown => rowsIn(read(answerOf(['{}'], changes)))
+  expect(refused).toThrow(ElasticsearchUnavailable)
+  expect(refused).toThrow('(partial)')
+  expect(refused).toThrow(problem)
 })
 
 test.each(['', '{}', '[]', 'null', '<html>'])('%p is refused', (text) => {
@@ -54,7 +70,48 @@ test.each(['', '{}', '[]', 'null', '<html>'])('%p is refused', (text) => {
 })
 
 test('a search that does not count has no total', () => {
-  expect(() => totalOf(read(answerOf([], { hits: '{"hits":[]}' })))).toThrow(ElasticsearchUnavailable)
+  expect(totalOf(read(answerOf(['{}', '{}'])))).toBe(2)
+  const uncounted = (): unknown => totalOf(read(answerOf([], { hits: noHits })))
+  expect(uncounted).toThrow(ElasticsearchUnavailable)
+  expect(uncounted).toThrow('(partial): there is no total')
+})
+
+test('what comes beside the hits is given, too', () => {
+  const { aggregations, pit_id } = read(answerOf([], { hits: noHits, aggregations: '{"a":1}', pit_id: '"p"' }))
+  expect([aggregations, pit_id]).toEqual([{ a: 1 }, 'p'])
+})
+
+test('a search of keys finds the position of each row, its id, and the bytes of large rows', () => {
+  const keys = (hits: object) => keysIn(read(answerOf([], { hits: JSON.stringify({ hits }) })), 'summary')
+  const position = '2026-03-01T10:00:00.000Z|s|1'
+  const large = { sort: ['t', position], fields: { 'large.summaryBytes': ['70000'] } }
+  const others = [{ sort: ['t', position], fields: {} }, { sort: ['t', position] }]
+  const row = { position, id: 's|1' }
+  expect(keys([large, ...others])).toEqual([
+    { ...row, bytes: 70_000 },
+    { ...row, bytes: undefined },
+    { ...row, bytes: undefined },
+  ])
+  for (const hit of [{}, { sort: ['t'] }, { sort: ['t', 1] }])
+    expect(() => keys([hit])).toThrow('(partial): a hit has no position')
+})
+
+test('the ids of hits are those of their entities; a hit without an id is refused', () => {
+  const ids = (hits: object) => entityIdsIn(read(answerOf([], { hits: JSON.stringify({ hits }) })))
+  expect(ids([{ _id: 't/1' }, { _id: 't/s:2' }])).toEqual(['1', 's:2'])
+  expect(() => ids([{}])).toThrow(ElasticsearchUnavailable)
+})
+
+test('a search is answered by every shard or not at all, and read up to the bytes that the caller allows', async () => {
+  const { list, asked } = askedList(() => answerOf([], { hits: noHits }))
+  const body = { query: { match_all: {} } }
+  await searchTeam(list, body, new AbortController().signal)
+  await searchTeam(list, body, new AbortController().signal, 1_000)
+  expect(asked).toMatchObject([
+    { path: '/tidemark-forms/_search', querystring: { allow_partial_search_results: false }, body },
+    { path: '/tidemark-forms/_search', body, maxBytes: 1_000 },
+  ])
+  expect(asked[0]).not.toHaveProperty('maxBytes')
 })
 
 test('an answer about shards or a snapshot that is no JSON is an outage', async () => {
