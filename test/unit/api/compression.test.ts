@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { Readable } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib'
+import * as zlib from 'node:zlib'
 import Koa from 'koa'
-import { compressedStream } from '../../../src/api/compression.ts'
+import { compressed, compressedStream, compressionFor } from '../../../src/api/compression.ts'
+import type { RouteContext } from '../../../src/api/context.ts'
 import { startLocalServer } from '../../support/localServer.ts'
 
 const partBytes = 512 * 1024
@@ -13,9 +14,10 @@ const parts = 64
 const maxAheadBytes = 24 * 1024 * 1024
 
 test.each([
-  ['gzip', createGunzip],
-  ['br', createBrotliDecompress],
-  ['zstd', createZstdDecompress],
+  ['gzip', zlib.createGunzip],
+  ['deflate', zlib.createInflate],
+  ['br', zlib.createBrotliDecompress],
+  ['zstd', zlib.createZstdDecompress],
 ] as const)('what is compressed in %s is taken from its source no faster than read', async (encoding, decompressor) => {
   let takenBytes = 0
   function* source(): Generator<Buffer> {
@@ -42,4 +44,42 @@ test.each([
   await close()
   expect(readBytes).toBe(parts * partBytes)
   expect(aheadBytes).toBeLessThan(maxAheadBytes)
+})
+
+const wholes = {
+  ...{ zstd: zlib.zstdDecompressSync, br: zlib.brotliDecompressSync },
+  ...{ gzip: zlib.gunzipSync, deflate: zlib.inflateSync },
+} as const
+
+test.each(['zstd', 'br', 'gzip', 'deflate'] as const)(
+  'an answer of a kilobyte and more is compressed in %s',
+  async (encoding) => {
+    const [short, long] = [1_023, 1_024].map((bytes) => Buffer.alloc(bytes, 'answer '))
+    if (short === undefined || long === undefined) throw new Error('an answer is missing')
+    expect(await compressed(short, encoding)).toEqual({ body: short, compression: undefined })
+    expect(await compressed(long, undefined)).toEqual({ body: long, compression: undefined })
+    const { body, compression } = await compressed(long, encoding)
+    expect(compression).toBe(encoding)
+    expect(body.length).toBeLessThan(long.length)
+    expect(wholes[encoding](body)).toEqual(long)
+  },
+)
+
+test.each([
+  ['', undefined],
+  ['*', 'gzip'],
+  ['identity', undefined],
+  ['gzip', 'gzip'],
+  ['deflate', 'deflate'],
+  ['gzip, deflate, br, zstd', 'zstd'],
+  ['gzip, deflate, br', 'br'],
+  ['deflate, gzip', 'gzip'],
+  ['br;q=0.5, gzip', 'gzip'],
+  ['gzip;q=0, *', 'zstd'],
+  ['identity, gzip;q=0.5', undefined],
+  ['compress, x-unknown', undefined],
+  ['*;q=0', undefined],
+])('who accepts %j gets %s', (accepted, compression) => {
+  const get = (name: string): string => (name === 'Accept-Encoding' ? accepted : '')
+  expect(compressionFor({ get } as unknown as RouteContext)).toBe(compression)
 })
