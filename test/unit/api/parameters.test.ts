@@ -3,24 +3,31 @@ import { Registry } from 'prom-client'
 import { z } from 'zod'
 import type { ParameterReader } from '../../../src/api/context.ts'
 import { getForm } from '../../../src/api/forms.ts'
-import { parameterReader, parseTimeZone } from '../../../src/api/parameters.ts'
+import * as parameter from '../../../src/api/parameters.ts'
 import { endpoints } from '../../../src/api/routes.ts'
 import { listSubmissions } from '../../../src/api/submissions.ts'
 import { seeded } from '../../support/random.ts'
 
 const schemas = endpoints.map(({ parameters }) => parameters).filter((schema) => !Object.hasOwn(schema.shape, 'by'))
 
-const read = parameterReader(new Registry())
+const registry = new Registry()
+const read = parameter.parameterReader(registry)
 type Pairs = readonly (readonly [name: string, value: string])[]
-type Asked = { readonly value?: Record<string, unknown>; readonly problem?: string; readonly ignored: string }
+type Asked = {
+  readonly value?: Record<string, unknown>
+  readonly problem?: string
+  readonly ignored?: string | undefined
+}
 
-/** What the reader makes of a query: its parameters or its problem, and the value of `Ignored-Parameters`. */
+/** What the reader makes of a query: its parameters or its problem, and the value of `Ignored-Parameters` if it is sent. */
 function ask(schema: z.ZodObject, pairs: Pairs): Asked {
-  let ignored = ''
-  const set = (_name: string, value: string): void => {
+  let ignored: string | undefined
+  const set = (name: string, value: string): void => {
+    expect(name).toBe('Ignored-Parameters')
     ignored = value
   }
-  const ctx = { querystring: String(new URLSearchParams(pairs.map(([...pair]) => pair))), set }
+  const querystring = String(new URLSearchParams(pairs.map(([...pair]) => pair)))
+  const ctx = { querystring, set, matched: [{ path: '/api/v1/forms' }] }
   try {
     return { value: read(ctx as unknown as Parameters<ParameterReader>[0], schema), ignored }
   } catch (error) {
@@ -96,7 +103,7 @@ test('answers are read by their codes, whatever these are, in whatever order the
       const valuesOf = (code: string) =>
         [...new Set(sent.flatMap(([each, text]) => (each === code ? [text] : [])))].sort()
       expect(value?.['answer.<code>']).toEqual(codes.map((code) => [code, valuesOf(code)]))
-      expect(ignored).toBe('')
+      expect(ignored).toBeUndefined()
       expect(ask(schema, seeded(seed).shuffled(pairs)).value).toEqual(value)
       const json = JSON.stringify(Object.fromEntries(codes.map((code) => [code, valuesOf(code)])))
       expect(ask(schema, [['answers', json]]).value).toEqual({
@@ -108,8 +115,57 @@ test('answers are read by their codes, whatever these are, in whatever order the
   )
 })
 
+const typed = z.object({
+  limit: parameter.pageParameters.limit.optional(),
+  number: parameter.anyNumber,
+  integer: parameter.safeInteger,
+  title: parameter.title,
+})
+
+type Typed = keyof z.output<typeof typed>
+const given = (name: Typed, texts: string[], asRead: (text: string) => unknown = String) =>
+  texts.map((text): [Typed, string, unknown] => [name, text, asRead(text)])
+
+test.each([
+  ...given('limit', ['1', '20', '100', '007'], Number),
+  ...given('number', ['0', '-0', '7', '-7', '10', '7.5', '-7.25', '1e3', '1E+3', '1.5e-10', '12e12'], Number),
+  ...given('integer', ['0', '-7', '10', '9007199254740991', '-9007199254740991']),
+  ...given('title', ['', ' a ', 'a'.repeat(200), '🎉'.repeat(200)]),
+])('%s=%s is read', (name, text, value) => {
+  expect(ask(typed, [[name, text]]).value?.[name]).toBe(value)
+})
+
+test.each<[string, readonly string[]]>([
+  ['limit must be an integer from 1 to 100', ['', '0', '101', '1.5', '+1', '-1', ' 1', '1 ', '1e1', 'a1', '1a']],
+  [
+    'number must be a number within the range of a double, such as 7.5',
+    ['', '7.', '.5', '07', '+7', '7,5', ' 7', '7 ', '1e', '1e400', 'Infinity', 'NaN', '0x10', '7a', 'a7'],
+  ],
+  [
+    'integer must be an integer in digits within ±(2^53 − 1), such as 17',
+    ['', '07', '1.0', '1e3', '+7', ' 7', '7 ', '9007199254740992', '-9007199254740992', 'a7', '7a'],
+  ],
+  ['title must be at most 200 characters', ['a'.repeat(201), '🎉'.repeat(201)]],
+])('%s', (problem, texts) => {
+  const [name = ''] = problem.split(' ')
+  for (const text of texts) {
+    const shown = text.length > 64 ? `${[...text].slice(0, 64).join('')}…` : text
+    expect(ask(typed, [[name, text]]).problem).toBe(`${problem}, not "${shown}"`)
+  }
+})
+
+test.each(['', '{', '[]', 'null', '"a"', '{"q1":1}', '{"q1":[]}', '{"q1":["a",1]}', '{"q1":"a","q2":1}'])(
+  'answers=%s are no answers',
+  (text) => {
+    expect(ask(listSubmissions.parameters, [['answers', text]]).problem).toMatch(/^answers must be a JSON object of/)
+  },
+)
+
 test('a code and an answer that are too long are named', () => {
-  const [long, shown] = ['x'.repeat(257), `${'x'.repeat(64)}…`]
+  const [longest, long, shown] = ['x'.repeat(256), 'x'.repeat(257), `${'x'.repeat(64)}…`]
+  expect(ask(listSubmissions.parameters, [[`answer.${longest}`, longest]]).value?.['answer.<code>']).toEqual([
+    [longest, [longest]],
+  ])
   expect(ask(listSubmissions.parameters, [[`answer.${long}`, 'a']]).problem).toBe(
     `answer.${shown} must have a code of at most 256 characters`,
   )
@@ -124,16 +180,39 @@ test('a code and an answer that are too long are named', () => {
   )
 })
 
+test('ignored parameters are counted by route, none where all are known', async () => {
+  const counted = async () => {
+    const { values = [] } = (await registry.getSingleMetric('tidemark_http_ignored_parameters_total')?.get()) ?? {}
+    return values.map(({ labels, value }) => [labels['route'], value])
+  }
+  const [[route, before] = []] = await counted()
+  ask(typed, [['limit', '1']])
+  ask(typed, [
+    ['a', ''],
+    ['b', ''],
+  ])
+  expect([route, await counted()]).toEqual(['/api/v1/forms', [[route, Number(before) + 2]]])
+})
+
+test('sixty-four characters of what was sent are shown as they are', () => {
+  const text = 'x'.repeat(64)
+  expect(ask(typed, [['limit', text]]).problem).toMatch(new RegExp(`, not "${text}"$`))
+})
+
 describe('Ignored-Parameters', () => {
   const ignored = (...names: string[]): string =>
     ask(
       z.object({}),
       names.map((name) => [name, '']),
-    ).ignored
+    ).ignored ?? ''
 
   test('names the first ten that fit', () => {
     expect(ignored('a b', 'é', ',')).toBe('a%20b, %C3%A9, %2C')
     expect(ignored(...'abcdefghijk')).toBe('a, b, c, d, e, f, g, h, i, j')
+    const [fitting, long] = ['a'.repeat(256), 'a'.repeat(257)]
+    expect([ignored(fitting), ignored(long), ignored(long, 'b')]).toEqual([fitting, fitting, fitting])
+    const [first, second] = ['a'.repeat(250), 'bbbb']
+    expect([ignored(first, second), ignored(first, `${second}b`)]).toEqual([`${first}, ${second}`, first])
   })
 
   test('is ASCII of at most 256 bytes and 10 names, each a beginning of what was sent', () => {
@@ -152,8 +231,8 @@ describe('Ignored-Parameters', () => {
 
 test('every zone that this process lists is read, in any letter case, also with spaces for its plus', () => {
   for (const zone of Intl.supportedValuesOf('timeZone')) {
-    expect(parseTimeZone(zone)).toBe(zone)
-    expect(parseTimeZone(zone.toLowerCase().replace('+', ' '))).toBe(zone)
+    expect(parameter.parseTimeZone(zone)).toBe(zone)
+    expect(parameter.parseTimeZone(zone.toLowerCase().replace('+', ' '))).toBe(zone)
   }
 })
 
@@ -163,14 +242,14 @@ test.each([
   ['GB', 'Europe/London'],
   ['GMT', 'UTC'],
 ])('%s is another name of %s', (name, zone) => {
-  expect(parseTimeZone(name)).toBe(zone)
+  expect(parameter.parseTimeZone(name)).toBe(zone)
 })
 
 test.each([
   ...['', 'Z', '+02:00', '-0200', '02:00', 'UTC+2', 'GMT+2', 'PST', 'IST'],
   ...['Europe', 'Europe/', ' UTC', 'UTC\0', 'Etc/Unknown'],
 ])('%p is no name', (text) => {
-  expect(parseTimeZone(text)).toBeUndefined()
+  expect(parameter.parseTimeZone(text)).toBeUndefined()
 })
 
 test.each([
