@@ -51,6 +51,8 @@ export type Walk = {
   readonly target: Offsets
   /** Changes below this position, in the order of positions, were answered. */
   readonly next: LogPosition
+  /** Of rows that share this position, those up to this one in the order of the list were answered, too. */
+  readonly after: string | undefined
   /** A walk from the beginning names no deletions. */
   readonly isFirst: boolean
 }
@@ -135,9 +137,17 @@ function contentOf({ version, since, walk }: ChangeCursor): Buffer {
   const numbers: number[] = [since.length, ...since]
   if (walk === undefined) numbers.push(walkCodes.none)
   else {
-    const { target, next, isFirst } = walk
+    const { target, next, after = '', isFirst } = walk
     const ahead = target.map((offset, partition) => offset - (since[partition] ?? 0))
-    numbers.push(isFirst ? walkCodes.first : walkCodes.later, target.length, ...ahead, next)
+    const characters = Array.from(after, (character) => character.charCodeAt(0))
+    numbers.push(
+      isFirst ? walkCodes.first : walkCodes.later,
+      target.length,
+      ...ahead,
+      next,
+      after.length,
+      ...characters,
+    )
   }
   return Buffer.concat([Buffer.from(version, 'base64url'), Buffer.from(numbers.flatMap(varint))])
 }
@@ -151,7 +161,9 @@ function cursorIn(content: Buffer): ChangeCursor {
   const kind = take()
   if (kind === walkCodes.none) return { version, since, walk: undefined }
   const target = takeSeveral().map((ahead, partition) => (since[partition] ?? 0) + ahead)
-  return { version, since, walk: { target, next: take() as LogPosition, isFirst: kind === walkCodes.first } }
+  const next = take() as LogPosition
+  const after = String.fromCharCode(...takeSeveral()) || undefined
+  return { version, since, walk: { target, next, after, isFirst: kind === walkCodes.first } }
 }
 
 /** Seven bits a byte, the lowest first; the highest bit says that another byte follows. Bit operators would cut numbers to 32 bits. */

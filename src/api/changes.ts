@@ -121,7 +121,12 @@ async function readVisible({ ctx, deps, scope }: Asked): Promise<VisibleList> {
 async function beginFirstWalk(asked: Asked): Promise<Page> {
   const visible = await readVisible(asked)
   const cursor = { version: hashVersion(visible.version), since: [] }
-  return await walk(asked, visible, cursor, { target: offsetsOf(visible), next: start, isFirst: true })
+  return await walk(asked, visible, cursor, {
+    target: offsetsOf(visible),
+    next: start,
+    after: undefined,
+    isFirst: true,
+  })
 }
 
 async function beginNow(asked: Asked): Promise<Page> {
@@ -172,7 +177,7 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
     )
     return [
       { version: hashVersion(visible.version), since },
-      { target, next: start, isFirst: false },
+      { target, next: start, after: undefined, isFirst: false },
     ]
   }
   // The rest of the walk would be read without the rows in between, and the client would never ask for them again.
@@ -188,21 +193,21 @@ async function walk(
   { ctx, deps, scope, limit, pick }: Asked,
   { version, index, details, cursorKey }: VisibleList,
   begun: Begun,
-  { target, next, isFirst }: Walk,
+  { target, next, after, isFirst }: Walk,
 ): Promise<Page> {
   const { type, teamId, view } = scope
   const list = { ...deps.indexReader, type, teamId, version, indices: { index, details } }
   const ranges = rangesFrom(rangesOf(begun.since, target), next)
   // A walk that begins at a cursor mostly finds few changes in each partition.
   const isLong = isFirst || next > start
-  const asked = { list, ranges, isLong, hasDeletions: !isFirst, limit, view, pick }
+  const asked = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
   const found: FoundChanges =
     ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(asked, ctx.state)
   const hasMore = found.next !== undefined
   const cursor =
     found.next === undefined
       ? { version: begun.version, since: target, walk: undefined }
-      : { ...begun, walk: { target, next: found.next, isFirst } }
+      : { ...begun, walk: { target, next: found.next.at, after: found.next.after, isFirst } }
   return { items: found.items, cursor: sealCursor(cursor, cursorKey, scope), hasMore }
 }
 

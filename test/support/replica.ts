@@ -42,6 +42,8 @@ export type TestRecord = {
   readonly appendedAt?: string
   /** The partition of its topic, 0 unless told. */
   readonly partition?: number
+  /** A rebuild has copied its document, since a log was replaced. */
+  readonly isOfReplacedLog?: boolean
 }
 
 export type TestKey = {
@@ -69,7 +71,8 @@ export async function createTestReplica() {
   /** Of each type and partition, the offset of the next record, and the end of what was published. */
   const ends = { forms: [0], submissions: [0] }
   const published: Record<EntityType, readonly number[]> = { forms: [0], submissions: [0] }
-  const nextOffset = (type: EntityType, { partition = 0 }: TestRecord): number => {
+  const nextOffset = (type: EntityType, { partition = 0, isOfReplacedLog = false }: TestRecord): number => {
+    if (isOfReplacedLog) return 0
     while (ends[type].length <= partition) ends[type].push(0)
     const offset = ends[type][partition] ?? 0
     ends[type][partition] = offset + 1

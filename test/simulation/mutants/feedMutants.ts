@@ -114,8 +114,8 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['forgotten-deletions'],
     seed: 1,
     file: 'indexer/generations/rebuild.ts',
-    from: '!hasDropped && (await knowsDeletions(redis, from.tag)) ? from.cursorKeys : to.cursorKeys',
-    to: '(await knowsDeletions(redis, from.tag)) || hasDropped ? from.cursorKeys : from.cursorKeys',
+    from: 'const cursorKeys = goesOn ? from.cursorKeys : to.cursorKeys',
+    to: 'const cursorKeys = from.cursorKeys',
   },
   'feed-of-what-may-lack-deletions': {
     themes: ['forgotten-deletions'],

@@ -10,6 +10,10 @@ export function compileQuery(query: Json | undefined, mapping: Mapping): Matches
   if (query === undefined) return () => true
   const [kind, body] = onlyMember(query, 'a query')
   switch (kind) {
+    case 'ids': {
+      const wanted = new Set((body as { readonly values: readonly string[] }).values)
+      return ({ id }) => wanted.has(id)
+    }
     case 'match_all':
       return () => true
     case 'bool':

@@ -15,7 +15,7 @@ type Hit = { readonly index: Index; readonly shard: number; readonly entry: Entr
 
 const sortByRow = '[{"teamId":"asc"},{"position":"desc"}]'
 const sortByPlace = '["_shard_doc"]'
-const sortByLog = '[{"logPosition":"asc"}]'
+const sortByLog = '[{"logPosition":"asc"},{"position":"asc"}]'
 
 /** Runs a search, in the point in time `pit` if given; returns the JSON of the response, with sources byte for byte. */
 export function search(targets: readonly Target[], body: Json, pit?: string): string {
@@ -92,13 +92,20 @@ function findHits(targets: readonly Answering[], query: Json | undefined, sort: 
     for (const entry of sort === 'row' ? view.rows : view.entries)
       if (matches(entry.document)) hits.push({ index, shard, entry })
   }
-  if (sort === 'log') return hits.sort((a, b) => logPositionOf(a) - logPositionOf(b))
+  if (sort === 'log') return hits.sort(byLog)
   return sort === 'row' && targets.length > 1 ? hits.sort((a, b) => newestFirst(a.entry, b.entry)) : hits
 }
 
 /** A document without a position comes last. */
 const logPositionOf = ({ entry }: Hit): number =>
   Number(entry.document.fields['logPosition'] ?? Number.MAX_SAFE_INTEGER)
+
+/** Missing values come last. */
+const orderOf = ({ entry }: Hit): string => entry.document.fields['position'] ?? '\uffff'
+const byLog = (a: Hit, b: Hit): number =>
+  logPositionOf(a) - logPositionOf(b) || (orderOf(a) < orderOf(b) ? -1 : Number(orderOf(a) > orderOf(b)))
+const afterInLog = (hits: readonly Hit[], [at, order]: readonly [number, string]): readonly Hit[] =>
+  hits.filter((hit) => logPositionOf(hit) > at || (logPositionOf(hit) === at && orderOf(hit) > order))
 
 const aggregate = (targets: readonly Target[], aggs: Json, hits: readonly Hit[]): object => {
   const [first] = targets
@@ -112,6 +119,7 @@ const placeOf = ({ shard, entry }: Hit): number => shard * 2 ** 32 + entry.place
 /** The hits after `search_after`. */
 function after(hits: readonly Hit[], searchAfter: unknown, sort: Sort): readonly Hit[] {
   if (searchAfter === undefined) return hits
+  if (sort === 'log') return afterInLog(hits, searchAfter as readonly [number, string])
   if (sort !== 'place') throw notSimulated('search_after but by place')
   const [place] = searchAfter as readonly number[]
   return hits.filter((hit) => placeOf(hit) > Number(place))
@@ -119,7 +127,7 @@ function after(hits: readonly Hit[], searchAfter: unknown, sort: Sort): readonly
 
 function sortValues(hit: Hit, sort: Sort, isSnapshot: boolean): readonly unknown[] {
   const { teamId = null, position = null } = hit.entry.document.fields
-  if (sort === 'log') return [logPositionOf(hit)]
+  if (sort === 'log') return [logPositionOf(hit), hit.entry.document.fields['position'] ?? null]
   const values = sort === 'row' ? [teamId, position] : []
   return isSnapshot || sort === 'place' ? [...values, placeOf(hit)] : values
 }
