@@ -17,6 +17,7 @@ import type { Generation } from './generations/generation.ts'
 import { checkLogs } from './logCheck.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type MarkStore, PendingWrites } from './pendingWrites.ts'
+import { logStateText } from './readLog.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, formerLeaderMs, rebuildGroup } from './startOffsets.ts'
 import { documentTopics } from './topics.ts'
@@ -36,6 +37,12 @@ type Serving = {
   readonly redis: PublisherRedis & MarkStore
 }
 
+/** What Redis keeps of the logs of a generation, by `partitionName` (`readLogs.ts`). */
+type KeptLogs = {
+  keep(logs: ReadonlyMap<string, string>): Promise<void>
+  kept(): Promise<ReadonlyMap<string, string>>
+}
+
 type PipelineOptions = Reading & {
   readonly config: Config
   readonly elasticsearch: Client
@@ -43,6 +50,7 @@ type PipelineOptions = Reading & {
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles rejected records and account keys. */
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
+  readonly readLogs: KeptLogs
   /** Publishes in Redis what each round has made visible. */
   publishVisible(round: VisibleRound): Promise<'published' | 'held'>
   /** Called with the error when the pipeline stops because of a bug. */
@@ -88,9 +96,10 @@ export class Pipeline {
     this.consumer = new SourceConsumer({
       ...options,
       maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
-      startOffsets: (partitions) =>
-        fetchStartOffsets(source, partitions, {
+      startOffsets: async (partitions) =>
+        await fetchStartOffsets(source, partitions, {
           ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId), clock: Date.now },
+          keptLogs: await options.readLogs.kept(),
           generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
           patience: { ms: formerLeaderMs, signal: this.#writing.signal },
         }),
@@ -145,16 +154,31 @@ export class Pipeline {
    * beginning. Rejects when Kafka does not answer.
    */
   async checkLogs(): Promise<void> {
-    const { source, generation, log } = this.#options
-    const replaced = await checkLogs(source, this.documentPartitions(), () => performance.now())
-    if (replaced.length === 0) return
-    const partitions = replaced.map(partitionName)
-    const problem = 'partitions are other logs than those that the generation was read from: a rebuild is needed'
-    log.error({ partitions, generation: generation.number }, problem)
-    const ranges = await source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
+    const { source, generation, readLogs, log } = this.#options
+    const checked = this.documentPartitions()
+    const replaced = await checkLogs(source, checked, () => performance.now())
+    if (replaced.length > 0) {
+      const partitions = replaced.map(partitionName)
+      const problem = 'partitions are other logs than those that the generation was read from: a rebuild is needed'
+      log.error({ partitions, generation: generation.number }, problem)
+      await this.#readAgain(replaced)
+    }
+    const found = checked.flatMap((each) => {
+      const state = each.log.found()
+      return state === undefined ? [] : [[partitionName(each), logStateText(state)] as const]
+    })
+    await readLogs.keep(new Map(found))
+  }
+
+  /** Has partitions whose logs were replaced be read from their beginnings. */
+  async #readAgain(replaced: readonly AssignedPartition[]): Promise<void> {
+    const ranges = await this.#options.source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
     const unread = replaced.flatMap((of) => {
       const low = ranges.get(partitionName(of))?.low ?? 0n
-      return of.start.position > low ? [{ of, low: low as Offset }] : []
+      const { position, log: read } = of.start
+      // It began anew where commits, or Redis, knew that more had been read.
+      const hasBegunAnew = position <= low && read.prefixes.some(({ below }) => below > position)
+      return hasBegunAnew ? [] : [{ of, low: low as Offset }]
     })
     await this.publisher.readAgain(unread)
   }

@@ -1,7 +1,7 @@
 /** A statement about a log: no record below offset `below` was appended later than `latestMs` (epoch ms; `Infinity` if that is unknown). */
 export type LogPrefix = { readonly below: bigint; readonly latestMs: number }
 
-/** What commits keep of the log that a partition was read from: at most two prefixes of it, or that another log was found in its place. */
+/** What commits, and Redis beside them, keep of the log that a partition was read from: at most two prefixes of it, or that another log was found in its place. */
 export type LogState = { readonly isReplaced: boolean; readonly prefixes: readonly LogPrefix[] }
 
 /** Of a partition of which nothing was read. */
@@ -22,6 +22,10 @@ export function readLogState(text: string | undefined, position: bigint): LogSta
   })
   return { isReplaced: false, prefixes: prefixes.length > 0 ? prefixes : [{ below: position, latestMs: Infinity }] }
 }
+
+/** What is kept beside commits of a log; without it, nothing was read. */
+export const readKeptLog = (text: string | undefined): LogState =>
+  text === undefined ? unreadLog : readLogState(text, 0n)
 
 /** What Kafka answers about a partition. `firstLater`: the first offset of a record that was appended after `latestMs` of a prefix. */
 export type LogAnswer = { readonly high: bigint; readonly firstLater: bigint | undefined }
@@ -52,8 +56,7 @@ export class ReadLog {
   /** What is read: records below `below` count as read before. */
   #read: LogPrefix
   #lacksPrefixSinceMs: number | undefined
-  /** Whether a check has found every prefix that was known when reading began. */
-  isChecked = false
+  #isFound = false
 
   /** `state`: what is committed. */
   constructor({ isReplaced, prefixes }: LogState) {
@@ -67,6 +70,12 @@ export class ReadLog {
     return this.isReplaced || this.#lacksPrefixSinceMs !== undefined
   }
 
+  /** Whether a check is due at once: none has found what was known when reading began, or nothing was read before the last one. */
+  isUnchecked(position: bigint): boolean {
+    const isOfNothing = position > 0n && this.#prefixes.every(({ below }) => below === 0n)
+    return !this.isDoubted && (!this.#isFound || isOfNothing)
+  }
+
   /** Notes a record, a control record or one of an aborted transaction that is read at an offset. */
   noteTime(offset: bigint, appendedAtMs: number): void {
     // Records below are in the prefix. Those of another log, which is read from its beginning, must not count as its own.
@@ -77,6 +86,11 @@ export class ReadLog {
   /** What to ask Kafka for. */
   prefixes(): readonly LogPrefix[] {
     return this.isReplaced ? [] : this.#prefixes
+  }
+
+  /** What a check has found, to be kept where the topic is deleted with its commits; undefined while the log is doubted. */
+  found(): LogState | undefined {
+    return this.isDoubted ? undefined : { isReplaced: false, prefixes: this.#prefixes }
   }
 
   /** What to commit with `position`. */
@@ -102,7 +116,7 @@ export class ReadLog {
     if (isFound) {
       this.#prefixes = [read]
       this.#lacksPrefixSinceMs = undefined
-      this.isChecked = true
+      this.#isFound = true
       return false
     }
     this.#lacksPrefixSinceMs ??= elapsedMs

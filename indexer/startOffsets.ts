@@ -6,7 +6,7 @@ import type { GenerationTag } from '../src/core/stores/indices.ts'
 import { until } from './backoff.ts'
 import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generation.ts'
-import { type LogState, logStateText, readLogState, unreadLog } from './readLog.ts'
+import { type LogState, logStateText, readKeptLog, readLogState, unreadLog } from './readLog.ts'
 
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
@@ -65,6 +65,8 @@ function startOffset(
   /** See `coveredWithoutCommit`. */
   fromTheBeginningMs: number,
   nowMs: number,
+  /** What is kept of its log besides. */
+  keptLog: string | undefined,
 ): StartOffset {
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
@@ -73,7 +75,7 @@ function startOffset(
   const promisedMs = own?.promisedMs ?? 0
   const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
   const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
-  const log = generation === undefined || ofGeneration === undefined ? unreadLog : ofGeneration.log
+  const log = generation === undefined ? unreadLog : (ofGeneration?.log ?? readKeptLog(keptLog))
   const known = { deadLetteredBelow, promisedMs, log }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
     return { ...known, position: own.position, coveredAtMs: coveredBy(own) }
@@ -145,11 +147,13 @@ export async function fetchStartOffsets(
     readonly groupId: string
     readonly rebuildGroupId: string | undefined
     generationOf(topic: string): TargetGeneration | undefined
+    /** What is kept of the logs of that generation for partitions without a commit, by `partitionName`. */
+    readonly keptLogs: ReadonlyMap<string, string>
     readonly clock: () => number
     readonly patience?: Patience
   },
 ): Promise<Map<string, StartOffset>> {
-  const { topics, groupId, rebuildGroupId, generationOf, clock, patience } = from
+  const { topics, groupId, rebuildGroupId, generationOf, keptLogs, clock, patience } = from
   // Before the ends: what lies beyond them was appended later.
   const nowMs = clock()
   const own = await fetchCommittedOffsets(source, groupId, topics)
@@ -173,7 +177,8 @@ export async function fetchStartOffsets(
       const generation = generationOf(each.topic)
       const others = own.has(name) ? [] : own.values()
       const beginning = coveredWithoutCommit(range, generation, others, nowMs)
-      return [[name, startOffset(range, own.get(name), rebuilt?.get(name), generation, beginning, nowMs)] as const]
+      const commits = [own.get(name), rebuilt?.get(name)] as const
+      return [[name, startOffset(range, ...commits, generation, beginning, nowMs, keptLogs.get(name))] as const]
     }),
   )
 }

@@ -4,6 +4,7 @@ import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { randomToken } from '../../src/core/model/ids.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
+import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
 import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeys } from '../accountKeys.ts'
@@ -131,6 +132,10 @@ export class GenerationRunner {
       },
       publishVisible: (round) =>
         publishVisiblePositions(redis, visibleRound(config, written.generation, round, this.#promisesNothing())),
+      readLogs: {
+        keep: (logs) => keepReadLogs(redis, written.generation.tag, logs),
+        kept: () => readLogsOf(redis, written.generation.tag),
+      },
       serving: {
         ...{ deadLetters, accountKeys },
         redis: {
@@ -166,7 +171,9 @@ export class GenerationRunner {
     let [nextMs, hasFailed] = [0, false]
     while (!ended.aborted) {
       await sleep(logPollMs, undefined, { signal: ended }).catch(() => undefined)
-      const isNew = pipeline.documentPartitions().some(({ log }) => !log.isChecked && !log.isDoubted)
+      const isNew = pipeline
+        .documentPartitions()
+        .some(({ log, offsets }) => log.isUnchecked(offsets.progress().position))
       if (ended.aborted || (performance.now() < nextMs && (hasFailed || !isNew))) continue
       try {
         await pipeline.checkLogs()

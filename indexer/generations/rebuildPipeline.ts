@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
 import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { isWatermarkHeld } from '../../src/core/stores/watermark.ts'
 import { until } from '../backoff.ts'
@@ -57,6 +58,10 @@ export class RebuildPipeline {
           redis,
           visibleRound(config, generation, { ...round, lists: [], changesEveryList: true }, false),
         ),
+      readLogs: {
+        keep: (logs) => keepReadLogs(redis, generation.tag, logs),
+        kept: () => readLogsOf(redis, generation.tag),
+      },
       metrics: pipelineMetrics(new Registry(), topics),
     })
     this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type EntityType, entityTypes } from '../../src/core/model/ids.ts'
+import { readLogsOf } from '../../src/core/stores/readLogs.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { askOfLogs } from '../logCheck.ts'
-import { ReadLog } from '../readLog.ts'
+import { ReadLog, readKeptLog } from '../readLog.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
@@ -20,30 +21,28 @@ export class MixedLogs extends Error {
  * that. While a former leader may have answered, Kafka is asked again, for half a minute at most.
  */
 export async function findReplacedTypes(
-  { config, source, report, signal }: CommandTools,
+  { config, source, redis, report, signal }: CommandTools,
   serving: Generation,
   { hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>,
 ): Promise<ReadonlySet<EntityType>> {
   // Without append times a log cannot be told from another one.
   if (!hasAppendTimes) return new Set()
   const topics = documentTopics(config)
-  const committed = new Map(
-    // Indexers that go on in a generation have read more of it than the rebuild that has filled it.
-    [
-      ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
-      ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
-    ].filter(([, { generation }]) => generation === serving.tag),
-  )
-  const logs = [...committed].map(([name, { position, log }]) => {
+  // Later ones count: with a topic its commits are deleted, and indexers have read more of a generation than the rebuild that has filled it.
+  const kept = [...(await readLogsOf(redis, serving.tag))].map(([name, text]) => [name, readKeptLog(text)] as const)
+  const committed = [
+    ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
+    ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
+  ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
+  const logs = [...new Map([...kept, ...committed])].map(([name, state]) => {
     const at = name.lastIndexOf('/')
-    return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), position, log: new ReadLog(log) }
+    return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReadLog(state) }
   })
   for (;;) {
     const asked = logs.filter(({ log }) => !log.isReplaced)
     const partitions = asked.map(({ log, ...of }) => ({ ...of, prefixes: log.prefixes() }))
     const answers = partitions.length === 0 ? [] : await askOfLogs(source, partitions)
-    for (const [at, { log, position }] of asked.entries())
-      log.endCheck(log.upTo(position), answers[at] ?? [], performance.now())
+    for (const [at, { log }] of asked.entries()) log.endCheck(log.upTo(0n), answers[at] ?? [], performance.now())
     if (logs.every(({ log }) => log.isReplaced || !log.isDoubted)) break
     await sleep(doubtPollMs, undefined, { signal })
     source.forgetLeaders()

@@ -48,6 +48,7 @@ export class CommittedTopics {
       groupId: config.CONSUMER_GROUP,
       rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
       generationOf: () => generation,
+      keptLogs: new Map(),
       clock: Date.now,
     })
     // After the commits, so that no commit is above the noted end of its partition.

@@ -15,6 +15,7 @@ import type { GenerationTag } from './indices.ts'
  * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team, at most a minute too early | `shareLookups` (keyLookups.ts) |
  * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, and how far (ms) `changedAt` was `raised` above an append time | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
  * | `visiblePositions` | hash, 7 d, for each entity type and generation | partition → offset below which everything is searchable, `<partition>@` → epoch ms before which everything appended is below that; the number of `partitions`, `salt` of list versions, `index`, `details`, `cursorKey`; `withheld` once deletions may be missing | `publishVisiblePositions`, `carryVisiblePositions` (visiblePositions.ts) |
+ * | `readLogs` | hash, 1 y, for each generation | topic/partition → what the indexer that owns it has found in its log | `keepReadLogs` (readLogs.ts) |
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that holds the watermark during its switch | `acquireWatermarkHold` (watermark.ts) |
  * | `changeToken` | string | random text, replaced after every change of the list | `publishVisiblePositions`; the first one `freshnessLua` (listVersions.ts) |
@@ -39,6 +40,7 @@ export const redisKeys = (prefix: string) => ({
   accountKeysComplete: `${prefix}:account-keys-complete`,
   visiblePositions: (type: EntityType, generation: GenerationTag | '') =>
     `${prefix}:visible-positions:${type}:${generation}`,
+  readLogs: (generation: GenerationTag) => `${prefix}:read-logs:${generation}`,
   watermark: `${prefix}:watermark`,
   partitionOwners: `${prefix}:partition-owners`,
   watermarkHold: `${prefix}:watermark-hold`,

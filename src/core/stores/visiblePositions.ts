@@ -172,12 +172,13 @@ export async function knowsDeletions({ client, keys }: RedisConnection, generati
   return (await Promise.all(read)).every(([partitions, withheld]) => partitions !== null && withheld === null)
 }
 
-/** Forgets what was published of a generation that is removed. */
+/** Forgets what was published, and what was read, of a generation that is removed. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,
   generation: GenerationTag,
 ): Promise<void> {
-  await client.del(...entityTypes.map((type) => keys.visiblePositions(type, generation)))
+  const positions = entityTypes.map((type) => keys.visiblePositions(type, generation))
+  await client.del(...positions, keys.readLogs(generation))
 }
 
 /** A partition's visible position: every offset below `position` is searchable; everything appended before `timeMs` is below it. */

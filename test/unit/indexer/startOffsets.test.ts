@@ -59,7 +59,13 @@ async function startOffset(
     committedOffsets: async (group: string) => commitsOf(group === 'own' ? own : rebuilt),
   } as unknown as KafkaSource
   const from = {
-    ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: 'rebuild', clock: () => nowMs },
+    ...{
+      topics: ['forms'],
+      groupId: 'own',
+      rebuildGroupId: 'rebuild',
+      clock: () => nowMs,
+      keptLogs: new Map(),
+    },
     generationOf: () => generation && { tag: generation, createdAtMs },
   }
   const start = (await fetchStartOffsets(source, [partition], from)).get('forms/0')
@@ -124,7 +130,13 @@ test('an end below the commit is believed only while no other leader knows bette
     forgetLeaders: () => leaders.push('forgotten'),
   } as unknown as KafkaSource
   const starts = await fetchStartOffsets(source, [partition], {
-    ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
+    ...{
+      topics: ['forms'],
+      groupId: 'own',
+      rebuildGroupId: undefined,
+      clock: () => nowMs,
+      keptLogs: new Map(),
+    },
     generationOf: () => ({ tag: first, createdAtMs }),
     patience: { ms: 10_000, signal: new AbortController().signal },
   })
@@ -159,7 +171,13 @@ describe('The time up to which a generation is known to hold everything', () => 
       ],
     } as unknown as KafkaSource
     const starts = await fetchStartOffsets(source, [partition, { topic: 'forms', partition: 1 }], {
-      ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
+      ...{
+        topics: ['forms'],
+        groupId: 'own',
+        rebuildGroupId: undefined,
+        clock: () => nowMs,
+        keptLogs: new Map(),
+      },
       generationOf: () => ({ tag: first, createdAtMs }),
     })
     expect([...starts.values()].map((start) => start.coveredAtMs)).toEqual([committedAtMs, expected])

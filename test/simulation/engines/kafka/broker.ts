@@ -169,7 +169,9 @@ export class Broker {
         const log = this.topics.find({ topic, partition })
         const errorCode = log === undefined ? refusal.unknownTopicOrPartition : refusal.none
         const end = isolationLevel === readCommitted ? log?.stable : log?.high
-        return { partition, errorCode, offset: String(Number(timestamp) === earliest ? log?.low : end) }
+        const wanted = Number(timestamp)
+        if (wanted >= 0) return { partition, errorCode, offset: String(log?.firstNotBefore(wanted) ?? -1) }
+        return { partition, errorCode, offset: String(wanted === earliest ? log?.low : end) }
       }),
     }))
     return { responses }

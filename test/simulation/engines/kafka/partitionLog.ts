@@ -75,6 +75,11 @@ export class PartitionLog {
     return this.#batches.flatMap(({ record }) => record ?? [])
   }
 
+  /** The offset of the first record with an append time that is not below this one (epoch ms). */
+  firstNotBefore(ms: number): bigint | undefined {
+    return this.#batches.find(({ record }) => record !== undefined && record.appendedAtMs >= ms)?.offset
+  }
+
   append(sent: SentRecord, nowMs: number): LogRecord {
     const { key, value, headers } = onTheWire(sent)
     const record = { offset: this.#high, key, value, headers, appendedAtMs: nowMs + this.clockOffsetMs }

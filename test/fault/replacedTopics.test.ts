@@ -1,0 +1,105 @@
+import { Redis } from 'ioredis'
+import { eventually } from '../support/eventually.ts'
+import { untilServes } from '../support/indexingProgress.ts'
+import { usePipeline } from '../support/pipeline.ts'
+import { type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
+import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
+
+const pipeline = usePipeline({ forEachTest: true })
+const team = 'acme'
+const namedWithinMs = 60_000
+
+const submissions = (ids: readonly string[], revision: number) =>
+  ids.map((id) => stateRecord('submissions', `${team}/${id}`, revision))
+
+async function list(api: Program): Promise<{ watermark: string | null; ids: string[] }> {
+  const { headers, body } = await pipeline.get(api, team, '/api/v1/records')
+  const { items } = body as { items: { id: string }[] }
+  return { watermark: headers.get('replica-watermark'), ids: items.map(({ id }) => id).sort() }
+}
+
+/** Deletes the topic of submissions, makes it anew, and appends these records. */
+async function replaceTopic(records: ReturnType<typeof submissions>): Promise<void> {
+  const topic = pipeline.names.TOPIC_SUBMISSIONS
+  await withAdmin(pipeline.kafka, async (admin) => {
+    await admin.deleteTopics({ topics: [topic] })
+    await eventually(async () => !(await admin.listTopics()).includes(topic))
+  })
+  await createTopicsWith(pipeline.kafka, [topic], 1)
+  await pipeline.produce('submissions', records)
+}
+
+/** Waits until the indexer has found in Kafka what it has read of the topic of submissions. */
+async function untilChecked(): Promise<void> {
+  const redis = new Redis(process.env['REDIS_URL'] ?? '')
+  await eventually(async () => {
+    const [key = ''] = await redis.keys(`${pipeline.names.INDEX_PREFIX}:read-logs:*`)
+    const found = await redis.hget(key, `${pipeline.names.TOPIC_SUBMISSIONS}/0`)
+    return found !== null && !found.startsWith('0:')
+  })
+  await redis.quit()
+}
+
+/** The key that seals the cursors of the change feed of submissions. */
+async function cursorKey(): Promise<unknown> {
+  const alias = `${pipeline.names.INDEX_PREFIX}-submissions`
+  const [mapping] = Object.values(await pipeline.elasticsearch.indices.getMapping({ index: alias }))
+  return mapping?.mappings._meta?.['cursorKey']
+}
+
+const old = ['a', 'b', 'c', 'd', 'e']
+
+test.each([
+  ['fewer records, while the indexer runs', true, ['b', 'new']],
+  ['more records, while the indexer runs', true, ['b', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7']],
+  ['fewer records, while the indexer is stopped', false, ['b', 'new']],
+  ['more records, while the indexer is stopped', false, ['b', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7']],
+])(
+  'a topic that is deleted and made anew with %s, is named within a minute and promises nothing until a rebuild, which loses no entity',
+  async (_how, isRunning, appended) => {
+    await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
+    let indexer = await pipeline.startIndexer()
+    await pipeline.createKeys([team])
+    await pipeline.produce('submissions', submissions(old, 5))
+    const api = await pipeline.startApi()
+    await pipeline.untilApplied(api, team)
+    await untilChecked()
+    const firstKey = await cursorKey()
+    if (!isRunning) await indexer.end('SIGTERM')
+
+    await replaceTopic(submissions(appended, 7))
+    if (!isRunning) indexer = await startProgram('indexer', pipeline.names)
+    const beganAtMs = performance.now()
+    const told = await untilTold(indexer, 'logs', /another log than the one that generation 1 was read from/)
+    expect(performance.now() - beganAtMs).toBeLessThan(namedWithinMs)
+    expect(told).toContain(`${pipeline.names.TOPIC_SUBMISSIONS}/0`)
+    expect(await indexer.metric('tidemark_check_ok', 'check="logs"')).toBe(0)
+    await eventually(async () => (await list(api)).watermark === null)
+    const all = [...new Set([...old, ...appended])].sort()
+    // Documents go on.
+    await eventually(async () => (await list(api)).ids.join() === all.join())
+    // A restart does not forget it.
+    await indexer.end('SIGTERM')
+    indexer = await startProgram('indexer', pipeline.names)
+    await untilTold(indexer, 'logs', /another log/)
+    expect((await probe(indexer, 'readyz')).code).toBe(503)
+
+    const rebuild = await startProgram('rebuild', pipeline.names)
+    await untilServes(rebuild)
+    await rebuild.end('SIGKILL')
+    await untilReady(indexer)
+    await eventually(async () => (await list(api)).watermark !== null)
+    expect((await list(api)).ids).toEqual(all)
+    expect(await cursorKey()).not.toBe(firstKey)
+
+    // The next rebuild takes nothing for deleted that no record of the new topic names.
+    const another = await startProgram('rebuild', pipeline.names)
+    await untilServes(another)
+    await another.end('SIGKILL')
+    await untilReady(indexer)
+    expect((await list(api)).ids).toEqual(all)
+    await indexer.end('SIGTERM')
+  },
+  240_000,
+)
