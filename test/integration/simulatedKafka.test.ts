@@ -50,6 +50,21 @@ describe.each([
     expect(times.every((each) => each >= before && each <= after)).toBe(true)
   })
 
+  test('the first record after a time is found, unless there is none', async () => {
+    await on.create(1)
+    await on.append(['a', 'b'])
+    const before = Date.now()
+    await eventually(() => Date.now() > before)
+    await on.append(['c'])
+    const times = (await on.read()).map(({ appendedAtMs }) => appendedAtMs)
+    const [second = 0, third = 0] = times.slice(1)
+    const firstAfter = async (afterMs: number) => [
+      ...(await on.source.offsetsAfter([{ topic: on.topic, partition: 0, afterMs }])).values(),
+    ]
+    expect([await firstAfter(0), await firstAfter(second), await firstAfter(third)]).toEqual([[0n], [2n], []])
+    expect(await on.source.offsetsAfter([])).toEqual(new Map())
+  })
+
   test('a record keeps its bytes', async () => {
     await on.create(1)
     const anyBytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))

@@ -184,6 +184,19 @@ describe('The time up to which a generation is known to hold everything', () => 
   })
 })
 
+test('of a topic that was deleted with its commits, the log that was read is known by what is kept besides', async () => {
+  const source = {
+    offsetRanges: async () => new Map([['forms/0', { ...partition, low: 0n, high: 3n }]]),
+    committedOffsets: async () => [],
+  } as unknown as KafkaSource
+  const starts = await fetchStartOffsets(source, [partition], {
+    ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
+    keptLogs: new Map([['forms/0', '40:1500']]),
+    generationOf: () => ({ tag: first, createdAtMs }),
+  })
+  expect(starts.get('forms/0')).toMatchObject({ position: 0n, log: logOf(40) })
+})
+
 const someCommit = fc.option(
   fc.record({ position: fc.nat(120), generation: fc.constantFrom(first, second), more: fc.nat(20) }),
   { nil: undefined },

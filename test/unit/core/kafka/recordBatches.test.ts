@@ -1,8 +1,15 @@
 import { zstdCompressSync } from 'node:zlib'
 import { crc32c } from '@node-rs/crc32'
 import fc from 'fast-check'
-import { decodePartition, type FetchedRecord, withoutAborted } from '../../../../src/core/kafka/recordBatches.ts'
-import { RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
+import {
+  decodePartition,
+  type FetchedRecord,
+  gapRecord,
+  isPlaceholder,
+  withoutAborted,
+  withSkipped,
+} from '../../../../src/core/kafka/recordBatches.ts'
+import { noHeaders, RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 
 type Batch = { first: number; values: readonly string[] } & Encoding
 /** `count`: how many records the batch says that it has. */
@@ -240,6 +247,16 @@ test('a record whose length is beyond its batch, or below none, makes the batch 
 test('after four mebibytes of one partition the rest is left for the next fetch', async () => {
   const batches = [0, 1, 2, 3].map((first) => encodeBatch({ first, values: ['x'.repeat(3_000_000)], codec: 4 }))
   expect(await decodePartition(answer(...batches))).toHaveLength(2)
+})
+
+test('in the place of control records, and of aborted ones, stands when they were appended; nothing is taken for a record of a producer', () => {
+  const [value, timestamp] = [Buffer.from('v'), '1700000000000']
+  const record = { offset: '7', timestamp, key: null, value, headers: noHeaders, isControlRecord: false }
+  const marker = { ...record, offset: '8', isControlRecord: true }
+  const [first, second] = withSkipped([record, marker])
+  expect(first).toBe(record)
+  expect(second).toMatchObject({ offset: '8', timestamp, value: null, isControlRecord: false, isSkipped: true })
+  expect([record, marker, second ?? marker, gapRecord(9n)].map(isPlaceholder)).toEqual([false, true, true, true])
 })
 
 describe('Aborted transactions', () => {

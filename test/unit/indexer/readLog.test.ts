@@ -1,0 +1,146 @@
+import fc from 'fast-check'
+import {
+  type LogAnswer,
+  type LogPrefix,
+  logStateText,
+  ReadLog,
+  readKeptLog,
+  readLogState,
+  replacedAfterMs,
+  unreadLog,
+} from '../../../indexer/readLog.ts'
+
+type LogRecord = { readonly offset: bigint; readonly appendedAtMs: number }
+
+/** What Kafka answers about a prefix of a log with these records and this end. */
+const answerOf =
+  (records: readonly LogRecord[], high: bigint) =>
+  ({ latestMs }: LogPrefix): LogAnswer => ({
+    high,
+    firstLater: records.find(({ appendedAtMs }) => appendedAtMs > latestMs)?.offset,
+  })
+
+/** Records of a new log whose clock may step back and forth. */
+const someTimes = (fromMs: number) => fc.array(fc.integer({ min: fromMs, max: fromMs + 1_000 }), { maxLength: 20 })
+const logOf = (times: readonly number[]): LogRecord[] =>
+  times.map((appendedAtMs, at) => ({ offset: BigInt(at), appendedAtMs }))
+const endOf = (records: readonly LogRecord[]): bigint => BigInt(records.length)
+
+/** Has an indexer read the records from an offset on. */
+function readFrom(log: ReadLog, records: readonly LogRecord[], from: bigint): void {
+  for (const { offset, appendedAtMs } of records) if (offset >= from) log.noteTime(offset, appendedAtMs)
+}
+
+/** Checks a log against Kafka. */
+function check(log: ReadLog, records: readonly LogRecord[], position: bigint, elapsedMs: number): boolean {
+  const high = endOf(records)
+  return log.endCheck(log.upTo(position), log.prefixes().map(answerOf(records, high)), elapsedMs)
+}
+
+/** Whether checks of a log from which so much was read lead to the conclusion that it is another one. */
+function isTakenForAnother(log: ReadLog, records: readonly LogRecord[], position: bigint): boolean {
+  check(log, records, position, 0)
+  return check(log, records, position, replacedAfterMs)
+}
+
+test('the same log is never taken for another one, whatever its clocks did, and whatever compaction has removed since', () => {
+  fc.assert(
+    fc.property(someTimes(0), someTimes(0), fc.func(fc.boolean()), fc.boolean(), (first, more, isKept, isNew) => {
+      const all = logOf([...first, ...more])
+      const read = all.slice(0, first.length)
+      const before = new ReadLog(unreadLog)
+      readFrom(before, read, 0n)
+      check(before, read, endOf(read), 0)
+      // Another indexer may have the partition meanwhile.
+      const state = logStateText(before.state(endOf(read)))
+      const log = isNew ? new ReadLog(readLogState(state, endOf(read))) : before
+      readFrom(log, all, endOf(read))
+      const left = all.filter(({ offset }) => isKept(String(offset)))
+      const answers = log.prefixes().map(answerOf(left, endOf(all)))
+      expect(log.endCheck(log.upTo(endOf(all)), answers, replacedAfterMs)).toBe(false)
+      expect(log.isDoubted).toBe(false)
+    }),
+  )
+})
+
+test('another log whose records were appended later is found, however long it is, and whoever has read of it', () => {
+  fc.assert(
+    fc.property(
+      someTimes(0).filter(({ length }) => length > 0),
+      someTimes(2_000),
+      fc.boolean(),
+      (former, present, isNew) => {
+        const old = logOf(former)
+        const other = logOf(present)
+        const before = new ReadLog(unreadLog)
+        readFrom(before, old, 0n)
+        check(before, old, endOf(old), 0)
+        const state = logStateText(before.state(endOf(old)))
+        const log = isNew ? new ReadLog(readLogState(state, endOf(old))) : before
+        // The indexer goes on where it was, or from the beginning where that is beyond the end.
+        readFrom(log, other, endOf(old) <= endOf(other) ? endOf(old) : 0n)
+        expect(isTakenForAnother(log, other, endOf(other))).toBe(true)
+      },
+    ),
+  )
+})
+
+test('an indexer that dies after it has read of another log, before it was checked, leaves what finds it', () => {
+  const former = logOf([10, 20])
+  const present = logOf([100, 110, 120, 130])
+  const first = new ReadLog(unreadLog)
+  readFrom(first, former, 0n)
+  check(first, former, 2n, 0)
+  readFrom(first, present, 2n)
+  const second = new ReadLog(readLogState(logStateText(first.state(4n)), 4n))
+  expect(isTakenForAnother(second, present, 4n)).toBe(true)
+})
+
+test('a log whose end was lost is found when others were appended in the place of the records that were read', () => {
+  const log = new ReadLog(unreadLog)
+  const former = logOf([10, 20, 30, 40])
+  readFrom(log, former, 0n)
+  check(log, former, 4n, 0)
+  expect(isTakenForAnother(log, logOf([10, 20, 130, 140, 150]), 4n)).toBe(true)
+})
+
+test('a log is only doubted, for half a minute, while Kafka may have answered by a former leader', () => {
+  const records = logOf([10, 20])
+  const log = new ReadLog(unreadLog)
+  readFrom(log, records, 0n)
+  check(log, records, 2n, 0)
+  expect(check(log, records.slice(0, 1), 2n, 1_000)).toBe(false)
+  expect([log.isDoubted, log.isReplaced]).toEqual([true, false])
+  expect(check(log, records, 2n, 1_000 + replacedAfterMs)).toBe(false)
+  expect(log.isDoubted).toBe(false)
+})
+
+test('what was found is known to the next indexer for good', () => {
+  const log = new ReadLog(readLogState('2:20', 2n))
+  expect(isTakenForAnother(log, logOf([100]), 0n)).toBe(true)
+  const text = logStateText(log.state(1n))
+  expect(new ReadLog(readLogState(text, 1n))).toMatchObject({ isReplaced: true, isDoubted: true })
+})
+
+test.each([
+  ['of an earlier release', undefined],
+  ['that cannot be read', 'two:three'],
+])('of a commit %s only the position counts', (_, text) => {
+  const log = new ReadLog(readLogState(text, 3n))
+  expect(isTakenForAnother(log, logOf([100, 110, 120]), 3n)).toBe(false)
+  expect(isTakenForAnother(new ReadLog(readLogState(text, 3n)), logOf([100]), 1n)).toBe(true)
+})
+
+test('without anything kept beside commits, nothing was read', () => {
+  expect(readKeptLog(undefined)).toEqual(unreadLog)
+  expect(readKeptLog('7:900')).toEqual({ isReplaced: false, prefixes: [{ below: 7n, latestMs: 900 }] })
+})
+
+test('a check is due at once until one has found something', () => {
+  const log = new ReadLog(unreadLog)
+  expect(log.isUnchecked(0n)).toBe(true)
+  check(log, [], 0n, 0)
+  expect([log.isUnchecked(0n), log.isUnchecked(1n)]).toEqual([false, true])
+  check(log, logOf([10]), 1n, 0)
+  expect(log.isUnchecked(1n)).toBe(false)
+})
