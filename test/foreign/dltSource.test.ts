@@ -1,5 +1,7 @@
 import { cp } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { deleted, existing, startChangesServer } from '../support/changesServer.ts'
+import { useStarted } from '../support/late.ts'
 import { type HistoryRecord, type Json, randomHistory } from '../support/randomHistory.ts'
 import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
@@ -8,14 +10,16 @@ import { jsonLines, listAfter, manyDigitsRecord, servedRow } from './support/war
 const team = 'acme'
 
 const { tools, pipeline, api } = usePythonPipeline()
+const feed = useStarted('the server of changes', startChangesServer)
 
 describePython('The dlt source', () => {
-  test('after several loads, the warehouse holds exactly the entities that exist', async () => {
-    const { folder } = tools
-    await cp('connectors/dlt', resolve(folder, 'package'), { recursive: true })
-    const [site, source] = [resolve(folder, 'site'), resolve(folder, 'package')]
+  beforeAll(async () => {
+    const [site, source] = [resolve(tools.folder, 'site'), resolve(tools.folder, 'package')]
+    await cp('connectors/dlt', source, { recursive: true })
     await tools.run('pip', ['install', '--quiet', '--no-deps', '--target', site, source])
+  })
 
+  test('after several loads, the warehouse holds exactly the entities that exist', async () => {
     const history = randomHistory(7, 900)
     await pipeline.createKeys(history.teams)
     const steps = [history.records.slice(0, 400), history.records.slice(400, 650), history.records.slice(650), []]
@@ -48,20 +52,95 @@ describePython('The dlt source', () => {
     })
     expect(await rows('records', 'few.duckdb')).toEqual(few)
   })
+
+  test('a load reads all pages, waits as long as Retry-After says, and goes on from the last cursor', async () => {
+    const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toUTCString()
+    feed.willAnswer([
+      { items: [existing('a'), existing('b')], cursor: '1', hasMore: true },
+      { status: 429, retryAfter: '1' },
+      { status: 503, retryAfter: inSeconds(2) },
+      { items: [existing('c')], cursor: '2' },
+    ])
+    await loadFromFeed('pages')
+    expect(feed.asked()).toEqual(['none', '1', '1', '1'])
+    expect(await ids('pages')).toEqual(['a', 'b', 'c'])
+
+    feed.willAnswer([{ items: [deleted('a'), existing('d')], cursor: '3' }])
+    await loadFromFeed('pages')
+    expect(feed.asked()).toEqual(['2'])
+    expect(await ids('pages')).toEqual(['b', 'c', 'd'])
+  })
+
+  test('after an expired cursor, a load reads everything, and what is not named is gone', async () => {
+    feed.willAnswer([{ items: [existing('a'), existing('b')], cursor: '1' }])
+    await loadFromFeed('expired')
+    feed.willAnswer([
+      { status: 410 },
+      { items: [existing('b')], cursor: '2', hasMore: true },
+      { items: [existing('c')], cursor: '3' },
+    ])
+    await loadFromFeed('expired')
+    expect(feed.asked()).toEqual(['1', 'none', '2'])
+    expect(await ids('expired')).toEqual(['b', 'c'])
+
+    feed.willAnswer([{ items: [existing('a'), deleted('b')], cursor: '4' }])
+    await loadFromFeed('expired')
+    expect(await ids('expired')).toEqual(['a', 'c'])
+
+    feed.willAnswer([{ status: 410 }, { items: [], cursor: '5' }])
+    await loadFromFeed('expired')
+    expect(await ids('expired')).toEqual([])
+  })
+
+  test('a load whose cursor expires midway fails and leaves the table as it was; the next one repairs it', async () => {
+    feed.willAnswer([{ items: [existing('a'), existing('b')], cursor: '1' }])
+    await loadFromFeed('midway')
+    feed.willAnswer([{ items: [existing('c')], cursor: '2', hasMore: true }, { status: 410 }])
+    await expect(loadFromFeed('midway')).rejects.toThrow(/the next run begins anew/)
+    expect(await ids('midway')).toEqual(['a', 'b'])
+
+    feed.willAnswer([{ status: 410 }, { items: [existing('b')], cursor: '3' }])
+    await loadFromFeed('midway')
+    expect(feed.asked()).toEqual(['1', 'none'])
+    expect(await ids('midway')).toEqual(['b'])
+  })
+
+  test('a load with other fields begins anew', async () => {
+    feed.willAnswer([{ items: [existing('a'), existing('b')], cursor: '1' }])
+    await loadFromFeed('fields')
+    feed.willAnswer([{ items: [existing('b')], cursor: '2' }])
+    await loadFromFeed('fields', 'formId')
+    expect(feed.asked()).toEqual(['none'])
+    expect(await ids('fields')).toEqual(['b'])
+  })
+
+  test('a load ends at once with what the API says of a request that it refuses', async () => {
+    feed.willAnswer([{ status: 401 }])
+    await expect(loadFromFeed('refused')).rejects.toThrow(/message of 401/)
+    expect(feed.asked()).toEqual(['none'])
+  })
 })
 
-const load = (...args: string[]): Promise<string> =>
+const load = (file: string, ...fields: string[]): Promise<string> =>
+  loadFrom(`${api.url}/api/v1`, pipeline.keyOf(team), [file, ...fields])
+
+const loadFromFeed = (name: string, ...fields: string[]): Promise<string> =>
+  loadFrom(feed.url, 'key', [`${name}.duckdb`, ...fields])
+
+const ids = async (name: string): Promise<string[]> => (await rows('records', `${name}.duckdb`)).map(({ id }) => id)
+
+const loadFrom = (url: string, accountKey: string, args: readonly string[]): Promise<string> =>
   tools.runScript('test/foreign/python/load_with_dlt.py', args, {
     PYTHONPATH: resolve(tools.folder, 'site'),
-    TIDEMARK_URL: `${api.url}/api/v1`,
-    TIDEMARK_KEY: pipeline.keyOf(team),
+    TIDEMARK_URL: url,
+    TIDEMARK_KEY: accountKey,
     DLT_DATA_DIR: resolve(tools.folder, 'dlt'),
     RUNTIME__DLTHUB_TELEMETRY: 'false',
     RUNTIME__LOG_LEVEL: 'ERROR',
   })
 
-/** The rows of a table, ordered by id, without dlt's own columns. */
+/** The rows of a table, ordered by id, without dlt's own columns and those of the change feed. */
 async function rows(table: 'forms' | 'records', file = 'warehouse.duckdb'): Promise<Json[]> {
   const said = await tools.runScript('test/foreign/python/read_table.py', [file, table])
-  return jsonLines(said).map(({ _dlt_id, _dlt_load_id, deleted, ...row }) => servedRow(row))
+  return jsonLines(said).map(({ _dlt_id, _dlt_load_id, changed_at, deleted: _isNot, ...row }) => servedRow(row))
 }

@@ -23,8 +23,8 @@ export function manyDigitsRecord(
 /** Parses output with one JSON value per line. */
 export const jsonLines = (said: string): Json[] =>
   said
-    .trim()
     .split('\n')
+    .filter(Boolean)
     .map((line) => JSON.parse(line) as Json)
 
 /** A row of a warehouse as the API would serve it: camelCase names, parsed JSON, instants in UTC with milliseconds. */
