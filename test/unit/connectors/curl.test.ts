@@ -1,22 +1,12 @@
 import { execFile } from 'node:child_process'
-import { linkSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { startLocalServer } from '../../support/localServer.ts'
+import { deleted, existing, startChangesServer } from '../../support/changesServer.ts'
 import { useFolder } from '../../support/temporaryFolder.ts'
 
-const first = '1970-01-01T00:00:00.000Z'
-const [earlier, later] = ['2026-11-22T15:49:59.817Z', '2026-11-22T15:50:00.000Z']
-
 const folder = useFolder({ forEachTest: true })
-let watermark: string | undefined
-/** What the answer to each `changedSince` holds. */
-let changes: Record<string, readonly string[]>
-const server = await startLocalServer(({ url = '' }, response) => {
-  if (watermark !== undefined) response.setHeader('Replica-Watermark', watermark)
-  const since = new URL(url, 'http://api').searchParams.get('changedSince') ?? ''
-  response.end((changes[since] ?? []).map((id) => `{"id":"${id}"}\n`).join(''))
-})
+const server = await startChangesServer()
 afterAll(() => server.close())
 
 const load = (): Promise<unknown> => {
@@ -25,44 +15,89 @@ const load = (): Promise<unknown> => {
 }
 const files = (): string[] =>
   readdirSync(folder)
-    .filter((name) => name.startsWith('records-'))
+    .filter((name) => name.endsWith('.json'))
     .sort()
+/** The ids of each file, a `-` before those of deleted items. */
 const loaded = (): string[] =>
-  files().map((name) => readFileSync(join(folder, name), 'utf8').replace(/\D+/g, ' ').trim())
+  files().map((name) => {
+    const { items } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { items: ReturnType<typeof existing>[] }
+    return items.map((item) => `${item.deleted ? '-' : ''}${item.id}`).join(' ')
+  })
 
-test('a run after which the watermark has not moved leaves what earlier ones have loaded', async () => {
-  watermark = earlier
-  changes = { [first]: ['1', '2', '3'], [earlier]: ['3'] }
-  for (const _ of ['first', 'second', 'third']) await load()
-  expect(loaded()).toEqual(['1 2 3', '3'])
-  watermark = later
-  changes = { [earlier]: ['3', '4'], [later]: ['4', '5'] }
-  for (const _ of ['fourth', 'fifth']) await load()
-  // The later a file's name, the newer is what it says.
-  expect(loaded()).toEqual(['1 2 3', '3', '3 4', '4 5'])
-})
-
-test('a run that is killed leaves a whole watermark, the one before or its own', async () => {
-  watermark = earlier
-  changes = {}
-  await load()
-  // A name of the file as it is now: it stays as it is when another file takes its place.
-  linkSync(join(folder, 'watermark'), join(folder, 'before'))
-  watermark = later
-  await load()
-  expect(['before', 'watermark'].map((name) => readFileSync(join(folder, name), 'utf8').trim())).toEqual([
-    earlier,
-    later,
+test('a run leaves each page in a file, and the next one goes on from the cursor of the last', async () => {
+  server.willAnswer([
+    { items: [existing('a'), existing('b')], cursor: '1_-', hasMore: true },
+    { items: [existing('c')], cursor: '2' },
   ])
+  await load()
+  expect(server.asked()).toEqual(['none', '1_-'])
+  server.willAnswer([{ items: [deleted('a'), existing('d')], cursor: '3' }])
+  await load()
+  expect(server.asked()).toEqual(['2'])
+  expect(loaded()).toEqual(['a b', 'c', '-a d'])
 })
 
-test('an answer without a watermark is an error, and the next run begins where this one did', async () => {
-  watermark = earlier
-  changes = { [first]: ['1'], [earlier]: ['2'] }
+test('later pages have later names, beyond nine of them, too', async () => {
+  const pages = Array.from({ length: 12 }, (_, at) => ({
+    items: [existing(`${at}`)],
+    cursor: `c${at}`,
+    hasMore: at < 11,
+  }))
+  server.willAnswer(pages.slice(0, 9).map((page) => ({ ...page, hasMore: page.cursor !== 'c8' })))
   await load()
-  watermark = undefined
-  await expect(load()).rejects.toThrow(/no Replica-Watermark/)
-  watermark = later
+  server.willAnswer(pages.slice(9))
   await load()
-  expect(loaded()).toEqual(['1', '2'])
+  expect(server.asked()).toEqual(['c8', 'c9', 'c10'])
+  expect(loaded()).toEqual(pages.map((_, at) => `${at}`))
+})
+
+test('a run without news leaves no file; one that only brings another cursor leaves the cursor', async () => {
+  server.willAnswer([{ items: [existing('a')], cursor: '1' }])
+  await load()
+  server.willAnswer([{ items: [], cursor: '1' }])
+  await load()
+  expect(loaded()).toEqual(['a'])
+  server.willAnswer([{ items: [], cursor: '2' }])
+  await load()
+  server.willAnswer([{ items: [existing('b')], cursor: '3' }])
+  await load()
+  expect(server.asked()).toEqual(['2'])
+  expect(loaded()).toEqual(['a', '', 'b'])
+})
+
+test('members of an item that are called as those of the answer lead nowhere', async () => {
+  const data = { cursor: 'x', hasMore: false, text: '"cursor":"y","hasMore":true}' }
+  server.willAnswer([{ items: [{ ...existing('a'), data }], cursor: '1' }])
+  await load()
+  server.willAnswer([{ items: [], cursor: '1' }])
+  await load()
+  expect(server.asked()).toEqual(['1'])
+})
+
+test('a run that fails midway leaves what it has read, and the next one goes on from there', async () => {
+  server.willAnswer([{ items: [existing('a')], cursor: '1', hasMore: true }, { status: 401 }])
+  await expect(load()).rejects.toThrow(/401/)
+  server.willAnswer([{ items: [existing('b')], cursor: '2' }])
+  await load()
+  expect(server.asked()).toEqual(['1'])
+  expect(loaded()).toEqual(['a', 'b'])
+  expect(readdirSync(folder)).toEqual(files())
+})
+
+test('a run waits as long as Retry-After says', async () => {
+  server.willAnswer([
+    { status: 429, retryAfter: '1' },
+    { status: 503, retryAfter: '1' },
+    { items: [], cursor: '1' },
+  ])
+  await load()
+  expect(server.asked()).toEqual(['none', 'none', 'none'])
+})
+
+test('an expired cursor is an error that says what to do, and leaves the folder as it was', async () => {
+  server.willAnswer([{ items: [existing('a')], cursor: '1' }])
+  await load()
+  server.willAnswer([{ status: 410 }])
+  await expect(load()).rejects.toThrow(/load into an empty folder/)
+  expect(loaded()).toEqual(['a'])
 })
