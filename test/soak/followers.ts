@@ -8,7 +8,7 @@ import type { Judged } from './finalCheck.ts'
 const pollMs = 1_000
 const patienceMs = 60_000
 
-/** Clients that follow every list of every team by what changed and what was deleted, and never read one anew. */
+/** Clients that follow every list of every team by its change feed, and never have to start anew. */
 export class Followers {
   readonly #followers: readonly TeamFollower[]
 
@@ -41,11 +41,11 @@ export class Followers {
       const wrong = [...new Set([...truth.keys(), ...items.keys()])].filter(
         (id) => !isDeepStrictEqual(items.get(id), truth.get(id)),
       )
-      if (wrong.length === 0 && follower.problems.length === 0) continue
+      if (wrong.length === 0 && follower.problems.length === 0 && follower.expired === 0) continue
       const topic = list === 'forms' ? 'forms' : 'submissions'
       await problems.add(
         'follower',
-        `${team} ${list} holds ${wrong.length} items wrongly, ${JSON.stringify(wrong.slice(0, 5))}; ${follower.problems.join(', ')}`,
+        `${team} ${list} holds ${wrong.length} items wrongly, ${JSON.stringify(wrong.slice(0, 5))}, and started anew ${follower.expired} times; ${follower.problems.join(', ')}`,
         wrong.map((id) => ({ topic, key: `${team}/${id}` })),
       )
     }
