@@ -1,5 +1,6 @@
 import { Agent, fetch } from 'undici'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
+import { follow, truthFor } from '../model/follower.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { endingToo } from '../support/late.ts'
@@ -20,6 +21,8 @@ const perSecond = { nginx: requestsPerSecond / 2, resolver: requestsPerSecond / 
 
 const pipeline = usePipeline()
 const folder = useFolder()
+const over = new AbortController()
+afterAll(() => over.abort())
 
 /** Processes of one kind, each on an address that its successor takes over. `root`: the folder of a release. */
 async function startFleet(start: Pipeline['startApi'], firstRoot: string) {
@@ -124,6 +127,9 @@ describeNginx('a release', () => {
       await eventually(async () => (await pipeline.get(front, team, '/api/v1/records')).status === 200)
       const writer = startSteadyWriter(pipeline, { seed: 51, perSecond: 50, team })
       const reader = startPollingReader(pipeline, nginx, writer)
+      const followers = (['forms', 'records'] as const).map((list) =>
+        follow(pipeline, { url: nginx.url, team, list, signal: over.signal }),
+      )
       const authorization = `Bearer ${pipeline.keyOf(team)}`
       const resolver = resolveReady(apis.serving, 250)
       const plain = new Agent({ connections: 10 })
@@ -155,6 +161,12 @@ describeNginx('a release', () => {
       const seen = reader.answers()
       await eventually(() => reader.answers() > seen + 1)
       expect(await reader.stop()).toEqual([])
+      await eventually(() => followers.every(({ watermarkMs }) => watermarkMs > pipeline.appendedAtMs()))
+      for (const follower of followers) {
+        await follower.stop()
+        expect(follower.items).toEqual(truthFor(follower, writer.journal.newest()))
+        expect(follower).toMatchObject({ problems: [], expired: 0 })
+      }
       expect((await runCommand('verify', [], pipeline.names)).stdout).toMatch(/^equal; /)
       const expected = { throughNginx: '200', byAddresses: '200', settings: '303' }
       const statuses = Object.entries(told).map(([who, counts]) => [who, Object.keys(counts).join()])
