@@ -9,8 +9,8 @@ export type Alternative = {
   readonly name: string
   readonly origin: string
   readonly accountKey: string
-  /** Asks for what changed since a time. */
-  readonly sinceParameter: 'changedSince' | 'updatedSince'
+  /** How a client follows changes: by the change feed, or by windows of the time of the last update. */
+  readonly changes: 'feed' | 'windows'
   /** Whether it answers pages behind 10,000 rows. */
   readonly reachesAllPages: boolean
   /** Lines of code that one has to write; what is there already needs none. */
@@ -36,7 +36,7 @@ export async function tidemark(
     name: 'Tidemark',
     origin,
     accountKey,
-    sinceParameter: 'changedSince',
+    changes: 'feed',
     reachesAllPages: true,
     lines: 0,
     append: (records) => append(stage.config.TOPIC_SUBMISSIONS, records),
@@ -62,7 +62,7 @@ export async function byHand(
     name: `${name === 'postgres' ? 'PostgreSQL' : 'Elasticsearch'} behind Koa`,
     origin,
     accountKey,
-    sinceParameter: 'updatedSince',
+    changes: 'windows',
     reachesAllPages: name === 'postgres',
     lines: linesOf(await readFile(new URL(file, import.meta.url), 'utf8')),
     append: (records) => append(topic, records),

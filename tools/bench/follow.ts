@@ -1,7 +1,7 @@
 import { pause, waitUntil } from '../engines/waiting.ts'
 import type { Alternative } from './alternative.ts'
-import { exportRequest } from './http.ts'
-import { type Sample, sampleOf } from './load.ts'
+import { apiRequest, ask, exportRequest } from './http.ts'
+import { type HttpRequest, type Sample, sampleOf } from './load.ts'
 import { whileAppending } from './replica.ts'
 import type { Stage } from './stage.ts'
 import { submissionMaker } from './submissions.ts'
@@ -20,7 +20,7 @@ const otherTeams = 1_000
 
 /** Measures how a client follows the submissions of a team as they arrive, from when the first one is seen. */
 export async function follow(asked: Alternative, teamId: string, size: FollowSize, stage: Stage): Promise<Followed> {
-  const client = new Follower(asked)
+  const client = new Follower(asked.changes === 'feed' ? await openFeed(asked, stage) : openWindows(asked))
   const make = submissionMaker(`followed/${Date.now()}`)
   let appended = 0
   const append = async (due: number): Promise<void> => {
@@ -50,19 +50,59 @@ export async function follow(asked: Alternative, teamId: string, size: FollowSiz
   return client.found(elapsedMs)
 }
 
-/** Asks for what has changed, as NDJSON, again and again. */
+type Row = { readonly id: string; readonly updatedAt: string }
+/** Asks once for what has changed since the last time, and tells whether there is more to read already. */
+type Read = (signal: AbortSignal) => Promise<{ readonly rows: readonly Row[]; readonly hasMore: boolean }>
+
+/** Reads a change feed from now on. */
+async function openFeed({ origin, accountKey }: Alternative, stage: Stage): Promise<Read> {
+  type Page = { readonly items: readonly Row[]; readonly cursor: string; readonly hasMore: boolean }
+  const requestOf = (query: Readonly<Record<string, string>>): HttpRequest =>
+    apiRequest(accountKey, 'record-changes', { limit: 1_000, ...query })
+  const { json } = await ask(origin, requestOf({ cursor: 'latest' }), stage)
+  let { cursor } = json as Page
+  return async (signal) => {
+    const text = await textOf(origin, requestOf({ cursor }), signal)
+    if (text === undefined) return { rows: [], hasMore: false }
+    const page = JSON.parse(text) as Page
+    cursor = page.cursor
+    return { rows: page.items, hasMore: page.hasMore }
+  }
+}
+
+/** Reads what is as new as the newest row known, or newer, as NDJSON: what one can ask for where there is no feed. */
+function openWindows({ origin, accountKey }: Alternative): Read {
+  let since = new Date().toISOString()
+  return async (signal) => {
+    const text = await textOf(origin, exportRequest(accountKey, { updatedSince: since }), signal)
+    const rows = (text ?? '').split('\n').filter(Boolean)
+    const found = rows.map((row) => JSON.parse(row) as Row)
+    since = found.reduce((latest, { updatedAt }) => (updatedAt > latest ? updatedAt : latest), since)
+    return { rows: found, hasMore: false }
+  }
+}
+
+/** The body of an answer; undefined while it is another one than 200, such as 503 while what reads from Kafka is started anew. */
+async function textOf(
+  origin: string,
+  { path, headers }: HttpRequest,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const answer = await fetch(origin + path, { headers, signal })
+  const text = await answer.text()
+  return answer.status === 200 ? text : undefined
+}
+
+/** Asks for changes again and again, and knows when it got which. */
 class Follower {
-  readonly #asked: Alternative
+  readonly #readOnce: Read
   readonly #acknowledgedMs = new Map<string, number>()
   readonly #known = new Set<string>()
   #delaysMs: number[] = []
   #read = 0
-  #since = new Date().toISOString()
-  /** Of an answer to the same question without rows that were new. */
-  #etag: string | undefined
 
-  constructor(asked: Alternative) {
-    this.#asked = asked
+  constructor(read: Read) {
+    this.#readOnce = read
   }
 
   acknowledged(records: readonly { readonly id: string }[]): void {
@@ -88,25 +128,17 @@ class Follower {
   }
 
   async poll(signal: AbortSignal): Promise<void> {
-    const { accountKey, sinceParameter, origin } = this.#asked
-    const { path, headers } = exportRequest(accountKey, { [sinceParameter]: this.#since }, this.#etag)
-    const answer = await fetch(origin + path, { headers, signal })
-    const text = await answer.text()
-    // 304, or 503 while what reads from Kafka is started anew.
-    if (answer.status !== 200) return
-    const rows = text.split('\n').filter(Boolean)
-    const nowMs = performance.now()
-    const found = rows.map((row) => JSON.parse(row) as { readonly id: string; readonly updatedAt: string })
-    const added = found.filter(({ id }) => !this.#known.has(id))
-    for (const { id } of added) {
-      this.#known.add(id)
-      this.#delaysMs.push(nowMs - (this.#acknowledgedMs.get(id) ?? nowMs))
+    for (let more = true; more; ) {
+      const { rows, hasMore } = await this.#readOnce(signal)
+      const nowMs = performance.now()
+      for (const { id } of rows) {
+        if (this.#known.has(id)) continue
+        this.#known.add(id)
+        this.#delaysMs.push(nowMs - (this.#acknowledgedMs.get(id) ?? nowMs))
+      }
+      this.#read += rows.length
+      more = hasMore
     }
-    this.#read += rows.length
-    this.#etag = added.length === 0 ? (answer.headers.get('etag') ?? undefined) : undefined
-    if (added.length === 0) return
-    const newest = found.reduce((latest, { updatedAt }) => (updatedAt > latest ? updatedAt : latest), this.#since)
-    this.#since = sinceParameter === 'changedSince' ? (answer.headers.get('replica-watermark') ?? this.#since) : newest
   }
 
   found(elapsedMs: number): Followed {

@@ -95,7 +95,7 @@ export async function appendAll<T extends KafkaRecord>(
   }
 }
 
-/** Creates a key; returns once the API answers it, also for `changedSince`. */
+/** Creates a key; returns once the API answers it, also from its change feed. */
 export async function createServedKey(stage: Stage, origin: string, teamId: string): Promise<string> {
   for (let attempts = 1; ; attempts++)
     try {
@@ -114,7 +114,7 @@ const keyRetryMs = 1_000
 
 /** Returns once the API answers a key. */
 export const untilServed = (stage: Stage, origin: string, accountKey: string): Promise<void> =>
-  untilAnswered(origin, apiRequest(accountKey, 'records', { changedSince: '2026-01-01' }), stage)
+  untilAnswered(origin, apiRequest(accountKey, 'record-changes', { cursor: 'latest' }), stage)
 
 const tickMs = 10
 
