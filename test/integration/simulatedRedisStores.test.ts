@@ -10,6 +10,7 @@ import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { readListVersions, readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
+import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
@@ -179,6 +180,12 @@ const listSteps = [
   ),
   step('knowsDeletions', generations, ({ link }, generation) => knowsDeletions(link, generation)),
   step('forgetVisiblePositions', generations, ({ link }, generation) => forgetVisiblePositions(link, generation), 1),
+  step(
+    'keepReadLogs',
+    fc.tuple(generations, fc.dictionary(oneOf(...partitions), oneOf('replaced', '7:1000'))),
+    ({ link }, [generation, logs]) => keepReadLogs(link, generation, new Map(Object.entries(logs))),
+  ),
+  step('readLogsOf', generations, async ({ link }, generation) => byText([...(await readLogsOf(link, generation))])),
   step('readVisibleList', fc.tuple(oneOf(...entityTypes), teams), ({ link, newToken }, [type, team]) =>
     readVisibleList(link, type, team, newToken),
   ),

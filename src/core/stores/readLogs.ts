@@ -15,7 +15,7 @@ export async function keepReadLogs(
 ): Promise<void> {
   if (logs.size === 0) return
   const key = keys.readLogs(generation)
-  await client.hset(key, Object.fromEntries(logs))
+  await client.hset(key, ...[...logs].flat())
   await client.pexpire(key, lifeMs)
 }
 
