@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { type Program, probe, runCommand, startProgram, untilReady, untilTold } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
 
@@ -92,6 +92,10 @@ test.each([
     await eventually(async () => (await list(api)).watermark !== null)
     expect((await list(api)).ids).toEqual(all)
     expect(await cursorKey()).not.toBe(firstKey)
+
+    const verified = await runCommand('verify', [], pipeline.names)
+    expect(verified.stdout).toContain(`unexpected ${team} a (submissions)`)
+    expect(verified.stdout).not.toContain(`${team} b (`)
 
     // The next rebuild takes nothing for deleted that no record of the new topic names.
     const another = await startProgram('rebuild', pipeline.names)

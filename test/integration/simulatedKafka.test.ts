@@ -155,6 +155,27 @@ describe.each([
     expect(await on.ranges()).toEqual([{ low: 0n, high: 4n }])
   })
 
+  test('nothing was appended later than what a reader was told of, though it is given no marker and no aborted record', async () => {
+    await on.create(1)
+    await on.append(['before'])
+    const abort = await kafka.beginTransaction(on.topic)
+    await abort()
+    let latestMs = 0
+    let readTo = 0n
+    on.startReader({
+      onBatch: async ({ records, skippedAtMs }) => {
+        for (const { appendedAtMs } of records) latestMs = Math.max(latestMs, appendedAtMs)
+        latestMs = Math.max(latestMs, skippedAtMs ?? 0)
+        return true
+      },
+      onBatchEnd: (_partition, _from, lastOffset) => {
+        readTo = lastOffset + 1n
+      },
+    })
+    await eventually(async () => readTo === (await on.ranges())[0]?.high)
+    expect(await on.source.offsetsAfter([{ topic: on.topic, partition: 0, afterMs: latestMs }])).toEqual(new Map())
+  })
+
   test('after compaction the newest record of each key is left, at its offset', async () => {
     await kafka.createCompacted(on.topic)
     await on.append(['a', 'b', 'c'], 'first')

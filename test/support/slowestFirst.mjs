@@ -2,6 +2,7 @@ import Sequencer from '@jest/test-sequencer'
 
 /** The slowest test files, those that mostly wait among those that compute: of four at once, none should fall far behind. */
 const slowest = [
+  'fault/replacedTopics',
   ...['fault/engineOutages', 'security/kafkaTokens', 'foreign/rollingRelease', 'fault/redisFailover'],
   ...['foreign/openapiTester', 'foreign/openapiClients', 'fault/rebuild', 'e2e/erase', 'foreign/outbox', 'e2e/verify'],
   ...['fault/forgottenDeletions', 'fault/largeRows', 'fault/kafkaFaults', 'integration/simulatedKafka'],

@@ -1,8 +1,9 @@
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
-import { unreadLog } from '../../../indexer/readLog.ts'
+import { replacedAfterMs, unreadLog } from '../../../indexer/readLog.ts'
 import { type RoundResult, type VisibleRound, WatermarkPublisher } from '../../../indexer/watermarkPublisher.ts'
+import type { PartitionCommit } from '../../../src/core/kafka/consumerGroup.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingMarks.ts'
@@ -13,12 +14,14 @@ const forms = 'forms/0'
 const list = teamList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
 
+const claimed = { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
+
 function setting(options: { start?: number; high: number; promisedMs?: number }) {
   const start = {
     ...{ position: at(options.start ?? 0), deadLetteredBelow: at(0) },
     ...{ coveredAtMs: 1, promisedMs: options.promisedMs ?? 0, log: unreadLog },
   }
-  const claim = { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
+  const claim = claimed
   const assigned = assignPartition({ topic: 'forms', partition: 0 }, start, claim, () => Number.POSITIVE_INFINITY)
   const { offsets, changeTimes } = assigned
   /** At least `high`, and nothing is read beyond it. */
@@ -32,6 +35,7 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
   }
   const steps: string[] = []
   const rounds: VisibleRound[] = []
+  const commits: PartitionCommit[] = []
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
   const during = new Map<string, () => void>()
@@ -55,7 +59,10 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
   const publisher = new WatermarkPublisher({
     consumer: {
       assigned: () => [current.assigned],
-      commit: (all) => step('commit', all.map((each) => ` ${each.position}${promisedIn(each.metadata)}`).join('')),
+      commit: (all) => {
+        commits.push(...all)
+        return step('commit', all.map((each) => ` ${each.position}${promisedIn(each.metadata)}`).join(''))
+      },
       rejoin: () => void steps.push('rejoin'),
     },
     tag: '1-0123456789abcdef' as GenerationTag,
@@ -93,7 +100,7 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
       processed()
     }
   }
-  return { offsets, changeTimes, current, publisher, pending, submit, steps, rounds, failing, during }
+  return { offsets, changeTimes, current, publisher, pending, submit, steps, commits, rounds, failing, during }
 }
 
 const mark = 'mark forms/acme forms/0 we'
@@ -200,6 +207,64 @@ test('a partition is told to be visible as far as it is committed', async () => 
   failing.clear()
   await publisher.publish()
   expect(publisher.visible()).toMatchObject([{ topic: 'forms', partition: 0, to: 4n }])
+})
+
+describe('A partition that may be another log than was read', () => {
+  /** What Kafka answered twice, half a minute apart, where the topic of two records that were read has one of a later time. */
+  function replaced() {
+    const bench = setting({ high: 2, promisedMs: 0 })
+    const { assigned } = bench.current
+    bench.submit(0)()
+    bench.submit(1)()
+    const answer = { high: 1n, firstLater: 0n }
+    const check = (elapsedMs: number): boolean => assigned.log.endCheck(assigned.log.upTo(2n), [answer], elapsedMs)
+    assigned.log.endCheck(assigned.log.upTo(2n), [{ high: 2n, firstLater: undefined }], 0)
+    return { ...bench, assigned, check }
+  }
+
+  test('is committed, but neither promised nor shown to followers while it is doubted', async () => {
+    const { publisher, check, rounds, steps } = replaced()
+    check(0)
+    await publisher.publish()
+    expect(rounds).toMatchObject([{ partitions: [] }])
+    expect(steps.filter((each) => each.startsWith('publish'))).toEqual(['publish'])
+    expect(steps).toContain('commit 2 0')
+  })
+
+  test('neither is one whose end is below what was read', async () => {
+    const { publisher, current, rounds, steps } = setting({ start: 7, high: 7, promisedMs: 0 })
+    const log = { isReplaced: false, prefixes: [{ below: 9n, latestMs: 50 }] }
+    const start = { ...current.assigned.start, log }
+    current.assigned = assignPartition({ topic: 'forms', partition: 0 }, start, claimed, () => Number.POSITIVE_INFINITY)
+    await publisher.publish()
+    expect(rounds).toMatchObject([{ partitions: [] }])
+    expect(steps.filter((each) => each.startsWith('publish'))).toEqual(['publish'])
+  })
+
+  test('is committed as replaced once it counts as that, though nothing was read since', async () => {
+    const { publisher, check, commits } = replaced()
+    check(0)
+    await publisher.publish()
+    check(replacedAfterMs)
+    await publisher.publish()
+    await publisher.publish()
+    expect(commits.map(({ position, metadata }) => `${position} ${metadata.split(' ').at(-1)}`)).toEqual([
+      '2 2:0',
+      '2 replaced',
+    ])
+  })
+
+  test('is read again from its beginning, with dead letters of its own, unless it is another indexer’s', async () => {
+    const { publisher, check, assigned, commits, steps } = replaced()
+    check(0)
+    check(replacedAfterMs)
+    const other = assignPartition(assigned, assigned.start, { ...claimed, owner: 'other' }, () => 1)
+    await publisher.readAgain([{ of: other, low: at(0) }])
+    expect(steps).toEqual([])
+    await publisher.readAgain([{ of: assigned, low: at(0) }])
+    expect(commits).toMatchObject([{ position: 0n, metadata: expect.stringMatching(/^\S+ 0 .* replaced$/) }])
+    expect(steps.at(-1)).toBe('rejoin')
+  })
 })
 
 describe('What is published as visible', () => {
