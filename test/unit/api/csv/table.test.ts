@@ -19,6 +19,16 @@ test('the columns of submissions are those of their summary, with the names of w
   expect(cellsOf(csvTable(servedSubmissionSummary).header)).toEqual(columns)
 })
 
+test('answers have a column for each code, and one for all others, which is empty where there are none', () => {
+  const table = csvTable(['id', 'data'], ['q1', 'q2'])
+  const row = (data: string): string[] => cellsOf(table.row(Buffer.from(`{"id":"s1","data":${data}}`)))
+  expect(cellsOf(table.header)).toEqual(['id', 'data.q1', 'data.q2', 'data.other'])
+  expect(row('{"q2":"b","q1":1.0}')).toEqual(['s1', '1.0', 'b', ''])
+  expect(row('{"q3":"c","q1":"a","q4":null}')).toEqual(['s1', 'a', '', '{"q3":"c","q4":null}'])
+  expect(row('null')).toEqual(['s1', '', '', ''])
+  expect(cellsOf(table.row(Buffer.from('{"id":"s1"}')))).toEqual(['s1', '', '', ''])
+})
+
 const json = fc.jsonValue().map((value) => JSON.stringify(value))
 const numbers = fc.constantFrom('-5', '-0.0', '12345678901234567890.10', '1E+2', '0.10000000000000000555')
 const raw = fc.oneof(
@@ -98,6 +108,10 @@ describe('answer codes', () => {
 
   test.each([null, 'text', 5, {}, [], [{ code: 'other' }]])('are none when fields are %j', (fields) => {
     expect(answerCodes(fieldsAsForm(fields))).toEqual([])
+  })
+
+  test('are none of a form without fields', () => {
+    expect(answerCodes(Buffer.from('{"id":"f"}'))).toEqual([])
   })
 
   test('become a thousand columns at most', () => {
