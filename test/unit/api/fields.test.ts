@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { pickFields, selectedFields } from '../../../src/api/fields.ts'
+import { fieldsParameter, pickFields, selectedFields } from '../../../src/api/fields.ts'
 import { servedSubmissionSummary } from '../../../src/core/model/submission.ts'
 
 const pick = (fields: string, row: string, served = servedSubmissionSummary): string =>
@@ -39,6 +39,9 @@ test('a hundred fields are selected at most', () => {
   const some = (count: number) => Array.from({ length: count }, (_, at) => `data.${at}`).join()
   expect(selectedFields(some(100), servedSubmissionSummary)).toHaveLength(1)
   expect(() => selectedFields(some(101), servedSubmissionSummary)).toThrow('at most 100')
+  // Other programs get the pattern.
+  const pattern = new RegExp(String(fieldsParameter(servedSubmissionSummary).fields.meta()?.['pattern']))
+  expect([pattern.test(some(100)), pattern.test(some(101))]).toEqual([true, false])
 })
 
 test('any selection of answers is what a filter of the parsed object is', () => {
