@@ -7,6 +7,7 @@ import type { ReadableStream } from 'node:stream/web'
 import { errorAnswers } from '../../src/api/errors.ts'
 import { maxWaitSeconds } from '../../src/api/waiting.ts'
 import { useApi } from '../support/api.ts'
+import type { ChangePage } from '../support/changeFeed.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/late.ts'
@@ -41,16 +42,17 @@ describeNginx.each([
     })
 
   describe('a request that waits for a change', () => {
-    const since = '2026-11-22T10:00:00.000Z'
-    beforeAll(() => api.replica.publishWatermark(since))
+    beforeAll(() => api.replica.publishWatermark('2026-11-22T10:00:00.000Z'))
 
-    const wait = (signal?: AbortSignal): Promise<Response> =>
-      fetch(`${nginx.url}/api/v1/records?changedSince=${since}`, {
-        headers: { authorization: `Bearer ${api.key}`, prefer: 'wait=30' },
-        signal: signal ?? null,
-      })
+    const changes = async (cursor: string, init: RequestInit = {}) => {
+      const headers = { authorization: `Bearer ${api.key}`, prefer: 'wait=30' }
+      const answer = await fetch(`${nginx.url}/api/v1/record-changes?cursor=${cursor}`, { headers, ...init })
+      expect(answer.status).toBe(200)
+      return { ...((await answer.json()) as ChangePage), applied: answer.headers.get('preference-applied') }
+    }
+    const wait = async (init?: RequestInit) => changes((await changes('latest')).cursor, init)
     const store = async (id: string, entity: Readonly<Record<string, unknown>> | null): Promise<void> => {
-      await api.replica.storeSubmissions({ team, id, entity, appendedAt: since })
+      await api.replica.storeSubmissions({ team, id, entity })
       await api.replica.replaceChangeToken(`submissions/${team}`)
     }
 
@@ -59,14 +61,13 @@ describeNginx.each([
       await api.untilWaiting(1)
       const id = randomUUID()
       await store(id, submissionEntity({ id }))
-      expect((await answer).headers.get('preference-applied')).toBe('wait=30')
-      expect(await (await answer).json()).toMatchObject({ totalDocs: 1, items: [{ id }] })
+      expect(await answer).toMatchObject({ applied: 'wait=30', items: [{ id, deleted: false }] })
       await store(id, null)
     })
 
     test('frees its permit when its client disconnects', async () => {
       const client = new AbortController()
-      const answer = wait(client.signal)
+      const answer = wait({ signal: client.signal })
       await api.untilWaiting(1)
       client.abort()
       await expect(answer).rejects.toThrow()
