@@ -12,6 +12,7 @@ import { readListVersions, readVersionsOf } from '../../src/core/stores/listVers
 import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
+import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
@@ -110,6 +111,8 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
       replaced: new Set(),
     })
     await knowsDeletions(link, generation)
+    await keepReadLogs(link, generation, new Map([['forms/0', 'replaced']]))
+    await readLogsOf(link, generation)
     await forgetVisiblePositions(link, '9-0123456789abcdef' as GenerationTag)
     await unmarkPending(link, marks)
   },
