@@ -6,6 +6,8 @@ export type Source = {
   readonly baseUrl: string
   readonly accountKey: string
   readonly list: 'forms' | 'records'
+  /** Rows of a page, at most 1,000. */
+  readonly limit?: number
 }
 
 type Item = { readonly id: string; readonly changedAt: string }
@@ -47,12 +49,12 @@ const paths = { forms: 'form-changes', records: 'record-changes' }
 
 /** Reads one page of changes since `cursor`, or from the beginning, and hands it over. */
 export async function readChanges(
-  { baseUrl, accountKey, list }: Source,
+  { baseUrl, accountKey, list, limit = 1_000 }: Source,
   cursor: string | undefined,
   { onItem, onDeleted }: Pick<Handlers, 'onItem' | 'onDeleted'>,
   signal: AbortSignal,
 ): Promise<Progress> {
-  const query = new URLSearchParams({ limit: '1000', ...(cursor !== undefined && { cursor }) })
+  const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) })
   const headers = { authorization: `Bearer ${accountKey}` }
   const answer = await passing(fetch(`${baseUrl}/${paths[list]}?${query}`, { headers, signal }))
   const text = await passing(answer.text())

@@ -72,7 +72,8 @@ export class SimulatedFollower {
   constructor({ system, journal, keyOf }: ReaderDeps, team: string, topic: DocumentTopic, by: 'cursor' | 'watermark') {
     this.name = `follower of ${team} ${topic} by ${by}`
     this.#truth = () => journal.truthFor(topic, team) as Map<string, Item>
-    const source = { baseUrl, accountKey: keyOf(team), list: paths[topic] as 'forms' | 'records' }
+    // Few rows a page, so that most walks take several answers.
+    const source = { baseUrl, accountKey: keyOf(team), list: paths[topic] as 'forms' | 'records', limit: 2 }
     const onProblem = (invariant: string, what: string): void => {
       throw new Violation(invariant, `${this.name}: ${what}`)
     }

@@ -29,16 +29,6 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     from: '    const result = await this.#options.publishVisible({\n      lists: isBeyondBound ? [] : lists,',
     to: '    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], known })\n    const result = await this.#options.publishVisible({\n      lists: [],',
   },
-  'tokens-after-their-positions': {
-    themes: ['crashes'],
-    seed: 1,
-    file: publisher,
-    from: `    for (const list of lists) this.#refreshed.delete(list)
-    for (const each of progress)`,
-    to: `    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], known })
-    for (const list of lists) this.#refreshed.delete(list)
-    for (const each of progress)`,
-  },
   'lists-of-a-withheld-partition-forgotten': {
     themes: ['groups'],
     seed: 1,
@@ -66,14 +56,6 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     file: 'indexer/visibleProgress.ts',
     from: 'return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow',
     to: 'return true',
-  },
-  'unknown-position-taken-for-zero': {
-    themes: ['redis'],
-    seed: 1,
-    file: positions,
-    from: `    const position = read.get(String(partition))
-    if (position === undefined) return undefined`,
-    to: "    const position = read.get(String(partition)) ?? '0'",
   },
   'a-walk-without-a-target': {
     themes: ['groups'],
