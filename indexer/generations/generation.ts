@@ -83,6 +83,8 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
     writeAliases: writeAliasesOf(byKind),
     /** By which the cursors of its change feeds are sealed. */
     cursorKeys: { forms: cursorKeyOf(found, 'forms'), submissions: cursorKeyOf(found, 'submissions') },
+    /** Whether a rebuild has carried entities over from a log that was replaced, into it or one before it. */
+    hasCarriedOver: { forms: hasCarriedOver(found, 'forms'), submissions: hasCarriedOver(found, 'submissions') },
     /** The number of its shards, of all indices. */
     shards: settings.reduce((sum, each) => sum + Number(each?.number_of_shards), 0),
     /** When the first of its indices was created (epoch ms). */
@@ -97,6 +99,9 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
     foreignSettings: found.flatMap(({ name, state }) => foreignSettings(name, state)),
   }
 }
+
+const hasCarriedOver = (found: readonly FoundIndex[], type: EntityType): boolean =>
+  found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['hasCarriedOver'] === true
 
 /** The key of a list index; empty in one of an earlier release, whose mapping refuses what is written now. */
 const cursorKeyOf = (found: readonly FoundIndex[], type: EntityType): CursorKey =>

@@ -134,13 +134,15 @@ export class Generations {
     throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
   }
 
-  /** Seals the cursors of a generation that does not serve yet with these keys. */
-  async setCursorKeys({ indices }: Pick<Generation, 'indices'>, keys: Generation['cursorKeys']): Promise<void> {
-    for (const type of entityTypes)
-      await this.#client.indices.putMapping(
-        { index: indices[type], _meta: { cursorKey: keys[type] }, ...this.#waits },
-        this.#options,
-      )
+  /** Sets how the cursors of a generation that does not serve yet are sealed, and whether entities were carried over into it. */
+  async describe(
+    { indices }: Pick<Generation, 'indices'>,
+    { cursorKeys, hasCarriedOver }: Pick<Generation, 'cursorKeys' | 'hasCarriedOver'>,
+  ): Promise<void> {
+    for (const type of entityTypes) {
+      const meta = { cursorKey: cursorKeys[type], hasCarriedOver: hasCarriedOver[type] }
+      await this.#client.indices.putMapping({ index: indices[type], _meta: meta, ...this.#waits }, this.#options)
+    }
   }
 
   async delete({ indices }: Pick<FoundGeneration, 'indices'>): Promise<void> {

@@ -75,7 +75,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
 
   const failed = new AbortController()
   const untilFailed = { ...options, signal: AbortSignal.any([signal, failed.signal]) }
-  const forgotten = new ForgottenEntities(untilFailed, rules, replaced)
+  const forgotten = new ForgottenEntities(untilFailed, serving, rules, replaced)
   const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
   try {
     await pipeline.readToTheEnd()
@@ -115,7 +115,7 @@ export async function pruneLeftOver(
     options.report.step(`generation ${each.number} is left over and is removed`)
     if (decision === 'reconcile and remove' && each.complete !== undefined) {
       const reconciliation = new Reconciliation(options, each.complete, serving, replaced)
-      const forgotten = new ForgottenEntities(options, rules, replaced)
+      const forgotten = new ForgottenEntities(options, each.complete, rules, replaced)
       await reconcileAll(options, reconciliation, forgotten).catch(unlessRemoved(each.complete))
     }
     if (each.complete?.hasServed && !(await isUnread(options, each.complete))) left.push(each)
@@ -233,7 +233,9 @@ async function carryFeedOn(
 ): Promise<void> {
   const goesOn = !hasDropped && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
   const cursorKeys = goesOn ? from.cursorKeys : to.cursorKeys
-  await generations.setCursorKeys(to, cursorKeys)
+  const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
+  const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
+  await generations.describe(to, { cursorKeys, hasCarriedOver })
   await carryVisiblePositions(redis, {
     ...{ from: from.tag, to: to.tag, cursorKeys, replaced },
     reached: reached.map(({ topic, ...of }) => ({ ...of, type: entityTypeIn(topic, config) })),

@@ -7,6 +7,7 @@ import { carriedOver, convertRecord, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { fetchCommittedOffsets } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
+import type { Generation } from './generation.ts'
 import type { Reconciliation, Version } from './reconcile.ts'
 
 /** Their ids are kept in memory. So many are no missed deletions: a topic has lost its records. */
@@ -20,11 +21,18 @@ const documentsAtOnce = 500
  */
 export class ForgottenEntities {
   readonly #tools: CommandTools
+  readonly #hasCarriedOver: Generation['hasCarriedOver']
   /** By purely compacted topic; what other topics lack says nothing, nor what one lacks that was replaced. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
-  constructor(tools: CommandTools, { forgetful }: Pick<TopicRules, 'forgetful'>, replaced: ReadonlySet<EntityType>) {
+  constructor(
+    tools: CommandTools,
+    { hasCarriedOver }: Pick<Generation, 'hasCarriedOver'>,
+    { forgetful }: Pick<TopicRules, 'forgetful'>,
+    replaced: ReadonlySet<EntityType>,
+  ) {
     const { config } = tools
+    this.#hasCarriedOver = hasCarriedOver
     this.#tools = tools
     this.#absent = documentTopics(config).flatMap((topic) => {
       const type = entityTypeIn(topic, config)
@@ -39,7 +47,7 @@ export class ForgottenEntities {
     // Lists are compared before details.
     if (!isList(kind)) return absent.ids.has(id)
     // It was carried over from a log that was replaced: that no record of the present one names it does not mean that it was deleted.
-    if (logPosition === carriedOver) return false
+    if (this.#hasCarriedOver[absent.type] && logPosition === carriedOver) return false
     if (absent.ids.add(id).size > maxAbsent)
       throw new Error(`the topics hold no record of more than ${maxAbsent} ${absent.type}`)
     return true

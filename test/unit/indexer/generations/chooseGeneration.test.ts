@@ -18,6 +18,7 @@ function found(
       indices: {} as never,
       writeAliases: {} as never,
       cursorKeys: {} as never,
+      hasCarriedOver: { forms: false, submissions: false },
       shards: 5,
       createdAtMs: 0,
       isWritable: true,
