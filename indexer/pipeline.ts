@@ -215,6 +215,7 @@ export class Pipeline {
       const traceOutcome = traceRecord(record, documents)
       const done = (outcome: Outcome): void => {
         traceOutcome?.(outcome.kind)
+        assigned.visible.noteWrite(list, record.offset)
         this.publisher.noteWrite(list)
         acknowledge?.()
         if (outcome.kind === 'rejected') finish({ path: 'document', rule: outcome.reason })

@@ -1,3 +1,8 @@
+import type { TeamList } from '../src/core/model/ids.ts'
+
+/** The first and the last record of a list that were written and are not published. */
+type Unpublished = { readonly first: bigint; readonly last: bigint }
+
 /** How far one partition was published as visible by the indexer that owns it, and whether it may be published further. */
 export class VisibleProgress {
   /** Every record below is searchable, as this owner has published; undefined before its first publication. */
@@ -6,6 +11,7 @@ export class VisibleProgress {
   /** The end of the partition when it was assigned; undefined until that is known. */
   #endAtStart: bigint | undefined
   #gapBelow = 0n
+  readonly #written = new Map<TeamList, Unpublished>()
   /** A round has passed without publishing this partition: the lists that it changed are not remembered. */
   #hasUnpublishedLists = false
 
@@ -38,6 +44,21 @@ export class VisibleProgress {
     if (end > this.#gapBelow) this.#gapBelow = end
   }
 
+  /** Notes an acknowledged, stale or rejected write of a record. */
+  noteWrite(list: TeamList, offset: bigint): void {
+    const { first = offset, last = offset } = this.#written.get(list) ?? {}
+    this.#written.set(list, { first: offset < first ? offset : first, last: offset > last ? offset : last })
+  }
+
+  /**
+   * The lists that have changed below `position` since the last publication. A list gets another version as soon as a change of it is visible,
+   * which may be before its position is published: a record in front of it may still be retried. It must get one more with that position.
+   * Otherwise a follower that reads the new version with the old position is told "nothing new" when the position has reached the change.
+   */
+  changedBelow(position: bigint): readonly TeamList[] {
+    return [...this.#written].flatMap(([list, { first }]) => (first < position ? [list] : []))
+  }
+
   /** Whether an index that has read everything below `position` holds the state of the log at that position. */
   isState(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
@@ -46,6 +67,10 @@ export class VisibleProgress {
   /** Notes the end of a round. `to`: the position that was published; undefined if it was withheld. */
   endRound(to: bigint | undefined): void {
     this.#hasUnpublishedLists = to === undefined
-    if (to !== undefined) this.visibleTo = to
+    if (to === undefined) return
+    this.visibleTo = to
+    for (const [list, { first, last }] of this.#written)
+      if (last < to) this.#written.delete(list)
+      else if (first < to) this.#written.set(list, { first: to, last })
   }
 }

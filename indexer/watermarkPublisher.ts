@@ -261,7 +261,8 @@ export class WatermarkPublisher {
     const visible = progress.filter(
       ({ of, position, isDoubted }) => !isDoubted && !of.log.isDoubted && of.visible.isState(position),
     )
-    const lists = [...this.#refreshed]
+    const changed = visible.flatMap(({ of, position }) => of.visible.changedBelow(position))
+    const lists = [...new Set([...this.#refreshed, ...changed])]
     const isBeyondBound = lists.length > maxListsPerRound
     const result = await this.#options.publishVisible({
       lists: isBeyondBound ? [] : lists,

@@ -7,6 +7,7 @@ import {
   carryVisiblePositions,
   forgetVisiblePositions,
   knowsDeletions,
+  newCursorKey,
 } from '../../src/core/stores/visiblePositions.ts'
 import {
   acquireWatermarkHold,
@@ -232,7 +233,8 @@ async function carryFeedOn(
   hasDropped: boolean,
 ): Promise<void> {
   const goesOn = !hasDropped && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
-  const cursorKeys = goesOn ? from.cursorKeys : to.cursorKeys
+  // Not those of the new indices: an earlier attempt that was killed may have carried the old ones on.
+  const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
   await generations.describe(to, { cursorKeys, hasCarriedOver })

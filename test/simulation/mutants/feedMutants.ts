@@ -43,6 +43,13 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     from: "if stored < tonumber(ARGV[at + 3]) then redis.call('HSET', key, partition, ARGV[at + 3]) end",
     to: "redis.call('HSET', key, partition, ARGV[at + 3])",
   },
+  'lists-ahead-of-their-position-forgotten': {
+    themes: ['contract', 'failing-document'],
+    seed: 1,
+    file: publisher,
+    from: '[...new Set([...this.#refreshed, ...changed])]',
+    to: '[...this.#refreshed]',
+  },
   'positions-across-gaps': {
     themes: ['rebuild', 'generations'],
     seed: 1,
@@ -68,7 +75,7 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['forgotten-deletions'],
     seed: 1,
     file: 'indexer/generations/rebuild.ts',
-    from: 'const cursorKeys = goesOn ? from.cursorKeys : to.cursorKeys',
+    from: 'const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }',
     to: 'const cursorKeys = from.cursorKeys',
   },
 }

@@ -91,11 +91,12 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
     log: pino({ level: 'silent' }),
   })
   /** Hands a record of the list to the writer; the returned function acknowledges its write. */
-  const submit = (offset: number): (() => void) => {
+  const submit = (offset: number, of = list): (() => void) => {
     const processed = offsets.track(at(offset), 50)
-    const acknowledged = pending.submit(assigned, list)
+    const acknowledged = pending.submit(assigned, of)
     return () => {
-      publisher.noteWrite(list)
+      assigned.visible.noteWrite(of, at(offset))
+      publisher.noteWrite(of)
       acknowledged()
       processed()
     }
@@ -323,7 +324,27 @@ describe('What is published as visible', () => {
     await publisher.publish()
     expect(rounds).toMatchObject([
       { lists: [list], changesEveryList: false, partitions: [{ from: 0n, to: 1n }] },
-      { lists: [], changesEveryList: true, partitions: [{ from: 0n, to: 1n }] },
+      { lists: [list], changesEveryList: true, partitions: [{ from: 0n, to: 1n }] },
+    ])
+  })
+
+  test('gives a list one more version with its position, if a record before it held that back when the change became visible', async () => {
+    const { submit, publisher, rounds } = setting({ high: 0 })
+    const other = teamList('forms', 'other' as TeamId)
+    await publisher.publish()
+    const [first, second, third] = [submit(0), submit(1, other), submit(2, other)]
+    second()
+    await publisher.publish()
+    first()
+    await publisher.publish()
+    third()
+    await publisher.publish()
+    await publisher.publish()
+    expect(rounds.slice(1)).toMatchObject([
+      { lists: [other], partitions: [{ from: 0n, to: 0n }] },
+      { lists: [list, other], partitions: [{ from: 0n, to: 2n }] },
+      { lists: [other], partitions: [{ from: 2n, to: 3n }] },
+      { lists: [], partitions: [{ from: 3n, to: 3n }] },
     ])
   })
 
