@@ -9,17 +9,18 @@ import type { CursorKey, VisibleList } from '../core/stores/visiblePositions.ts'
 /*
  * A cursor, in base64url:
  *
- *   format (1 byte) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
+ *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
  * It is sealed, because offsets tell how much all teams of the platform send. Format, type and id of the key are readable, so that a cursor of a
  * later release, of the other list and of an unknown generation can be told from a damaged one.
  */
+const magic = Buffer.from('TM')
 const format = 1
 /** What later releases may use. Other first bytes are no cursor's. */
 const lastFormat = 15
 const typeCodes: Readonly<Record<EntityType, number>> = { forms: 0, submissions: 1 }
 const keyIdBytes = 4
-const headBytes = 2 + keyIdBytes
+const headBytes = magic.length + 2 + keyIdBytes
 const ivBytes = 12
 const tagBytes = 16
 
@@ -80,7 +81,7 @@ export function sealCursor(
   scope: CursorScope,
   iv: Buffer = randomBytes(ivBytes),
 ): string {
-  const head = Buffer.concat([Buffer.of(format, typeCodes[scope.type]), idBytesOf(key)])
+  const head = Buffer.concat([magic, Buffer.of(format, typeCodes[scope.type]), idBytesOf(key)])
   const cipher = createCipheriv('aes-256-gcm', bytesOf(key), iv).setAAD(boundTo(head, scope))
   const sealed = Buffer.concat([head, iv, cipher.update(contentOf(cursor)), cipher.final(), cipher.getAuthTag()])
   const text = sealed.toString('base64url')
@@ -107,10 +108,11 @@ export function parseCursor(text: string, type: EntityType): SealedCursor | 'new
   const bytes = Buffer.from(text, 'base64url')
   if (text.length > maxCursorCharacters || bytes.toString('base64url') !== text) return 'invalid'
   if (bytes.length < headBytes + ivBytes + versionBytes + tagBytes) return 'invalid'
-  const [foundFormat = 0, foundType] = bytes
+  if (!bytes.subarray(0, magic.length).equals(magic)) return 'invalid'
+  const [foundFormat = 0, foundType] = bytes.subarray(magic.length)
   if (foundFormat > format && foundFormat <= lastFormat) return 'newer'
   if (foundFormat !== format || foundType !== typeCodes[type]) return 'invalid'
-  return { keyId: bytes.toString('hex', 2, headBytes) as CursorKeyId, bytes }
+  return { keyId: bytes.toString('hex', headBytes - keyIdBytes, headBytes) as CursorKeyId, bytes }
 }
 
 /** The content of a cursor; undefined if it was not issued with this key for this scope, or was changed since. */

@@ -108,11 +108,15 @@ test('positions in a log that was replaced are not carried on', async () => {
   expect(await positions()).toEqual([2])
 })
 
-test('a generation that may lack deletions shows nothing more to followers', async () => {
+test('a generation that may lack deletions shows nothing more to followers, also to those whose lists have not changed', async () => {
   await publish(0, 7)
   expect(await knowsDeletions(redis, first)).toBe(true)
+  const before = await versionOf(other)
   await publish(7, 8, { mayLackDeletions: true })
-  await publish(8, 9)
+  const after = await versionOf(other)
+  expect(after).not.toBe(before)
+  await publish(8, 9, { mayLackDeletions: true })
+  expect(await versionOf(other)).toBe(after)
   expect(await visible()).toBeUndefined()
   expect(await knowsDeletions(redis, first)).toBe(false)
   expect(await knowsDeletions(redis, second)).toBe(false)

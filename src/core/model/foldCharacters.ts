@@ -1,7 +1,8 @@
 /** Only this many characters of a title are searchable. */
 export const maxSearchedCharacters = 2_000
 
-const markedLetter = /([\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
+/** Some marks have a script, too: one without a letter stays, wherever normalization moves it among others. */
+const markedLetter = /((?!\p{M})[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
 const katakana = /[\u30a1-\u30f6]/g
 const hiraganaDistance = 0x60
 /**

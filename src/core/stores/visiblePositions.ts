@@ -58,7 +58,8 @@ const lifeMs = 7 * 86_400_000
  * again; replaced after them, it would be told "nothing new" for positions that hold a change.
  *
  * A position below `from`, or none, shows that Redis has lost a publication, and with it tokens of lists that are not named here: the new salt
- * changes the version of every list of the generation. While a rebuild holds the switch, the serving generation publishes nothing.
+ * changes the version of every list of the generation. So does the news that deletions may be missing: a follower that is told "nothing new" by
+ * version alone must learn of it. While a rebuild holds the switch, the serving generation publishes nothing.
  */
 const publishScript = script(`
 local now = {ARGV[2], ARGV[3]}
@@ -70,7 +71,10 @@ for i = 1, 2 do
   local at = 4 + 4 * i
   redis.call('HSET', KEYS[i], 'index', ARGV[at], 'details', ARGV[at + 1], 'cursorKey', ARGV[at + 2])
   if tonumber(ARGV[at + 3]) > tonumber(redis.call('HGET', KEYS[i], 'partitions') or '0') then redis.call('HSET', KEYS[i], 'partitions', ARGV[at + 3]) end
-  if ARGV[7] == '1' then redis.call('HSET', KEYS[i], 'withheld', '1') end
+  if ARGV[7] == '1' and not redis.call('HGET', KEYS[i], 'withheld') then
+    redis.call('HSET', KEYS[i], 'withheld', '1')
+    changeEveryList()
+  end
 end
 for at = 16, #ARGV, 5 do
   local key, partition = KEYS[tonumber(ARGV[at])], ARGV[at + 1]

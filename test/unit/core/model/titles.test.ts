@@ -63,6 +63,8 @@ test.each([
     fc.property(longAndShort, (text) => {
       expect(fold(fold(text))).toBe(fold(text))
     }),
+    // Marks without a letter, of which one is Hebrew.
+    { examples: [['\u0301\u0591'], ['\u0301\u0640\u0591\u0301']] },
   )
 })
 
