@@ -32,15 +32,19 @@ def before_call(context, case, kwargs):
     is_negative = case.meta is None or case.meta.generation.mode.is_negative
     if is_negative or not query:
         return
+    if case.operation.path.endswith("-changes"):
+        # A cursor is what an answer has named.
+        if "cursor" in query:
+            query = {**query, "cursor": "latest"}
+    elif {"view", "includeDeleted"} & set(query):
+        case.headers = {**(case.headers or {}), "Accept": "application/x-ndjson"}
+        if str(query.get("includeDeleted", "false")).lower() == "true":
+            query = {"changedSince": "2026-01-01", **{name: query[name] for name in OF_DELETIONS if name in query}}
+        query = {name: value for name, value in query.items() if name not in OF_PAGES}
     if "answers" in query:
         answer = str(query["answers"]).encode("utf-16-le", "replace")[: 2 * MAX_CHARACTERS].decode("utf-16-le", "ignore")
         query = {**query, "answers": json.dumps({"q1": answer, "q2": [answer, "A"]})}
     if "fields" in query and not case.operation.path.endswith("{id}"):
         others = FIELDS_OF_SUMMARIES if query.get("view") == "full" else FIELDS_OF_WHOLE_ITEMS
         query = {**query, "fields": without(str(query["fields"]), others)}
-    if {"view", "includeDeleted"} & set(query):
-        case.headers = {**(case.headers or {}), "Accept": "application/x-ndjson"}
-        if str(query.get("includeDeleted", "false")).lower() == "true":
-            query = {"changedSince": "2026-01-01", **{name: query[name] for name in OF_DELETIONS if name in query}}
-        query = {name: value for name, value in query.items() if name not in OF_PAGES}
     case.query = query
