@@ -18,8 +18,9 @@ describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
   test('shows the endpoints by name', async () => {
     const names = await visited.page.locator('.opblock-summary').allInnerTexts()
     expect(names.map((name) => name.replaceAll(/[\s\u200b]+/g, ' ').trim())).toEqual([
-      ...['GET /forms List forms', 'GET /forms/{id} Get one form', 'GET /records List submissions'],
-      ...['GET /records/{id} Get one submission', 'GET /record-counts Count submissions'],
+      ...['GET /forms List forms', 'GET /forms/{id} Get one form', 'GET /form-changes Follow changes of forms'],
+      ...['GET /records List submissions', 'GET /records/{id} Get one submission'],
+      ...['GET /record-counts Count submissions', 'GET /record-changes Follow changes of submissions'],
     ])
   })
 
