@@ -74,7 +74,7 @@ function foreignCursor(format = 1): string {
   const scope = { type: 'forms', teamId: team as TeamId, view: 'summary', fields: undefined } as const
   const cursor = { version: hashVersion('none' as ListVersion), since: [0], walk: undefined }
   const bytes = Buffer.from(sealCursor(cursor, newCursorKey(), scope), 'base64url')
-  bytes[0] = format
+  bytes[2] = format
   return bytes.toString('base64url')
 }
 
