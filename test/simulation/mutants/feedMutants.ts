@@ -29,13 +29,6 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     from: '    const result = await this.#options.publishVisible({\n      lists: isBeyondBound ? [] : lists,',
     to: '    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], known })\n    const result = await this.#options.publishVisible({\n      lists: [],',
   },
-  'no-salt-after-a-lost-publication': {
-    themes: ['redis'],
-    seed: 105,
-    file: positions,
-    from: 'if stored < tonumber(ARGV[at + 2]) then changeEveryList() end',
-    to: "if not redis.call('HGET', key, 'salt') then changeEveryList() end",
-  },
   'positions-by-the-last-writer': {
     themes: ['freezes', 'groups'],
     seed: 1,

@@ -78,7 +78,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'changed-at-below-the-watermark': {
     themes: ['clocks'],
-    seed: 2,
+    seed: 150,
     file: 'indexer/changeTimes.ts',
     from: 'watermarkDecided(watermarkMs: number): void {\n    this.#latestMs = Math.max(this.#latestMs, watermarkMs)',
     to: 'watermarkDecided(_watermarkMs: number): void {',
@@ -127,7 +127,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'hold-not-renewed-nor-checked': {
     themes: ['switch', 'late'],
-    seed: 11,
+    seed: 84,
     file: 'indexer/generations/rebuild.ts',
     from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
     to: '',
@@ -252,8 +252,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['crashes', 'groups'],
     seed: 318,
     file: 'indexer/pipeline.ts',
-    from: 'this.publisher.noteWrite(list)',
-    to: "if (outcome.kind !== 'stale') this.publisher.noteWrite(list)",
+    from: 'assigned.visible.noteWrite(list, record.offset)\n        this.publisher.noteWrite(list)',
+    to: "if (outcome.kind !== 'stale') {\n          assigned.visible.noteWrite(list, record.offset)\n          this.publisher.noteWrite(list)\n        }",
   },
   'any-copy-of-a-shard': {
     themes: ['copies', 'delays'],
