@@ -52,6 +52,14 @@ export const maxListsPerRound = 5_000
 /** A generation that nobody writes any more is forgotten after this time. */
 const lifeMs = 7 * 86_400_000
 
+/** Lua `raise(key, field, value)`: sets a field of a hash to a greater number; returns what it was before, -1 without one. */
+const raiseLua = `
+local function raise(key, field, value)
+  local stored = tonumber(redis.call('HGET', key, field) or '-1')
+  if stored < tonumber(value) then redis.call('HSET', key, field, value) end
+  return stored
+end`
+
 /**
  * Positions are raised, never lowered: a statement about a prefix of the log, once true, stays true, whoever makes it and however late. Tokens
  * are replaced in the same script: replaced before the positions, a follower that reads the new token with the old positions would never ask
@@ -61,7 +69,7 @@ const lifeMs = 7 * 86_400_000
  * changes the version of every list of the generation. So does the news that deletions may be missing: a follower that is told "nothing new" by
  * version alone must learn of it. While a rebuild holds the switch, the serving generation publishes nothing.
  */
-const publishScript = script(`
+const publishScript = script(`${raiseLua}
 local now = {ARGV[2], ARGV[3]}
 local function changeEveryList() for i = 1, 2 do redis.call('HSET', KEYS[i], 'salt', now[2]) end end
 if ARGV[4] == '1' then changeEveryList() end
@@ -78,10 +86,8 @@ for i = 1, 2 do
 end
 for at = 16, #ARGV, 5 do
   local key, partition = KEYS[tonumber(ARGV[at])], ARGV[at + 1]
-  local stored = tonumber(redis.call('HGET', key, partition) or '-1')
-  if stored < tonumber(ARGV[at + 2]) then changeEveryList() end
-  if stored < tonumber(ARGV[at + 3]) then redis.call('HSET', key, partition, ARGV[at + 3]) end
-  if tonumber(redis.call('HGET', key, partition .. '@') or '-1') < tonumber(ARGV[at + 4]) then redis.call('HSET', key, partition .. '@', ARGV[at + 4]) end
+  if raise(key, partition, ARGV[at + 3]) < tonumber(ARGV[at + 2]) then changeEveryList() end
+  raise(key, partition .. '@', ARGV[at + 4])
 end
 for i = 1, 2 do redis.call('PEXPIRE', KEYS[i], ${lifeMs}) end
 return 'published'`)
@@ -119,22 +125,19 @@ export async function publishVisiblePositions(
  * and to `reached`, which it has read itself. Publishes also how its cursors are sealed. Positions of `replaced` types are not raised to those of the
  * other generation: they are of other logs.
  */
-const carryScript = script(`
+const carryScript = script(`${raiseLua}
 for i = 1, 2 do
   redis.call('HSET', KEYS[i], 'cursorKey', ARGV[i], 'salt', ARGV[3])
   redis.call('HDEL', KEYS[i], 'withheld')
   local old = ARGV[3 + i] == '' and {} or redis.call('HGETALL', ARGV[3 + i])
   for at = 1, #old, 2 do
-    if string.match(old[at], '^%d+@?$') then
-      local stored = tonumber(redis.call('HGET', KEYS[i], old[at]) or '-1')
-      if stored < tonumber(old[at + 1]) then redis.call('HSET', KEYS[i], old[at], old[at + 1]) end
-    end
+    if string.match(old[at], '^%d+@?$') then raise(KEYS[i], old[at], old[at + 1]) end
   end
 end
 for at = 6, #ARGV, 4 do
   local key, partition = KEYS[tonumber(ARGV[at])], ARGV[at + 1]
-  if tonumber(redis.call('HGET', key, partition) or '-1') < tonumber(ARGV[at + 2]) then redis.call('HSET', key, partition, ARGV[at + 2]) end
-  if tonumber(redis.call('HGET', key, partition .. '@') or '-1') < tonumber(ARGV[at + 3]) then redis.call('HSET', key, partition .. '@', ARGV[at + 3]) end
+  raise(key, partition, ARGV[at + 2])
+  raise(key, partition .. '@', ARGV[at + 3])
 end
 return 1`)
 
