@@ -33,8 +33,8 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['freezes', 'groups'],
     seed: 1,
     file: positions,
-    from: "if stored < tonumber(value) then redis.call('HSET', key, field, value) end",
-    to: "redis.call('HSET', key, field, value)",
+    from: 'if raise(key, partition, ARGV[at + 3]) < tonumber(ARGV[at + 2]) then changeEveryList() end',
+    to: "if raise(key, partition, ARGV[at + 3]) < tonumber(ARGV[at + 2]) then changeEveryList() end redis.call('HSET', key, partition, ARGV[at + 3])",
   },
   'lists-ahead-of-their-position-forgotten': {
     themes: ['contract', 'failing-document'],
