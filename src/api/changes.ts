@@ -90,7 +90,7 @@ async function goOnOrWait(asked: Asked, cursor: string): Promise<Page> {
   let page: Page | undefined
   await deps.waitForChange(ctx, scope.type, async () => {
     page = await goOn(asked, page?.cursor ?? cursor)
-    return page.items.length > 0 ? 'promised' : 'none'
+    return page.items.length > 0
   })
   return page ?? (await goOn(asked, cursor))
 }

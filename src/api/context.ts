@@ -53,14 +53,8 @@ export type StartStream = (
 /** Calls `onRefused` once the key of a request is no longer accepted; the returned function ends that. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
-/**
- * What a window of changes has for a request: only what the client's own answer holds (`held`); nothing; rows that the client may have, because no
- * watermark later than the one from which it asks is published (`unpromised`); or anything else (`promised`).
- */
-export type News = 'held' | 'none' | 'unpromised' | 'promised'
-
-/** Holds a request that prefers to wait (`Prefer: wait=N`) until its list has news for it, and updates the freshness in the state. */
-export type WaitForChange = (ctx: RouteContext, type: EntityType, readNews: () => Promise<News>) => Promise<void>
+/** Holds a request that prefers to wait (`Prefer: wait=N`) until `hasRows` finds rows for it, and updates the freshness in the state. */
+export type WaitForChange = (ctx: RouteContext, type: EntityType, hasRows: () => Promise<boolean>) => Promise<void>
 
 export type RouteDeps = {
   readonly startStream: StartStream

@@ -7,7 +7,7 @@ import { largeBytes } from '../core/stores/documentFormat.ts'
 import { cursorNow } from './changeCursor.ts'
 import type { ExportParts, Route, RouteContext, RouteDeps } from './context.ts'
 import { apiError } from './errors.ts'
-import { holdsWindow, type Validators, validatorsOf } from './etag.ts'
+import { type Validators, validatorsOf } from './etag.ts'
 import {
   csv,
   csvContentType,
@@ -23,7 +23,7 @@ import { exportParameters, type ListParameters, listParameters, pageParameters }
 import { type Making, respond } from './respond.ts'
 import { type Filters, windowClauses } from './search/clauses.ts'
 import { readDetail } from './search/details.ts'
-import { type ExportContent, exportList, exportPage, hasMatches } from './search/exportRows.ts'
+import { type ExportContent, exportList, exportPage } from './search/exportRows.ts'
 import { hasLarge, weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
@@ -105,31 +105,11 @@ export function listRoute<Selection extends Parameters>(
     const asked = { ctx, deps, type, parameters, fields, filters }
     // The columns of a form's submissions are its fields.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
-    const validate = () => validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
-    await untilChanged(asked, validate)
-    const validators = validate()
+    const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
     const making = format === undefined ? makePage(asked, validators) : makeExport(asked, format)
     await respond(ctx, deps.answers, validators, making)
   }
   return { parameters: schema, respond: respondWithList }
-}
-
-/**
- * Holds a request that prefers to wait for changes until there is one, or its time is over; `validate` reads its validators anew. A change is
- * any match, unless the request names an answer that holds it.
- */
-async function untilChanged({ ctx, deps, type, filters, parameters }: Asked, validate: () => Validators) {
-  const { changedSince } = parameters
-  if (changedSince === undefined) return
-  const list = { ...deps.indexReader, type, teamId: ctx.state.holder.teamId }
-  const content = { filters, deletions: deletionsOf(parameters) }
-  await deps.waitForChange(ctx, type, async () => {
-    const { etag, watermark } = validate()
-    if (holdsWindow(ctx, etag)) return 'held'
-    const isFound = await ctx.state.runQuery((signal) => hasMatches(list, content, signal))
-    if (!isFound) return 'none'
-    return watermark !== null && watermark > changedSince ? 'promised' : 'unpromised'
-  })
 }
 
 /**

@@ -32,31 +32,18 @@ const renderingVersion = 1
 /** 132 bits of the digest. */
 const etagCharacters = 22
 
-/** A weak ETag: the same answer may be sent compressed or not. It ends with where a window of changes begins, for `holdsWindow`. */
+/** A weak ETag: the same answer may be sent compressed or not. */
 function etagOf(
   teamId: TeamId,
   versions: readonly (ListVersion | null)[],
   path: string,
-  { changedSince, ...parameters }: Parameters,
-) {
+  parameters: Parameters,
+): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   const sorted = given.sort(([a], [b]) => (a < b ? -1 : 1))
   const text = JSON.stringify([renderingVersion, teamId, versions, path, sorted])
-  const digest = hash('sha256', text, 'base64url').slice(0, etagCharacters)
-  return changedSince === undefined ? `W/"${digest}"` : `W/"${digest}/${String(changedSince)}"`
+  return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
-
-/** Whether `If-None-Match` names an answer of this version and selection whose window of changes began no later: it holds all of this one. */
-export function holdsWindow(ctx: RouteContext, etag: string | undefined): boolean {
-  if (etag === undefined) return false
-  const [digest, begin = ''] = partsOf(etag)
-  const named = ctx.get('If-None-Match').split(',').map(partsOf)
-  return matchesAny(ctx) || named.some(([of, from]) => of === digest && from !== undefined && from <= begin)
-}
-
-/** The digest of an ETag, and where its window begins. */
-const partsOf = (etag: string): readonly (string | undefined)[] =>
-  etag.trim().replace(/^W\//, '').replaceAll('"', '').split('/')
 
 /** Whether `If-None-Match` names the current ETag. */
 export const holdsVersion = (ctx: RouteContext, etag: string | undefined): boolean =>

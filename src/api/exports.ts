@@ -23,12 +23,10 @@ export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   return accepted === ndjson || accepted === csv ? accepted : undefined
 }
 
-/** For exports that begin together because they waited for one change: at most a thousand requests wait (`waiting.ts`). */
-const turns = { maxWaiting: 1_000, maxWaitMs: 5_000 }
 /** Concurrent exports of one process, in total and of one team. */
-const maxExports = { maxRunning: 32, maxRunningPerTenant: 4, ...turns }
-/** Concurrent large pages, which always take turns. */
-const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, ...turns }
+const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
+/** Concurrent large pages, which take turns. */
+const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
 
@@ -38,8 +36,7 @@ export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large 
  */
 export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
   return async (what, ctx, open) => {
-    const { holder, waitedMs, runPart } = ctx.state
-    const takesTurns = what === 'large pages' || waitedMs !== undefined
+    const { holder, runPart } = ctx.state
     const queue = queues[what]
     const ended = new AbortController()
     const { signal } = ended
@@ -48,7 +45,8 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       unwatch()
       ended.abort(unavailable('capacity', new Error('the client has disconnected')))
     })
-    const acquired = takesTurns ? await queue.acquire(holder.teamId, signal) : queue.acquireNow(holder.teamId)
+    const acquired =
+      what === 'large pages' ? await queue.acquire(holder.teamId, signal) : queue.acquireNow(holder.teamId)
     if (acquired === 'aborted') signal.throwIfAborted()
     const release = granted(acquired, what)
     const stream = Readable.from(open(runPart), { objectMode: false })

@@ -3,7 +3,7 @@ import { type EntityType, type TeamId, type TeamList, teamList } from '../core/m
 import { stallMs } from '../core/process/httpServer.ts'
 import { metricsIn } from '../core/process/metrics.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
-import type { News, RouteContext, WaitForChange, WatchKey } from './context.ts'
+import type { RouteContext, WaitForChange, WatchKey } from './context.ts'
 import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
 import { whenClosed } from './requestsInFlight.ts'
@@ -11,11 +11,6 @@ import { whenClosed } from './requestsInFlight.ts'
 /** How long a request rests after a change that was none for it; doubles each time. */
 const firstRestMs = 100
 const maxRestMs = 2_000
-/**
- * Rows that the client may have already are held back so long. While the watermark stands still, a client that tells nothing of its last
- * answer would otherwise get the same rows as often as it can ask.
- */
-const paceMs = 1_000
 
 type WaitingDeps = {
   readonly room: WaitingRoom
@@ -28,39 +23,29 @@ type WaitingDeps = {
 /** A request that waits has no turn to query. When it goes on, `checkAgain` judges its key again and reads the freshness anew. */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
-  async (ctx, type, readNews) => {
+  async (ctx, type, hasRows) => {
     const seconds = preferredWaitSeconds(ctx.get('Prefer'))
     const leave = seconds === undefined ? undefined : deps.room.enter(ctx.state.holder.teamId)
     if (seconds === undefined || leave === undefined) return
     ctx.set('Preference-Applied', `wait=${seconds}`)
     ctx.state.waitedMs = () => 0
-    await untilNews(ctx, deps, { type, readNews, waitMs: seconds * 1_000 }).finally(leave)
+    await untilRows(ctx, deps, { type, hasRows, waitMs: seconds * 1_000 }).finally(leave)
   }
 
-type Asked = { readonly type: EntityType; readonly waitMs: number; readNews(): Promise<News> }
+type Asked = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
-async function untilNews(ctx: RouteContext, deps: WaitingDeps, { type, readNews, waitMs }: Asked): Promise<void> {
+/** Looks for rows, and again after each change of the list, the last time when the time is over: so what it has found is no older than the freshness. */
+async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: Asked): Promise<void> {
   const { room, elapsedMs, checkAgain } = deps
   const list = teamList(type, ctx.state.holder.teamId)
   const deadlineMs = elapsedMs() + waitMs
-  const pacedMs = elapsedMs() + Math.min(waitMs, paceMs)
-  let wasEmpty = false
-  for (let restMs = 0; !room.isClosed; restMs = nextRestMs(restMs)) {
-    const news = await readNews()
-    wasEmpty ||= news === 'none'
-    const nowMs = elapsedMs()
-    // Rows that the client may have count after an empty list, or once the request was held for long enough.
-    if (news === 'promised' || (news === 'unpromised' && (wasEmpty || nowMs >= pacedMs))) return
+  for (let restMs = 0; !(await hasRows()); restMs = nextRestMs(restMs)) {
     const version = ctx.state.freshness.versions[type]
+    const nowMs = elapsedMs()
     // An unknown version cannot be seen to change.
-    if (version === null) return
-    const wait =
-      news === 'unpromised'
-        ? { notBeforeMs: deadlineMs, deadlineMs: Math.min(pacedMs, nowMs + nextRestMs(restMs)) }
-        : { notBeforeMs: nowMs + restMs, deadlineMs }
-    await hold(ctx, deps, { list, version, ...wait })
+    if (room.isClosed || version === null || nowMs >= deadlineMs) return
+    await hold(ctx, deps, { list, version, notBeforeMs: nowMs + restMs, deadlineMs })
     await checkAgain(ctx)
-    if (elapsedMs() >= deadlineMs) return
   }
 }
 

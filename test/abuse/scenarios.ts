@@ -79,13 +79,17 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'requests that wait for what never comes, and disconnect',
     allowed: ['held'],
-    run: ({ port, key }, times) =>
-      together(400 * times, async () => {
+    run: async ({ port, key }, times) => {
+      const feed = `http://127.0.0.1:${port}/api/v1/record-changes`
+      const latest = await fetch(`${feed}?cursor=latest`, { headers: { authorization: `Bearer ${key}` } })
+      const { cursor } = (await latest.json()) as { cursor: string }
+      const path = `/api/v1/record-changes?cursor=${cursor}`
+      return await together(400 * times, async () => {
         const socket = await opened(port)
-        const path = '/api/v1/records?changedSince=2999-01-01'
         socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nPrefer: wait=60\r\nAuthorization: Bearer ${key}\r\n\r\n`)
         return await held(socket)
-      }),
+      })
+    },
   },
   {
     name: 'writers who never finish',

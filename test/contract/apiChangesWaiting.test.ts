@@ -1,9 +1,13 @@
 import { toInstant } from '../../src/core/model/instant.ts'
 import { type TestAnswer, type TestRequest, useApi } from '../support/api.ts'
 import { askChanges, namesOf, pageIn } from '../support/changeFeed.ts'
+import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
 import { passes } from '../support/faultyElasticsearch.ts'
+import { startRelay } from '../support/relay.ts'
 
+const maxOfTeam = 10
 const [team, otherTeam] = ['team-1', 'team-2']
 const feed = '/api/v1/record-changes'
 
@@ -18,6 +22,7 @@ const endWaits = (): void => {
   aheadMs += 60_000
 }
 afterEach(() => api.untilWaiting(0))
+const close = closing()
 
 const latest = async (): Promise<string> => (await askChanges(api.get, feed, 'latest')).cursor
 const waiting: TestRequest = { headers: { prefer: 'wait=60' } }
@@ -46,12 +51,14 @@ test.each(['GET', 'HEAD'])('%s is held until there is a row, and comes at once w
   }
 })
 
-test('when the time is over, the answer is empty, and the next one has what comes then', async () => {
+test('when the time is over, the answer is empty, with the watermark of then, and the next one has what comes after it', async () => {
   const held = askWaiting(await latest())
   await api.untilWaiting(1)
+  await api.replica.advanceWatermark(toInstant(1_000))
   endWaits()
   const answer = await held
   expect(applied(answer)).toEqual([200, 'wait=60'])
+  expect(answer.headers['replica-watermark']).toBe(toInstant(1_000))
   const { items, cursor, hasMore } = pageIn(answer)
   expect([items, hasMore]).toEqual([[], false])
   const id = await add()
@@ -92,12 +99,74 @@ test.each(['', '?cursor=latest'])('%s is answered at once', async (query) => {
   expect(applied(await api.get(feed + query, waiting))).toEqual([200, undefined])
 })
 
-test('a key that is revoked ends its wait with 401', async () => {
+test('a wait of more than a minute is none', async () => {
+  const answer = await askWaiting(await latest(), { headers: { prefer: 'wait=61' } })
+  expect(applied(answer)).toEqual([200, undefined])
+})
+
+test.each(['application/json', 'application/x-ndjson'])('a list ignores the preference (%s)', async (accept) => {
+  const target = '/api/v1/records?changedSince=2999-01-01'
+  expect(applied(await api.get(target, { headers: { ...waiting.headers, accept } }))).toEqual([200, undefined])
+})
+
+test('ten of a team wait in a process, and any further one is answered at once; who disconnects leaves a place', async () => {
+  const cursor = await latest()
+  const gone = new AbortController()
+  const left = askWaiting(cursor, { signal: gone.signal })
+  const answers = Array.from({ length: maxOfTeam - 1 }, () => askWaiting(cursor))
+  await api.untilWaiting(maxOfTeam)
+  expect(applied(await askWaiting(cursor))).toEqual([200, undefined])
+  gone.abort()
+  await expect(left).rejects.toMatchObject({ name: 'AbortError' })
+  await api.untilWaiting(maxOfTeam - 1)
+  const key = api.keyOf(otherTeam)
+  const ofOther = pageIn(await api.get(`${feed}?cursor=latest`, { key })).cursor
+  answers.push(askWaiting(cursor), askWaiting(ofOther, { key }))
+  await api.untilWaiting(maxOfTeam + 1)
+  endWaits()
+  for (const answer of await Promise.all(answers)) expect(applied(answer)).toEqual([200, 'wait=60'])
+})
+
+test('a request that has waited counts once, and the time for which it was held is told apart from its duration', async () => {
+  const limited = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '50' })
+  const cursor = await latest()
+  await api.replica.endMinutes()
+  const target = `${feed}?cursor=${cursor}`
+  const answer = await limited.send(target, { headers: { prefer: 'wait=2' }, key: api.key })
+  const again = await limited.send(target, { key: api.key })
+  expect(answer.headers['ratelimit']).toMatch(/r=49;/)
+  expect(again.headers['ratelimit']).toMatch(/r=48;/)
+  const lineOf = ({ headers }: TestAnswer) =>
+    limited.logLines.find(({ requestId }) => requestId === headers['x-request-id'])
+  await eventually(() => lineOf(answer) !== undefined && lineOf(again) !== undefined)
+  const { waitedMs, durationMs } = lineOf(answer) ?? {}
+  expect(waitedMs).toBeGreaterThan(Number(durationMs))
+  expect(lineOf(again)).not.toHaveProperty('waitedMs')
+  const durations = await limited.metrics.getSingleMetricAsString('tidemark_http_request_duration_seconds')
+  const sum = /_sum\{route="\/api\/v1\/record-changes",method="GET",status="200"\} (\S+)/.exec(durations)?.[1]
+  expect(Number(sum)).toBeLessThan(Number(waitedMs) / 1_000)
+})
+
+test('a request that waits is answered 503 once Redis is away', async () => {
+  const relay = close(await startRelay(process.env['REDIS_URL']))
+  const cutOff = await api.startAnother({ REDIS_URL: relay.url })
+  const answer = cutOff.send(`${feed}?cursor=${await latest()}`, { ...waiting, key: api.key })
+  await cutOff.untilWaiting(1)
+  relay.cut()
+  expect(applied(await answer)).toEqual([503, undefined])
+})
+
+test('a key that is revoked while nothing changes gets its 401 at once, and others go on waiting', async () => {
   const key = await api.replica.storeKey(team, { id: 'revoked' })
-  const held = askWaiting(await latest(), { key })
-  await api.untilWaiting(1)
+  const cursor = await latest()
+  const [held, other] = [askWaiting(cursor, { key }), askWaiting(cursor)]
+  await api.untilWaiting(2)
   await api.replica.storeKey(team, { id: 'revoked', plaintext: key, state: 'revoked', revision: 2 })
   expect(applied(await held)).toEqual([401, undefined])
+  expect((await held).json).toMatchObject({ error: { code: 'unauthorized' } })
+  await api.untilWaiting(1)
+  endWaits()
+  expect(applied(await other)).toEqual([200, 'wait=60'])
 })
 
 test('a process that stops answers at once what waits', async () => {

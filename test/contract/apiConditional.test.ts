@@ -29,7 +29,7 @@ const etagOf = async (target: string, accept = json): Promise<string> =>
 describe.each(endpoints)('a conditional %s', (endpoint) => {
   test('carries a weak ETag, the same as long as nothing changes, on GET and HEAD', async () => {
     const etag = await etagOf(endpoint)
-    expect(etag).toMatch(/^W\/"[\w-]{22}(?:\/[\dT:.Z-]{24})?"$/)
+    expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
     expect(await etagOf(endpoint)).toBe(etag)
     expect((await api.get(endpoint, { method: 'HEAD' })).headers['etag']).toBe(etag)
   })

@@ -9,8 +9,8 @@ import { pruneLeftOver } from '../../indexer/generations/rebuild.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { refreshEveryCopy } from '../../indexer/refreshEveryCopy.ts'
 import { surveyIndices } from '../../indexer/status/observe.ts'
-import { hasMatches } from '../../src/api/search/exportRows.ts'
-import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
+import { ofTeam } from '../../src/api/search/clauses.ts'
+import { createIndexReader, hasAny, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { type DocumentId, deletedRevision, type TeamId } from '../../src/core/model/ids.ts'
@@ -187,9 +187,8 @@ describe.each([
     expect(rows.map((row) => (JSON.parse(row.toString()) as { id: string }).id)).toEqual(remaining.slice(0, 10))
     expect(await snapshot.deletions([], 10, signal)).toMatchObject({ found: ['s-07'], total: 1 })
     snapshot.close()
-    expect(await hasMatches(list(), { filters: [[]], deletions: undefined }, signal)).toBe(true)
-    const none = [{ term: { status: 'failed' } }]
-    expect(await hasMatches(list(), { filters: [none], deletions: undefined }, signal)).toBe(false)
+    expect(await hasAny(list(), ofTeam(team, []), signal)).toBe(true)
+    expect(await hasAny(list(), ofTeam(team, [{ term: { status: 'failed' } }]), signal)).toBe(false)
   })
 
   test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {

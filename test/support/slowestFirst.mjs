@@ -8,7 +8,7 @@ const slowest = [
   ...['fault/forgottenDeletions', 'fault/largeRows', 'fault/kafkaFaults', 'integration/simulatedKafka'],
   ...['foreign/airbyteSource', 'fault/undecodableBatches', 'e2e/status', 'foreign/operatorsDashboard'],
   ...['security/elasticsearch', 'fault/losslessPolling', 'security/kafka', 'e2e/demo', 'foreign/helm', 'e2e/settings'],
-  ...['fault/elasticsearchAnswers', 'foreign/dltSource', 'foreign/producers', 'contract/apiWaiting'],
+  ...['fault/elasticsearchAnswers', 'foreign/dltSource', 'foreign/producers', 'contract/apiChangesWaiting'],
   ...['integration/bounds', 'integration/indexer', 'contract/apiLargeRows', 'contract/hostileRequests', 'e2e/sample'],
   ...['e2e/keysCommand', 'contract/titleProperties'],
 ]

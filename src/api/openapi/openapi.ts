@@ -50,8 +50,7 @@ const describe = (endpoint: Endpoint) => ({
   parameters: [
     ...(endpoint.path.includes(':id') ? [pathParameter(answerSchemas[endpoint.answer])] : []),
     ...queryParameters(sent(endpoint.parameters)),
-    ...(endpoint.isFeed ? [preferRows] : [ifNoneMatch]),
-    ...(endpoint.line === undefined ? [] : [prefer]),
+    endpoint.isFeed ? prefer : ifNoneMatch,
   ],
   responses: responsesOf(endpoint),
 })
@@ -86,15 +85,6 @@ const ifNoneMatch = textParameter(
 )
 
 const prefer = textParameter(
-  'Prefer',
-  'header',
-  `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with \`changedSince\`, the answer comes as soon as there is something in it, and after so ` +
-    'many seconds at the latest. With the `ETag` of the last answer as `If-None-Match`, as soon as the list has changed after that one. Without `changedSince`, or when too many requests wait already, it comes at once, without ' +
-    '`Preference-Applied`.',
-  'wait=30',
-)
-
-const preferRows = textParameter(
   'Prefer',
   'header',
   `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with a \`cursor\` other than \`latest\`, the answer comes as soon as there is a row, and after ` +
@@ -140,7 +130,7 @@ const allHeaders = {
     'AQDmA1Yb9f0',
   ],
   'Preference-Applied': [
-    'Of a request with `Prefer: wait=N` that was held, or would have been, until there was a change (RFC 7240).',
+    'Of a request with `Prefer: wait=N` that was held, or would have been, until there was a row (RFC 7240).',
     'wait=30',
   ],
   'Ignored-Parameters': [
@@ -213,20 +203,19 @@ const errorResponses = (): Response =>
 /** The answers of an endpoint by status; the errors are references. */
 function responsesOf({ path, summary, answer, line, isFeed }: Endpoint): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
-  const held = line === undefined ? [] : (['Preference-Applied'] as const)
   const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
   const isGiven = (code: ErrorCode): boolean =>
     code === 'cursor_expired' ? isFeed === true : code !== 'not_found' || path.includes(':id')
   return {
     200: {
       description: summary,
-      headers: named(isFeed ? [...readByCursor, 'Preference-Applied'] : [...read, ...ofLists, ...held]),
+      headers: named(isFeed ? [...readByCursor, 'Preference-Applied'] : [...read, ...ofLists]),
       content: line === undefined ? answered : { ...answered, ...exportsOf(line) },
     },
     ...(isFeed !== true && {
       304: {
         description: 'Nothing has changed since the answer whose `ETag` was sent.',
-        headers: named([...read, ...held]),
+        headers: named(read),
       },
     }),
     ...Object.fromEntries(

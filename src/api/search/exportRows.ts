@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EntityId } from '../../core/model/ids.ts'
-import { deletedOfTeam, type Filter, type Filters, largeOf, ofTeam } from './clauses.ts'
+import { type Filter, type Filters, largeOf } from './clauses.ts'
 import { type Detail, readDetails } from './details.ts'
 import { allOf, type RowKey, totalOf } from './hits.ts'
 import { hasAny } from './indexReader.ts'
@@ -18,18 +18,6 @@ export type ExportContent = {
   readonly pick: PickRow
   /** Filter for tombstones, whose ids follow the items; undefined for no deletions. */
   readonly deletions: Filter | undefined
-}
-
-/** Whether an export would contain any item or deletion. */
-export async function hasMatches(
-  list: SearchedList,
-  { filters, deletions }: Pick<ExportContent, 'filters' | 'deletions'>,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const queries = filters.map((filter) => ofTeam(list.teamId, filter))
-  if (deletions !== undefined) queries.push(deletedOfTeam(list.teamId, deletions))
-  for (const query of queries) if (await hasAny(list, query, signal)) return true
-  return false
 }
 
 /** The `keep_alive` of a snapshot. */

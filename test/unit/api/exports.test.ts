@@ -9,7 +9,7 @@ test('who waits for a turn or the first part is refused once the key is revoked,
     return () => void refusals.delete(onRefused)
   })
   const res = Object.assign(new EventEmitter(), { closed: false })
-  const state = { holder: { teamId: 'acme' }, waitedMs: () => 0 }
+  const state = { holder: { teamId: 'acme' } }
   const ctx = { res, state, set: () => undefined } as unknown as RouteContext
   const { promise: isRead, resolve: read } = Promise.withResolvers<void>()
   const start = () =>

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { jest } from '@jest/globals'
 import { Registry } from 'prom-client'
-import type { News, RouteContext } from '../../../src/api/context.ts'
+import type { RouteContext } from '../../../src/api/context.ts'
 import { createWaiting, preferredWaitSeconds, type Wait, WaitingRoom } from '../../../src/api/waiting.ts'
 import { type TeamId, type TeamList, teamList } from '../../../src/core/model/ids.ts'
 import { stallMs } from '../../../src/core/process/httpServer.ts'
@@ -12,11 +12,13 @@ const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
 
 afterEach(() => jest.useRealTimers())
 
-/** Requests of one team with `Prefer: wait=60`; clock, ticks, versions and news are in the hands of the test. */
+/** Requests of one team with `Prefer: wait=60`; clock, ticks, versions and rows are in the hands of the test. */
 function openHouse() {
   const { nowMs, tickAt } = handClock()
   let version = first
-  let news: News = 'none'
+  let changes = 1
+  let hasRows = false
+  let looks = 0
   const room = new WaitingRoom(async (lists) => lists.map(() => version), nowMs, new Registry())
   const freshness = () => ({ watermark: null, versions: { forms: version, submissions: version } })
   let watched = 0
@@ -34,12 +36,11 @@ function openHouse() {
     passTo,
     timeoutsMs,
     watched: () => watched,
-    now: (found: News) => {
-      news = found
-    },
-    change: (found: News) => {
-      version = version === first ? second : first
-      news = found
+    looks: () => looks,
+    /** Gives the list another version; with rows for the client, if so. */
+    change: (isForClient: boolean) => {
+      version = `run gen ${++changes}` as ListVersion
+      hasRows = isForClient
     },
     /** When the request went on; undefined while it waits. */
     ask: (): { readonly endedMs?: number } => {
@@ -51,7 +52,11 @@ function openHouse() {
         res: Object.assign(new EventEmitter(), { closed: false }),
         state: { holder: { teamId: 'acme' as TeamId }, freshness: freshness() },
       } as unknown as RouteContext
-      waitForChange(ctx, 'forms', async () => news).then(
+      const look = async (): Promise<boolean> => {
+        looks++
+        return hasRows
+      }
+      waitForChange(ctx, 'forms', look).then(
         () => Object.assign(ended, { endedMs: nowMs() }),
         () => undefined,
       )
@@ -60,34 +65,39 @@ function openHouse() {
   }
 }
 
-test('while the watermark stands still, rows that the client may have are answered once a second', async () => {
-  const { ask, now, passTo } = openHouse()
-  now('unpromised')
-  const endedMs: unknown[] = []
-  for (let at = 0; at < 60; at++) {
-    const asked = ask()
-    await passTo(1_000 * (at + 1))
-    endedMs.push(asked.endedMs)
-  }
-  expect(endedMs).toEqual(Array.from({ length: 60 }, (_, at) => 1_000 * (at + 1)))
+test('who finds rows does not wait; who finds none waits until there are any', async () => {
+  const { ask, change, passTo } = openHouse()
+  const waits = ask()
+  await passTo(30_000)
+  expect(waits.endedMs).toBeUndefined()
+  change(true)
+  await passTo(30_100)
+  expect(waits.endedMs).toBe(30_025)
+  const finds = ask()
+  await passTo(30_125)
+  expect(finds.endedMs).toBe(30_100)
 })
 
-test.each<[string, News, number, News, number]>([
-  // What it finds at first, what it finds from when on, and when it is answered.
-  ['rows that the client may have: sooner once the watermark moves', 'unpromised', 150, 'promised', 300],
-  ['nothing: at once when any rows come', 'none', 100, 'unpromised', 125],
-  ['what it holds: when the list has another version, however late', 'held', 30_000, 'unpromised', 30_025],
-  ['what it holds: no more often than once a second', 'held', 100, 'unpromised', 1_000],
-])('a request that finds %s', async (_what, first, atMs, later, endedMs) => {
-  const { ask, now, change, passTo } = openHouse()
-  now(first)
+test('changes that bring no rows are looked at more and more rarely, at last every two seconds', async () => {
+  const { ask, change, looks, passTo } = openHouse()
+  ask()
+  const looksAtMs: number[] = []
+  for (let atMs = 25; atMs <= 8_000; atMs += 25) {
+    change(false)
+    const before = looks()
+    await passTo(atMs)
+    if (looks() > before) looksAtMs.push(atMs)
+  }
+  expect(looksAtMs).toEqual([25, 125, 325, 725, 1_525, 3_125, 5_125, 7_125])
+})
+
+test('when the time is over, what has come just before is found all the same', async () => {
+  const { ask, looks, passTo } = openHouse()
   const asked = ask()
-  await passTo(atMs)
-  expect(asked.endedMs).toBeUndefined()
-  if (first === 'unpromised') now(later)
-  else change(later)
-  await passTo(atMs + 2_000)
-  expect(asked.endedMs).toBe(endedMs)
+  await passTo(59_975)
+  expect([looks(), asked.endedMs]).toEqual([1, undefined])
+  await passTo(60_000)
+  expect([looks(), asked.endedMs]).toEqual([2, 60_000])
 })
 
 test('the connection of who waits may be silent, and the key is watched; both end with the wait', async () => {
@@ -95,7 +105,7 @@ test('the connection of who waits may be silent, and the key is watched; both en
   ask()
   await passTo(100)
   expect([watched(), timeoutsMs]).toEqual([1, [0]])
-  change('promised')
+  change(true)
   await passTo(200)
   expect([watched(), timeoutsMs]).toEqual([0, [0, stallMs]])
 })
