@@ -19,11 +19,11 @@ import {
   readCsvTable,
 } from './exports.ts'
 import { fieldsParameter, pickFields, selectedFields } from './fields.ts'
-import { exportParameters, type ListParameters, listParameters, pageParameters } from './parameters.ts'
+import { exportParameters, type ListParameters, pageParameters } from './parameters.ts'
 import { type Making, respond } from './respond.ts'
-import { type Filters, windowClauses } from './search/clauses.ts'
+import type { Filters } from './search/clauses.ts'
 import { readDetail } from './search/details.ts'
-import { type ExportContent, exportList, exportPage } from './search/exportRows.ts'
+import { exportList, exportPage } from './search/exportRows.ts'
 import { hasLarge, weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
@@ -90,7 +90,7 @@ export function listRoute<Selection extends Parameters>(
     page: schema.superRefine(
       expectDefaults(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`),
     ),
-    [ndjson]: schema.superRefine(ofPages).superRefine(expectWindowAlone),
+    [ndjson]: schema.superRefine(ofPages),
     [csv]: schema
       .superRefine(ofPages)
       .superRefine(
@@ -151,7 +151,7 @@ function makeExport(asked: Asked, format: ExportFormat): Making {
   const { ctx, deps, type, filters, parameters, fields } = asked
   const { teamId } = ctx.state.holder
   const { view, formId } = parameters
-  const content = { filters, view, pick: pickFields(fields), deletions: deletionsOf(parameters) }
+  const content = { filters, view, pick: pickFields(fields) }
   const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null }
   const readTable = (runPart: RunQuery) => readCsvTable(forms, fields ?? lists[type].summary, formId, runPart)
   const parts = async () => {
@@ -182,9 +182,6 @@ async function nameChangesCursor({ ctx, deps, type, parameters, fields }: Asked)
   return { indices: { index, details } }
 }
 
-const deletionsOf = ({ includeDeleted, changedSince, changedUntil }: Parameters): ExportContent['deletions'] =>
-  includeDeleted ? windowClauses('tombstone.deletedAt', changedSince, changedUntil) : undefined
-
 /** Refuses parameters that mean nothing in a format, unless they have their default value, as programs send it. */
 function expectDefaults(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
   const defaults = Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
@@ -194,14 +191,3 @@ function expectDefaults(schemas: Readonly<Record<string, z.ZodType>>, message: s
   }
 }
 const ofPages = expectDefaults(pageParameters, 'belongs to pages: it must be left out of an export')
-
-/** Refuses `includeDeleted` where it could not be told which deletions belong to the list. */
-function expectWindowAlone(parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
-  if (parameters['includeDeleted'] === false) return
-  const refuse = (message: string): void => context.addIssue({ code: 'custom', path: ['includeDeleted'], message })
-  if (parameters['changedSince'] === undefined)
-    refuse('must be false without changedSince (deletions are listed by their time)')
-  for (const [name, value] of Object.entries(parameters))
-    if (value !== undefined && !Object.hasOwn(listParameters, name))
-      refuse(`must be false with ${name} (of what was deleted only the id is known)`)
-}

@@ -272,13 +272,10 @@ export const flag = (isDefault: boolean) =>
 /** Which members items have. */
 export const viewParameter = oneOf(['summary', 'full']).unwrap().default('summary')
 
-/** What an export holds besides the items that its filters select. */
+/** What only exports have. */
 export const exportParameters = {
   view: viewParameter.describe(
     'Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers.',
-  ),
-  includeDeleted: flag(false).describe(
-    'Only in NDJSON exports with `changedSince`, and with no other filter than `changedUntil`: `true` adds a line for each item that was deleted in that time.',
   ),
 }
 

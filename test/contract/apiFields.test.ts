@@ -48,17 +48,6 @@ test('CSV has these columns in this order', async () => {
   expect(rows).toHaveLength(linesOf(await get('records', ndjson)).length + 1)
 })
 
-test('a deletion keeps its mark', async () => {
-  const window = 'changedSince=2026-11-20T12:00:00.001Z&includeDeleted=true'
-  const deletions = async (more: string): Promise<string[]> => {
-    const lines = linesOf(await get(`records?${window}${more}`, ndjson))
-    return lines.filter((line) => line.endsWith('"deleted":true}')).sort()
-  }
-  const told = await deletions('&fields=serialNumber')
-  expect(told).toEqual(await deletions(''))
-  expect(told.length).toBeGreaterThan(0)
-})
-
 test('an answer is kept for its fields alone', async () => {
   const { headers } = await get('records?fields=id')
   const named = { 'if-none-match': String(headers['etag']) }

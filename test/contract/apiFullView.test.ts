@@ -42,15 +42,6 @@ test.each([
     expect(lines[at]).toBe((await api.get(`${path.split('?')[0]}/${encodeURIComponent(id)}`)).text)
 })
 
-test('deletions follow whole entities as they follow summaries', async () => {
-  const path = '/api/v1/records?changedSince=2026-11-20T12:00:00.001Z&includeDeleted=true'
-  const deletions = (lines: readonly string[]): string[] => lines.filter((line) => line.endsWith('"deleted":true}'))
-  const lines = linesOf(await ask(full(path)))
-  expect(deletions(lines).length).toBeGreaterThan(0)
-  expect(lines.slice(-deletions(lines).length)).toEqual(deletions(lines))
-  expect(deletions(lines).sort()).toEqual(deletions(linesOf(await ask(path))).sort())
-})
-
 describe('while details change', () => {
   test('an entity is at least as new as its row, and one that was deleted meanwhile is left out', async () => {
     const ids = ['changed', 'deleted']

@@ -111,17 +111,14 @@ function readList(random: Random): Promise<unknown> {
       const isLarge = await hasLarge({ ...reader, ...list }, 'summary', (send) => send(signal))
       return renderPage(page, await searchPage({ ...reader, ...list }, filters, page, isLarge, signal), asIs).toString()
     })
-  const content = { filters, view: 'summary', pick: asIs, deletions: [] } as const
+  const content = { filters, view: 'summary', pick: asIs } as const
   return both(async ({ reader }) => {
     const lines: string[] = []
     for await (const part of exportList({ ...reader, ...list }, content, (send) => send(signal)))
       lines.push(...part.map(String))
-    // Deletions come in no particular order.
-    return [...lines.filter((line) => !isDeletion(line)), ...lines.filter(isDeletion).sort()]
+    return lines
   })
 }
-
-const isDeletion = (line: string): boolean => line.endsWith('"deleted":true}')
 
 const actions = [write, refresh, readList, readList, readList]
 

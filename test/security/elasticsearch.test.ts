@@ -168,7 +168,6 @@ async function search(name: string): Promise<void> {
   const snapshot = await openListSnapshot(list, 30_000)
   await snapshot.countsOf([], (send) => send(signal)).countByTime(undefined, 86_400_000)
   const all = { clause: { match_all: {} }, skip: 0 }
-  await snapshot.deletions([], 1, signal)
   await snapshot.rowsOf(await snapshot.keys([], all, 1, signal), signal)
   await readDetails(list, ['f1' as EntityId], false, signal)
   snapshot.close()

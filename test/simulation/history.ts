@@ -69,7 +69,7 @@ export type History = {
   readonly seed: number
   readonly events: readonly HistoryEvent[]
   readonly themes: readonly Theme[]
-  /** The list of each team that a client follows by watermark. */
+  /** The list of each team that a client follows. */
   readonly followed: Readonly<Record<Team, DocumentTopic>>
 }
 

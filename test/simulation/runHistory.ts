@@ -145,11 +145,7 @@ class Run {
     })
     const changesKeys = this.#history.events.some(({ kind }) => kind.endsWith('-key'))
     const users = changesKeys ? await this.#startKeyUsers() : undefined
-    const followers = teams.flatMap((team) =>
-      (['cursor', 'watermark'] as const).map(
-        (by) => new SimulatedFollower(deps, team, this.#history.followed[team], by),
-      ),
-    )
+    const followers = teams.map((team) => new SimulatedFollower(deps, team, this.#history.followed[team]))
     await this.#happenings.happen(this.#history.events)
     this.#heal()
     await users?.changesDone()

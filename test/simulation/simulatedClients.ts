@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { Follower } from '../model/follower.ts'
 import { gone } from '../model/journal.ts'
-import { WatermarkFollower } from '../model/watermarkFollower.ts'
 import type { Random } from '../support/random.ts'
 import { CursorCheck } from './cursorCheck.ts'
 import type { DocumentTopic } from './history.ts'
@@ -63,14 +62,14 @@ export function askApi(
   return system.request(api, client, url, headers)
 }
 
-/** A client that follows one list of a team, in a process of its own: by the change feed, or by windows of the time of change. */
+/** A client that follows one list of a team by the change feed, in a process of its own. */
 export class SimulatedFollower {
   readonly name: string
   readonly #truth: () => ReadonlyMap<string, Item>
-  readonly #follower: Follower | WatermarkFollower
+  readonly #follower: Follower
 
-  constructor({ system, journal, keyOf }: ReaderDeps, team: string, topic: DocumentTopic, by: 'cursor' | 'watermark') {
-    this.name = `follower of ${team} ${topic} by ${by}`
+  constructor({ system, journal, keyOf }: ReaderDeps, team: string, topic: DocumentTopic) {
+    this.name = `follower of ${team} ${topic}`
     this.#truth = () => journal.truthFor(topic, team) as Map<string, Item>
     // Few rows a page, so that most walks take several answers.
     const source = { baseUrl, accountKey: keyOf(team), list: paths[topic] as 'forms' | 'records', limit: 2 }
@@ -79,11 +78,9 @@ export class SimulatedFollower {
     }
     const expectWhole = new CursorCheck(system, journal, team, topic)
     const onWhole = (cursor: string, items: ReadonlyMap<string, Item>): void => expectWhole.expectWhole(cursor, items)
-    const options = { pollMs: followerPollMs, onProblem }
+    const options = { pollMs: followerPollMs, onProblem, onWhole }
     const process = new SimulatedProcess(system.world, this.name)
-    this.#follower = process.run(() =>
-      by === 'cursor' ? new Follower(source, { ...options, onWhole }) : new WatermarkFollower(source, options),
-    )
+    this.#follower = process.run(() => new Follower(source, options))
     this.#follower.ended.catch((error: unknown) => system.world.fail(error))
   }
 

@@ -13,14 +13,10 @@ export type Held = {
   readonly changedMs: number
 }
 
-/** A team's deleted entity, and when its deletion was appended. */
-export type Deleted = Pick<Held, 'list' | 'team' | 'changedMs'> & { readonly id: string }
-
 /** A history to query. */
 export type QueryData = {
   readonly teams: readonly string[]
   readonly held: readonly Held[]
-  readonly deleted: readonly Deleted[]
   /**
    * Stores all changes, in order per entity but otherwise shuffled, in several Lucene segments. Each segment is sorted like a list,
    * so that only a correct query merges the segments.
@@ -86,7 +82,6 @@ export function queryData(seed: number): QueryData {
     held: [...newest.values()].flatMap((each) =>
       each.entity === null ? [] : [{ ...each, entity: wellFormed(each.entity) }],
     ),
-    deleted: [...newest.values()].filter(({ entity }) => entity === null),
     storeIn: async (replica) => {
       for (const piece of pieces) {
         const records = (wanted: Held['list']): TestRecord[] =>

@@ -1,5 +1,5 @@
 import { isFrom, isUpTo, type PlainBound, readBound } from './plainDates.ts'
-import type { Held, QueryData } from './queryData.ts'
+import type { Held } from './queryData.ts'
 import type { Json } from './randomHistory.ts'
 import { servedFormSummary, servedSubmissionSummary } from './served.ts'
 import { matchingTitles } from './titleOracle.ts'
@@ -110,22 +110,6 @@ export function expectedEntries(
     .filter(({ changedMs }) => isWithin(changedMs, changed))
     .sort(byPosition)
   return list === 'forms' ? matchingTitles(entries, ({ entity }) => entity.title, titleContains) : entries
-}
-
-/** The expected lines of an export with changes and deletions of a window; deletions ordered by id. */
-export function expectedExport(
-  { held, deleted }: Pick<QueryData, 'held' | 'deleted'>,
-  query: ListQuery,
-): { readonly items: readonly Json[]; readonly deletions: readonly Json[] } {
-  const { list, team, parameters } = query
-  const window = readWindow([parameters['changedSince'], parameters['changedUntil']])
-  const served = list === 'forms' ? servedFormSummary : servedSubmissionSummary
-  const deletions = deleted
-    .filter((each) => each.list === list && each.team === team)
-    .filter(({ changedMs }) => window !== undefined && isWithin(changedMs, window))
-    .map(({ id }) => ({ id, deleted: true }))
-    .sort((a, b) => (a.id < b.id ? -1 : 1))
-  return { items: (expectedEntries(held, query) ?? []).map(({ entity }) => served(entity)), deletions }
 }
 
 type Window = { readonly since: PlainBound | undefined; readonly until: PlainBound | undefined }

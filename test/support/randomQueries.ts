@@ -1,4 +1,3 @@
-import { toInstant } from '../../src/core/model/instant.ts'
 import { codes, type Held, ownForm, type QueryData, texts } from './queryData.ts'
 import { answersTo, askedMembers, expectedTotal, type ListQuery } from './queryOracle.ts'
 import type { Random } from './random.ts'
@@ -44,16 +43,6 @@ function randomAnswers(random: Random, { held }: QueryData, team: string): NonNu
     const others = own.length === 0 || random.chance(0.3) ? [random.pick(texts), random.pick(['8', '', 'true'])] : []
     return [code, wellFormed([...own, ...others])]
   })
-}
-
-/** A random export of changes and deletions in a window. */
-export function randomWindow(random: Random, { held, deleted, teams }: QueryData): WrittenQuery {
-  const team = random.chance(0.7) ? 'acme' : random.pick(teams)
-  const list = random.pick(['forms', 'records', 'records'] as const)
-  const moments = [...held, ...deleted].map(({ changedMs }) => changedMs)
-  const bound = (): string => toInstant(random.pick(moments) + random.pick([0, 0, 1, -1, random.below(1_000_000)]))
-  const parameters = { changedSince: bound(), ...(random.chance(0.4) && { changedUntil: bound() }) }
-  return { list, team, parameters, target: `${targetOf(random, list, parameters)}&includeDeleted=true` }
 }
 
 function randomFilters(

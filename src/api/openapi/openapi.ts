@@ -232,7 +232,7 @@ const exportsOf = (line: string): Response => ({
       type: 'string',
       description:
         `Every ${line} that matches, one a line, all of one moment; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
-        `endpoint of a single ${line} answers. With \`includeDeleted=true\`, lines \`{"id": "…", "deleted": true}\` follow for what was deleted. An ` +
+        `endpoint of a single ${line} answers. An ` +
         'answer that breaks off is not whole.',
     },
   },

@@ -20,11 +20,6 @@ export const ofTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
 
-/** A query for the tombstones of a team that match every clause. */
-export const deletedOfTeam = (teamId: TeamId, filter: Filter): Clause => ({
-  bool: { filter: [{ term: { 'tombstone.teamId': teamId } }, ...filter] },
-})
-
 /** A query for the entities of a team whose `part` is large. */
 export const largeOf = (teamId: TeamId, part: EntityPart): Clause => ({
   bool: { filter: [{ term: { [`large.${part}Of`]: teamId } }] },

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { EntityId } from '../../core/model/ids.ts'
 import { type Filter, type Filters, largeOf } from './clauses.ts'
 import { type Detail, readDetails } from './details.ts'
-import { allOf, type RowKey, totalOf } from './hits.ts'
+import { allOf, type RowKey } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
@@ -16,8 +16,6 @@ export type ExportContent = {
   /** `summary`: items as in the list; `full`: as requested by id. */
   readonly view: 'summary' | 'full'
   readonly pick: PickRow
-  /** Filter for tombstones, whose ids follow the items; undefined for no deletions. */
-  readonly deletions: Filter | undefined
 }
 
 /** The `keep_alive` of a snapshot. */
@@ -67,7 +65,7 @@ export const exportList = (
 async function* readList(
   list: SearchedList,
   snapshot: ListSnapshot,
-  { filters, view, pick, deletions }: ExportContent,
+  { filters, view, pick }: ExportContent,
   runQuery: RunQuery,
 ): Rows {
   const { filter } = await firstFound(filters, async (filter) => {
@@ -82,7 +80,6 @@ async function* readList(
     items = readRows(snapshot, walk(maxKeys), runQuery)
   else items = readSmallRows(snapshot, filter, runQuery)
   for await (const rows of items) yield rows.map(pick)
-  if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
 }
 
 /** Yields a page in parts, as an export does: at least one part, which may be empty, each with the total of the list. */
@@ -172,20 +169,4 @@ export async function readAllDetails(
     for (const [at, id] of missing.entries()) if (details[at] !== 'missing') found.set(id, details[at] ?? 'deleted')
   }
   return found
-}
-
-const deletionsPerPart = 2_000
-
-/** Yields a `deleted` item for each tombstone that matches the filter, in no particular order. */
-async function* exportDeletions(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
-  let left: number | undefined
-  let after: readonly unknown[] | undefined
-  for (let count = deletionsPerPart; count === deletionsPerPart; ) {
-    const part = await runQuery((signal) => snapshot.deletions(filter, deletionsPerPart, signal, after))
-    count = part.found.length
-    left = (left ?? totalOf(part)) - count
-    after = part.last
-    if (count > 0) yield part.found.map((id) => Buffer.from(JSON.stringify({ id, deleted: true })))
-  }
-  if (left !== 0) throw new ElasticsearchUnavailable('partial', `${left} deletions are missing`)
 }

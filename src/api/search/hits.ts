@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
+import type { EntityId } from '../../core/model/ids.ts'
 import { attempt } from '../../core/model/schema.ts'
 import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/stores/documentFormat.ts'
 import { bytesOf } from './clauses.ts'
@@ -106,9 +106,6 @@ export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKe
     const size = fields?.[bytesOf(part)]?.[0]
     return { position, id: idInPosition(position), bytes: size === undefined ? undefined : Number(size) }
   })
-
-export const entityIdsIn = ({ hits }: SearchAnswer): readonly EntityId[] =>
-  hits.map(({ _id }) => entityIdOf(parseWith(z.string(), _id) as DocumentId))
 
 /** Reads what was parsed of an answer; throws `ElasticsearchUnavailable` for anything else. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {

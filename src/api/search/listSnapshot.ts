@@ -4,7 +4,6 @@ import {
   anyAtAll,
   type Clause,
   createdWithin,
-  deletedOfTeam,
   type Filter,
   keysOnly,
   largeOf,
@@ -99,18 +98,6 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime) {
     async rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]> {
       const clause: Clause = { terms: { position: keys.map(({ position }) => position) } }
       return hits.allOf(keys.length, hits.rowsIn(await search([clause], { ...inOrder, size: keys.length }, signal)))
-    },
-
-    /**
-     * Up to `limit` deleted entities whose tombstones match a filter, unordered. Without `after`: the first ones, with the `total` of all;
-     * else those after the `last` sort values of the previous call.
-     */
-    async deletions(filter: Filter, limit: number, signal: AbortSignal, after?: readonly unknown[]) {
-      const query = deletedOfTeam(teamId, filter)
-      const next = after === undefined ? { track_total_hits: true } : { track_total_hits: false, search_after: after }
-      const body = { query, sort: ['_shard_doc'], ...next, size: limit, _source: false }
-      const answer = await send(body, signal)
-      return { found: hits.entityIdsIn(answer), last: answer.hits.at(-1)?.sort, total: answer.total }
     },
 
     /** Closes the snapshot before `keep_alive` expires. Never throws. */

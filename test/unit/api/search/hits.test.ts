@@ -1,13 +1,5 @@
 import fc from 'fast-check'
-import {
-  entityIdsIn,
-  keysIn,
-  readAnswer,
-  rowsIn,
-  type SearchAnswer,
-  searchTeam,
-  totalOf,
-} from '../../../../src/api/search/hits.ts'
+import { keysIn, readAnswer, rowsIn, type SearchAnswer, searchTeam, totalOf } from '../../../../src/api/search/hits.ts'
 import { openListSnapshot } from '../../../../src/api/search/listSnapshot.ts'
 import { findCopies } from '../../../../src/api/search/readPrimaries.ts'
 import { ElasticsearchUnavailable } from '../../../../src/api/search/searchClient.ts'
@@ -94,12 +86,6 @@ test('a search of keys finds the position of each row, its id, and the bytes of 
   ])
   for (const hit of [{}, { sort: ['t'] }, { sort: ['t', 1] }])
     expect(() => keys([hit])).toThrow('(partial): a hit has no position')
-})
-
-test('the ids of hits are those of their entities; a hit without an id is refused', () => {
-  const ids = (hits: object) => entityIdsIn(read(answerOf([], { hits: JSON.stringify({ hits }) })))
-  expect(ids([{ _id: 't/1' }, { _id: 't/s:2' }])).toEqual(['1', 's:2'])
-  expect(() => ids([{}])).toThrow(ElasticsearchUnavailable)
 })
 
 test('a search is answered by every shard or not at all, and read up to the bytes that the caller allows', async () => {
