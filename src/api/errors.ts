@@ -35,7 +35,7 @@ export const privateHeaders = {
 }
 
 /** What may be unavailable when an answer needs it. */
-const dependencies = ['elasticsearch', 'redis', 'account_keys', 'watermark', 'positions', 'capacity'] as const
+const dependencies = ['elasticsearch', 'redis', 'account_keys', 'positions', 'capacity'] as const
 
 /** Why a request was refused, or could not be answered now. */
 export const rejectionReasons = ['unauthorized', 'rate_limited', ...dependencies] as const

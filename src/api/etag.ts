@@ -3,21 +3,15 @@ import type { EntityType, TeamId } from '../core/model/ids.ts'
 import { namesEtag } from '../core/process/staticFile.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { RouteContext } from './context.ts'
-import { unavailable } from './errors.ts'
 
 type Parameters = Readonly<Record<string, unknown>>
 
 /** How fresh an answer is. All are read before the query, so the answer may hold more than they promise, never less. */
 export type Validators = ReturnType<typeof validatorsOf>
 
-/**
- * The validators of an answer made from entities of these types. `parameters` are all that select it, apart from team and path. What is
- * selected by time of change is complete only up to the watermark: without one it is refused (503).
- */
+/** The validators of an answer made from entities of these types. `parameters` are all that select it, apart from team and path. */
 export function validatorsOf(ctx: RouteContext, type: EntityType, parameters: Parameters, ...otherTypes: EntityType[]) {
   const { watermark, versions, settled } = ctx.state.freshness
-  const needsWatermark = parameters['changedSince'] !== undefined || parameters['changedUntil'] !== undefined
-  if (needsWatermark && watermark === null) throw unavailable('watermark', new Error('no watermark is published'))
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
   // Like a version, undefined while it is unknown.

@@ -157,8 +157,11 @@ export const createdParameters = {
 }
 
 export const changedParameters = {
-  changedSince: windowBound('from', 'Only what changed at or after this time, such as the last `Replica-Watermark`.'),
-  changedUntil: windowBound('to', 'Only what changed at or before this time.'),
+  changedSince: windowBound(
+    'from',
+    'Only what changed last at or after this time: when its newest record was appended to Kafka.',
+  ),
+  changedUntil: windowBound('to', 'Only what changed last at or before this time.'),
 }
 
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>

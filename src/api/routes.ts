@@ -56,7 +56,8 @@ export const endpoints: readonly Endpoint[] = [
     summary: 'List submissions',
     description:
       'Submissions of the whole team, newest first by `submittedAt`, then by `id` descending. `since` and `until` act on that ' +
-      'time and so miss updates; `changedSince=<the last Replica-Watermark>` gives every new and changed submission at least once.',
+      'time and so miss updates; `changedSince` and `changedUntil` act on the time of the newest change. A program that must miss nothing follows ' +
+      '`/record-changes`.',
     answer: 'SubmissionList',
     line: 'submission',
   },
