@@ -44,11 +44,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     seed: 12,
     file: 'indexer/watermarkPublisher.ts',
     from: `    await this.#publishVisible(partitions, ranges)
-    if (searchable !== undefined) await pending?.unmark(searchable)
     await this.#commit(partitions)
     return await this.#publishWatermarks(partitions, ranges)`,
-    to: `    if (searchable !== undefined) await pending?.unmark(searchable)
-    await this.#commit(partitions)
+    to: `    await this.#commit(partitions)
     const result = await this.#publishWatermarks(partitions, ranges)
     await this.#publishVisible(partitions, ranges)
     return result`,
@@ -159,20 +157,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     file: 'src/core/kafka/client.ts',
     from: '\nannounceJoining()\n',
     to: '\n',
-  },
-  'no-mark-of-pending-writes': {
-    themes: ['groups'],
-    seed: 72,
-    file: 'indexer/bulk/bulkApi.ts',
-    from: 'await mark()\n      const stop',
-    to: 'const stop',
-  },
-  'writes-go-on-unmarked': {
-    themes: ['redis', 'groups'],
-    seed: 54,
-    file: 'indexer/pendingWrites.ts',
-    from: 'await Promise.all(this.#marking)',
-    to: 'await Promise.allSettled(this.#marking)',
   },
   'version-of-an-earlier-run-of-redis': {
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product

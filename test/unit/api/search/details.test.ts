@@ -140,18 +140,3 @@ test('a list is asked for large rows, and for large details, once for each of it
   expect(await timesAsked('second', 'forms')).toBe(2)
   expect(await timesAsked(null, 'forms')).toBe(6)
 })
-
-test.each([
-  [true, 1],
-  [false, 2],
-])('what is known of a version counts while no write is pending: %p', async (isSettled, searches) => {
-  const { list, asked } = knowing({})
-  const versions = { submissions: 'first' }
-  const freshness = { versions, settled: { submissions: isSettled }, watermark: null }
-  const state = { freshness, holder: list, runQuery, holdAnswer: async () => undefined }
-  const ctx = { path: '/a', params: { id: 'a' }, get: () => '', res: {}, state } as unknown as RouteContext
-  const answers = new AnswerCache(0, new Registry())
-  const deps = { readParameters: () => ({}), indexReader: list, answers } as unknown as RouteDeps
-  for (let time = 1; time <= 2; time++) await expect(getSubmission.respond(ctx, deps)).rejects.toThrow('found of 1')
-  expect(asked.filter(({ path }) => path.endsWith('/_search'))).toHaveLength(searches)
-})
