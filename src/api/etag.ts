@@ -22,8 +22,7 @@ export function validatorsOf(ctx: RouteContext, type: EntityType, parameters: Pa
   const all = [version, ...otherTypes.map((other) => versions[other])]
   // Like a version, undefined while it is unknown.
   const etag = all.includes(null) ? undefined : etagOf(ctx.state.holder.teamId, all, ctx.path, parameters)
-  const isSettled = true
-  return { version, etag, isSettled, watermark }
+  return { version, etag, watermark }
 }
 
 /** Part of every ETag. Increase it when the same data is rendered in another way. */

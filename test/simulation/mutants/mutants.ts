@@ -95,13 +95,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: 'Math.min(known, askedAtMs)',
     to: 'known',
   },
-  'not-modified-while-a-change-is-pending': {
-    themes: ['groups'],
-    seed: 115,
-    file: 'src/api/respond.ts',
-    from: 'holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))',
-    to: 'holdsVersion(ctx, etag)',
-  },
   'revoked-key-accepted': {
     themes: ['keys'],
     seed: 1,
@@ -136,13 +129,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     file: 'src/core/stores/listVersions.ts',
     from: 'published === null || run !== runId ? null',
     to: 'published === null ? null',
-  },
-  'cached-answer-while-a-change-is-pending': {
-    themes: ['groups'],
-    seed: 84,
-    file: 'src/api/respond.ts',
-    from: 'if (isSettled) return',
-    to: 'if (isSettled || true) return',
   },
   'account-keys-not-replayed': {
     themes: ['redis', 'keys'],
