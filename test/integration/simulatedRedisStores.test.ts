@@ -7,7 +7,7 @@ import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/ac
 import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { readListVersions, readVersionsOf } from '../../src/core/stores/listVersions.ts'
+import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
@@ -21,6 +21,7 @@ import {
 import * as watermark from '../../src/core/stores/watermark.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
+import { readFreshness } from '../support/freshness.ts'
 import { beside, useStarted } from '../support/late.ts'
 import { connectReal, connectSimulated } from '../support/redisPair.ts'
 import { visibleRound } from '../support/visibleRound.ts'
@@ -152,7 +153,7 @@ const watermarkSteps = [
 ]
 
 const listSteps = [
-  step('readListVersions', teams, ({ link, newToken }, team) => readListVersions(link, team, newToken)),
+  step('readFreshness', teams, ({ link, newToken }, team) => readFreshness(link, team, newToken)),
   step('readVersionsOf', fc.array(lists, { minLength: 1, maxLength: 4 }), ({ link }, some) =>
     readVersionsOf(link, some),
   ),
@@ -197,7 +198,7 @@ const keySteps = [
     fc.tuple(digests, oneOf(undefined, nowMs)),
     async ({ lookUp, link, newToken }, [digest, countedAtMs]) => {
       // A look-up would create tokens of its own.
-      for (const team of ['acme', 'b.team'] as TeamId[]) await readListVersions(link, team, newToken)
+      for (const team of ['acme', 'b.team'] as TeamId[]) await readFreshness(link, team, newToken)
       const lookup = await lookUp(digest, countedAtMs)
       if (lookup === 'incomplete' || lookup.found === null) return lookup
       const { requests, leftMs } = lookup.window

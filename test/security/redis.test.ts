@@ -8,7 +8,7 @@ import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { readListVersions, readVersionsOf } from '../../src/core/stores/listVersions.ts'
+import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
@@ -26,6 +26,7 @@ import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { keyState } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
+import { readFreshness } from '../support/freshness.ts'
 import { endingToo, useStarted } from '../support/late.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
@@ -67,7 +68,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await new AccountKeyStore(link).isComplete()
     const lookUp = shareLookups(link, countRequests(link, 1))
     await lookUp(digestOf('plaintext'), Date.now())
-    await readListVersions(link, team, randomUUID)
+    await readFreshness(link, team, randomUUID)
     await readVersionsOf(link, [teamList('forms', team)])
     await readVisibleList(link, 'forms', team)
   },

@@ -21,8 +21,8 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
 export const freshnessValueCount = 3 + entityTypes.length
 
 /**
- * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Reads atomically, so that no change token is older than the
- * watermark. Gives `newToken` to a list without one, if the serving generation is known.
+ * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on; to be called before the answer is fetched. Reads atomically, so that
+ * no change token is older than the watermark: a client that gets 304 holds everything that the watermark promises. Gives `newToken` to a list without one, if the serving generation is known.
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)
@@ -50,19 +50,6 @@ export type FreshnessReply = readonly [
   submissionsToken: string | null,
   submissionsSalt: string | null,
 ]
-
-const readListsScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`)
-
-/**
- * Reads the watermark and the versions of a team's lists; call it before fetching the answer. The indexer replaces change tokens before
- * it publishes the watermark, so a client that gets 304 holds everything that the watermark promises.
- * A version includes the run id of Redis, because a restarted Redis may have lost its last second, a new token included: versions of an
- * earlier run never match.
- */
-export async function readListVersions(redis: RedisConnection, teamId: TeamId, newToken = randomToken) {
-  const read = await readListsScript(redis, [], [teamId, ...freshnessValues(redis.keys, newToken())])
-  return freshnessIn(read as FreshnessReply, redis.runId())
-}
 
 const readVersionsScript = script(`
 local generation = redis.call('HGET', ARGV[1], 'generation')
@@ -100,7 +87,10 @@ export const freshnessIn = (
   }
 }
 
-/** The salt changes the versions of all lists of a generation at once (`visiblePositions.ts`). */
+/**
+ * The salt changes the versions of all lists of a generation at once (`visiblePositions.ts`). The run of Redis is part of it, because a restarted
+ * Redis may have lost its last second, a new token included: versions of an earlier run never match.
+ */
 const versionOf = (
   runId: string | undefined,
   generation: string | null,

@@ -10,10 +10,10 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['delays'],
     seed: 1,
     file: publisher,
-    from: `    const searchable = await this.#makeSearchable()
+    from: `    await this.#makeSearchable()
     await this.#publishVisible(partitions, ranges)`,
     to: `    await this.#publishVisible(partitions, ranges)
-    const searchable = await this.#makeSearchable()`,
+    await this.#makeSearchable()`,
   },
   'positions-of-what-was-not-refreshed': {
     themes: ['delays'],
