@@ -1,4 +1,4 @@
-import { type Branded, entityTypes, randomToken, type TeamId, type TeamList } from '../model/ids.ts'
+import { type Branded, entityTypes, type TeamList } from '../model/ids.ts'
 import { toInstant } from '../model/instant.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
