@@ -39,18 +39,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: 'Math.max(claimed.watermarkMs ?? 0, start.promisedMs)',
     to: 'claimed.watermarkMs ?? 0',
   },
-  'change-tokens-after-the-watermark': {
-    themes: ['groups'],
-    seed: 12,
-    file: 'indexer/watermarkPublisher.ts',
-    from: `    await this.#publishVisible(partitions, ranges)
-    await this.#commit(partitions)
-    return await this.#publishWatermarks(partitions, ranges)`,
-    to: `    await this.#commit(partitions)
-    const result = await this.#publishWatermarks(partitions, ranges)
-    await this.#publishVisible(partitions, ranges)
-    return result`,
-  },
   'clock-read-after-the-end-offsets': {
     themes: ['delays'],
     seed: 74,
@@ -224,15 +212,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     file: 'indexer/pipeline.ts',
     from: 'assigned.visible.noteWrite(list, record.offset)\n        this.publisher.noteWrite(list)',
     to: "if (outcome.kind !== 'stale') {\n          assigned.visible.noteWrite(list, record.offset)\n          this.publisher.noteWrite(list)\n        }",
-  },
-  'any-copy-of-a-shard': {
-    themes: ['copies', 'delays'],
-    seed: 191,
-    file: 'src/api/search/readPrimaries.ts',
-    // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
-    from: '`_only_nodes:${primary.node}`',
-    to: '`team:${primary.node}`',
-    // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
   },
   'other-content-is-stale': {
     themes: ['contract'],
