@@ -187,7 +187,7 @@ export class WatermarkPublisher {
       decideWatermark(of, ranges.get(partitionName(of))?.high, askedAtMs, readBefore),
     )
     await this.#noteRaised(partitions)
-    await this.#makeSearchable()
+    await this.#makeSearchable(ranges)
     await this.#publishVisible(partitions, ranges)
     await this.#commit(partitions)
     return await this.#publishWatermarks(partitions, ranges)
@@ -225,16 +225,21 @@ export class WatermarkPublisher {
     return result
   }
 
-  /** Refreshes what was written until now. */
-  async #makeSearchable(): Promise<void> {
-    const { refresh, elapsedMs } = this.#options
+  /**
+   * Refreshes what was written until now. A refresh that fails may have made changes visible all the same: while one shard has no primary, those of all
+   * others are. So the lists get other versions, or a client would be served what is kept of the old ones for as long as that shard is away. They
+   * get others once more with their positions (`VisibleProgress.changedBelow`).
+   */
+  async #makeSearchable(known: OffsetRanges): Promise<void> {
+    const { refresh, elapsedMs, publishVisible } = this.#options
     const written = this.#written
     if (written.size === 0) return
     const beganAtMs = elapsedMs()
     // A list that is written during the refresh waits for the next one.
     this.#written = new Set()
-    await refresh().catch((error: unknown) => {
+    await refresh().catch(async (error: unknown) => {
       for (const list of written) this.#written.add(list)
+      await publishVisible({ ...namedOrAll([...written]), partitions: [], known })
       throw error
     })
     const endedAtMs = elapsedMs()
@@ -253,10 +258,10 @@ export class WatermarkPublisher {
     )
     const changed = visible.flatMap(({ of, position }) => of.visible.changedBelow(position))
     const lists = [...new Set([...this.#refreshed, ...changed])]
-    const isBeyondBound = lists.length > maxListsPerRound
+    const { changesEveryList, ...named } = namedOrAll(lists)
     const result = await this.#options.publishVisible({
-      lists: isBeyondBound ? [] : lists,
-      changesEveryList: isBeyondBound || visible.some(({ of }) => of.visible.hasUnpublishedLists),
+      ...named,
+      changesEveryList: changesEveryList || visible.some(({ of }) => of.visible.hasUnpublishedLists),
       partitions: visible.map(({ of, position, coveredAtMs }) => ({
         ...{ topic: of.topic, partition: of.partition },
         ...{ from: of.visible.from, to: position, timeMs: coveredAtMs },
@@ -284,4 +289,10 @@ export class WatermarkPublisher {
       of.committed = { position, promisedMs, isReplaced: logs[at]?.isReplaced ?? false }
     })
   }
+}
+
+/** The lists that get other versions; all of them rather than thousands by name. */
+function namedOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
+  const isBeyondBound = lists.length > maxListsPerRound
+  return { lists: isBeyondBound ? [] : lists, changesEveryList: isBeyondBound }
 }
