@@ -10,10 +10,10 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['delays'],
     seed: 1,
     file: publisher,
-    from: `    await this.#makeSearchable()
+    from: `    await this.#makeSearchable(ranges)
     await this.#publishVisible(partitions, ranges)`,
     to: `    await this.#publishVisible(partitions, ranges)
-    await this.#makeSearchable()`,
+    await this.#makeSearchable(ranges)`,
   },
   'positions-of-what-was-not-refreshed': {
     themes: ['delays'],

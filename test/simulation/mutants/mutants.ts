@@ -18,8 +18,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['crashes'],
     seed: 2,
     file: 'indexer/watermarkPublisher.ts',
-    from: 'await this.#makeSearchable()\n',
-    to: 'await this.#commit(partitions)\n    await this.#makeSearchable()\n',
+    from: 'await this.#makeSearchable(ranges)\n',
+    to: 'await this.#commit(partitions)\n    await this.#makeSearchable(ranges)\n',
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
