@@ -5,7 +5,6 @@ import type { Offset } from '../src/core/model/ids.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { AccountKeys, RecordResult } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
-import { Retries } from './backoff.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
 import { expectOwnIndices } from './bulk/bulkFailure.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
@@ -16,7 +15,6 @@ import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.t
 import type { Generation } from './generations/generation.ts'
 import { checkLogs } from './logCheck.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
-import { type MarkStore, PendingWrites } from './pendingWrites.ts'
 import { logStateText } from './readLog.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, formerLeaderMs, rebuildGroup } from './startOffsets.ts'
@@ -34,7 +32,7 @@ const drainPollMs = 20
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
-  readonly redis: PublisherRedis & MarkStore
+  readonly redis: PublisherRedis
 }
 
 /** What Redis keeps of the logs of a generation, by `partitionName` (`readLogs.ts`). */
@@ -67,17 +65,11 @@ export class Pipeline {
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
   readonly publisher: WatermarkPublisher
-  readonly #pending: PendingWrites | undefined
-  readonly #marking: Retries
 
   constructor(options: PipelineOptions) {
     this.#options = options
     const { config, source, elasticsearch, topics, groupId, generation, serving, metrics, log } = options
-    this.#pending = serving && new PendingWrites(serving.redis, () => performance.now())
-    this.#marking = new Retries(log, Math.random, this.#writing.signal)
-    // The lists of everything that was handed to the writer. It is not sent before Redis has taken the marks.
-    const mark = () => this.#marking.untilDone('marking lists in Redis', async () => await this.#pending?.mark())
-    const calls = bulkSender(elasticsearch, generation, metrics, this.#writing.signal, mark)
+    const calls = bulkSender(elasticsearch, generation, metrics, this.#writing.signal)
     this.writer = new BulkWriter({
       ...calls,
       send: async (documents) =>
@@ -118,7 +110,6 @@ export class Pipeline {
       publishVisible: options.publishVisible,
       tag: generation.tag,
       redis: serving?.redis,
-      pending: this.#pending,
       isBehind: () => this.consumer.inFlightBytes > config.MAX_IN_FLIGHT_BYTES / 2,
       clock: Date.now,
       elapsedMs: () => performance.now(),
@@ -192,7 +183,7 @@ export class Pipeline {
   /** Why each part makes no progress; undefined while it does. */
   blockedReasons() {
     return {
-      writer: this.writer.blockedReason() ?? this.#marking.blockedReason(),
+      writer: this.writer.blockedReason(),
       publisher: this.publisher.blockedReason,
       consumer: this.consumer.blockedReason(),
       decoding: this.consumer.undecodableReason(),
@@ -211,13 +202,11 @@ export class Pipeline {
       else this.#failUnlessDone(serving.accountKeys.apply(projection.change, record, signal).then(finish))
     } else {
       const { documents, list } = projection
-      const acknowledge = this.#pending?.submit(assigned, list)
       const traceOutcome = traceRecord(record, documents)
       const done = (outcome: Outcome): void => {
         traceOutcome?.(outcome.kind)
         assigned.visible.noteWrite(list, record.offset)
         this.publisher.noteWrite(list)
-        acknowledge?.()
         if (outcome.kind === 'rejected') finish({ path: 'document', rule: outcome.reason })
         else finish(outcome.kind === 'conflict' ? sameRevision : outcome.kind)
       }

@@ -10,7 +10,6 @@ import type { PartitionWatermarks } from '../src/core/stores/watermark.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
 import { decideWatermark, hasNews, type PartitionProgress } from './decideWatermark.ts'
-import type { AcknowledgedWrites, PendingWrites } from './pendingWrites.ts'
 import { unreadLog } from './readLog.ts'
 import { commitMetadata } from './startOffsets.ts'
 
@@ -36,8 +35,6 @@ type PublisherOptions = {
   readonly tag: GenerationTag
   /** Undefined while the generation is rebuilt: it has no readers. */
   readonly redis: PublisherRedis | undefined
-  /** Undefined while the generation is rebuilt. */
-  readonly pending: PendingWrites | undefined
   /** Whether many writes are in flight; then refreshes are less frequent. */
   isBehind(): boolean
   readonly clock: () => number
@@ -64,10 +61,9 @@ const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
 
 /**
- * Makes progress visible, always in this order: refresh, positions with change tokens, marks of pending writes, commit, watermark. Therefore committed
- * records are searchable, a list has a mark or a new change token as soon as a change of it can be seen, no reader who has seen a watermark
- * is answered "not changed" for older content, and the watermark covers only what is searchable. Marks that a crash leaves are of records
- * that are not committed. No watermark is published above what the commits of its partitions allow: Redis may lose the newest, and the next
+ * Makes progress visible, always in this order: refresh, positions with change tokens, commit, watermark. Therefore committed
+ * records are searchable, no reader who has seen a watermark is answered "not changed" for older content, and the watermark covers only what
+ * is searchable. No watermark is published above what the commits of its partitions allow: Redis may lose the newest, and the next
  * owner of a partition learns from its commit below which time no record may be dated.
  */
 export class WatermarkPublisher {
@@ -179,7 +175,7 @@ export class WatermarkPublisher {
 
   /** Each step takes what it works on by itself, and gives it back when it fails: the next round finds all that is left to do. */
   async #publishOnce(): Promise<RoundResult> {
-    const { consumer, offsetRanges, elapsedMs, pending } = this.#options
+    const { consumer, offsetRanges, elapsedMs } = this.#options
     this.#publishedAtMs = elapsedMs()
     const owned = consumer
       .assigned()
@@ -191,10 +187,8 @@ export class WatermarkPublisher {
       decideWatermark(of, ranges.get(partitionName(of))?.high, askedAtMs, readBefore),
     )
     await this.#noteRaised(partitions)
-    await pending?.mark()
-    const searchable = await this.#makeSearchable()
+    await this.#makeSearchable(ranges)
     await this.#publishVisible(partitions, ranges)
-    if (searchable !== undefined) await pending?.unmark(searchable)
     await this.#commit(partitions)
     return await this.#publishWatermarks(partitions, ranges)
   }
@@ -217,7 +211,7 @@ export class WatermarkPublisher {
   }
 
   async #publishWatermarks(partitions: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundResult> {
-    const { redis, consumer, pending } = this.#options
+    const { redis, consumer } = this.#options
     if (redis === undefined) return 'continue'
     // All partitions of an assignment have one owner.
     const owner = partitions[0]?.of.owner ?? ''
@@ -226,30 +220,31 @@ export class WatermarkPublisher {
       return isAllowed ? [[partitionName(of), watermarkMs] as const] : []
     })
     const result = await redis.publishWatermarks(owner, new Map(decided), known)
-    // Redis may have lost the claim, and with it the marks.
-    if (result === 'displaced') pending?.markAllAgain()
     // A rebalance during this round may have made a new claim of our own.
     if (result === 'displaced' && consumer.assigned()[0]?.owner === owner) consumer.rejoin()
     return result
   }
 
-  /** Refreshes what was written until now. Returns the acknowledged writes that are searchable after that. */
-  async #makeSearchable(): Promise<AcknowledgedWrites | undefined> {
-    const { refresh, elapsedMs, pending } = this.#options
-    const acknowledged = pending?.acknowledged()
+  /**
+   * Refreshes what was written until now. A refresh that fails may have made changes visible all the same: while one shard has no primary, those of all
+   * others are. So the lists get other versions, or a client would be served what is kept of the old ones for as long as that shard is away. They
+   * get others once more with their positions (`VisibleProgress.changedBelow`).
+   */
+  async #makeSearchable(known: OffsetRanges): Promise<void> {
+    const { refresh, elapsedMs, publishVisible } = this.#options
     const written = this.#written
-    if (written.size === 0) return acknowledged
+    if (written.size === 0) return
     const beganAtMs = elapsedMs()
     // A list that is written during the refresh waits for the next one.
     this.#written = new Set()
-    await refresh().catch((error: unknown) => {
+    await refresh().catch(async (error: unknown) => {
       for (const list of written) this.#written.add(list)
+      await publishVisible({ ...namedOrAll([...written]), partitions: [], known })
       throw error
     })
     const endedAtMs = elapsedMs()
     this.#restedAtMs = endedAtMs + Math.min(Math.max(endedAtMs - beganAtMs, minRestMs), maxRestMs)
     for (const list of written) this.#refreshed.add(list)
-    return acknowledged
   }
 
   /**
@@ -263,10 +258,10 @@ export class WatermarkPublisher {
     )
     const changed = visible.flatMap(({ of, position }) => of.visible.changedBelow(position))
     const lists = [...new Set([...this.#refreshed, ...changed])]
-    const isBeyondBound = lists.length > maxListsPerRound
+    const { changesEveryList, ...named } = namedOrAll(lists)
     const result = await this.#options.publishVisible({
-      lists: isBeyondBound ? [] : lists,
-      changesEveryList: isBeyondBound || visible.some(({ of }) => of.visible.hasUnpublishedLists),
+      ...named,
+      changesEveryList: changesEveryList || visible.some(({ of }) => of.visible.hasUnpublishedLists),
       partitions: visible.map(({ of, position, coveredAtMs }) => ({
         ...{ topic: of.topic, partition: of.partition },
         ...{ from: of.visible.from, to: position, timeMs: coveredAtMs },
@@ -294,4 +289,10 @@ export class WatermarkPublisher {
       of.committed = { position, promisedMs, isReplaced: logs[at]?.isReplaced ?? false }
     })
   }
+}
+
+/** The lists that get other versions; all of them rather than thousands by name. */
+function namedOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
+  const isBeyondBound = lists.length > maxListsPerRound
+  return { lists: isBeyondBound ? [] : lists, changesEveryList: isBeyondBound }
 }

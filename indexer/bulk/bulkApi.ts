@@ -134,21 +134,14 @@ function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
 /** What a bulk writer asks of Elasticsearch. */
 export type BulkCalls = ReturnType<typeof bulkSender>
 
-/** The calls of an indexer's bulk writer, measured and traced. `mark` resolves once readers know of the writes that are about to be sent. */
-export function bulkSender(
-  client: Client,
-  written: Written,
-  metrics: PipelineMetrics,
-  signal: AbortSignal,
-  mark: () => Promise<void>,
-) {
+/** The calls of an indexer's bulk writer, measured and traced. */
+export function bulkSender(client: Client, written: Written, metrics: PipelineMetrics, signal: AbortSignal) {
   const options = { signal }
   return {
     /** Sends one bulk request; outcomes in the order of the documents. */
     send: async (documents: Documents): Promise<ItemOutcome[]> => {
       const body = encodeBulk(written.writeAliases, documents)
       metrics.bulkBytes.observe(body.length)
-      await mark()
       const stop = metrics.bulkSeconds.startTimer()
       const send = (): Promise<ItemOutcome[]> => sendBulk(client, body, documents, options).finally(stop)
       const outcomes = await bulkChannel.tracePromise(send, { documents, bytes: body.length })

@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { randomToken } from '../../src/core/model/ids.ts'
-import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
 import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
@@ -139,9 +138,6 @@ export class GenerationRunner {
       serving: {
         ...{ deadLetters, accountKeys },
         redis: {
-          runId: () => redis.runId(),
-          markPending: (marks) => markPending(redis, marks),
-          unmarkPending: (marks) => unmarkPending(redis, marks),
           redisTimeMs: () => redisTimeMs(redis),
           // Without append times there are no watermarks below which a record could fall.
           noteRaised: async (changedAtRaisedByMs) =>

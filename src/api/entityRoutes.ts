@@ -61,13 +61,7 @@ export function detailRoute<Schema extends z.ZodObject>(
     const { holder, runQuery, holdAnswer } = ctx.state
     const id = ctx.params['id'] ?? ''
     const whole = async () => {
-      // While a change may be visible already, what is known of this version may not hold.
-      const list = {
-        ...indexReader,
-        type,
-        teamId: holder.teamId,
-        version: validators.isSettled ? validators.version : null,
-      }
+      const list = { ...indexReader, type, teamId: holder.teamId, version: validators.version }
       const bytes = await weighDetail(list, id, runQuery)
       await holdAnswer(bytes)
       const found = await runQuery((signal) => readDetail(list, id, signal), bytes)
@@ -118,12 +112,11 @@ export function listRoute<Selection extends Parameters>(
  */
 const largeListBytes = 8 * 1024 * 1024
 
-function makePage(asked: Asked, { isSettled, version: known }: Validators): Making {
+function makePage(asked: Asked, { version }: Validators): Making {
   const { ctx, deps, type, filters, parameters, fields } = asked
   const { holder, holdAnswer, runQuery } = ctx.state
   const pick = pickFields(fields)
-  // While a change may be visible already, a snapshot of this version may lack what other pages show.
-  const list = { ...deps.indexReader, type, teamId: holder.teamId, version: isSettled ? known : null }
+  const list = { ...deps.indexReader, type, teamId: holder.teamId, version }
   return {
     whole: async () => {
       const isLarge = await hasLarge(list, 'summary', runQuery)

@@ -11,14 +11,12 @@ export type Validators = ReturnType<typeof validatorsOf>
 
 /** The validators of an answer made from entities of these types. `parameters` are all that select it, apart from team and path. */
 export function validatorsOf(ctx: RouteContext, type: EntityType, parameters: Parameters, ...otherTypes: EntityType[]) {
-  const { watermark, versions, settled } = ctx.state.freshness
+  const { watermark, versions } = ctx.state.freshness
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
   // Like a version, undefined while it is unknown.
   const etag = all.includes(null) ? undefined : etagOf(ctx.state.holder.teamId, all, ctx.path, parameters)
-  // Whether Elasticsearch shows just what the version stands for.
-  const isSettled = [type, ...otherTypes].every((each) => settled[each])
-  return { version, etag, isSettled, watermark }
+  return { version, etag, watermark }
 }
 
 /** Part of every ETag. Increase it when the same data is rendered in another way. */

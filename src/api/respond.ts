@@ -3,7 +3,6 @@ import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
 import { compressed, compressedStream, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
 import { holdsVersion, matchesAny, type Validators } from './etag.ts'
-import { ElasticsearchUnavailable } from './search/searchClient.ts'
 import { LargePage } from './search/searchPage.ts'
 
 /** An answer that is sent part by part; of a page with the total of its list. */
@@ -23,10 +22,8 @@ export type Making = {
 
 /** Answers a request: 304 if the client holds the answer, else one that is kept, else one that is made. */
 export async function respond(ctx: RouteContext, answers: AnswerCache, validators: Validators, making: Making) {
-  const { etag, isSettled, watermark } = validators
-  // While a change may be visible before its list has another version, only Elasticsearch knows: otherwise a client could see the change in
-  // one answer, and be told in the next that nothing has changed.
-  const isUnchanged = holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))
+  const { etag, watermark } = validators
+  const isUnchanged = holdsVersion(ctx, etag)
   const mustRead = making.mayBeMissing === true && matchesAny(ctx)
   const answer: Sent | 'not-modified' =
     isUnchanged && !mustRead ? 'not-modified' : await answerOf(ctx, answers, validators, making)
@@ -63,17 +60,16 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
 }
 
 /**
- * The answer to a request, kept or made by `make`, compressed as the client wants. A cached answer was made from the version of the list
- * that Redis has just confirmed, so it holds all that the watermark promises. If Elasticsearch is asked for a change, but cannot answer, nobody
- * sees that change any more: then the client gets 304 or the cached answer. Who has just seen the change is led back by that, though not below
- * the watermark.
+ * The answer to a request, kept or made by `make`, compressed as the client wants. A kept answer was made from the version of the list
+ * that Redis has just confirmed, so it holds all that the watermark promises. A change that is visible before its list has another version may
+ * be missing in it.
  */
-export async function cachedOrMade(
+async function cachedOrMade(
   ctx: RouteContext,
   answers: AnswerCache,
-  { etag, isSettled }: Pick<Validators, 'etag' | 'isSettled'>,
+  { etag }: Pick<Validators, 'etag'>,
   make: () => Promise<Rendered>,
-): Promise<Answer | 'not-modified'> {
+): Promise<Answer> {
   const compression = compressionFor(ctx)
   const makeAnswer = async (): Promise<Answer> => {
     const rendered = await make()
@@ -82,13 +78,5 @@ export async function cachedOrMade(
   if (etag === undefined) return await makeAnswer()
   const name = `${ctx.state.holder.teamId} ${etag} ${compression ?? 'identity'}`
   const isGone = (): boolean => ctx.res.closed && !ctx.res.writableFinished
-  if (isSettled) return answers.get(name) ?? (await answers.make(name, makeAnswer, isGone))
-  try {
-    return await makeAnswer()
-  } catch (error) {
-    if (!(error instanceof ElasticsearchUnavailable)) throw error
-    const kept = holdsVersion(ctx, etag) ? 'not-modified' : answers.get(name)
-    if (kept === undefined) throw error
-    return kept
-  }
+  return answers.get(name) ?? (await answers.make(name, makeAnswer, isGone))
 }

@@ -6,11 +6,9 @@ import { listenerOf, observeRequests, requestMetrics } from '../core/process/req
 import { usualPatienceMs } from '../core/process/slowReaders.ts'
 import { countRequests } from '../core/stores/countRequests.ts'
 import { readHolders, shareLookups } from '../core/stores/keyLookups.ts'
-import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
+import { readVersionsOf } from '../core/stores/listVersions.ts'
 import { type Opening, openStores, type Serving } from '../core/stores/openStores.ts'
-import { recordPrimary } from '../core/stores/primaryReads.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
-import { fromRedis } from '../core/stores/redis.ts'
 import { AnswerCache } from './answerCache.ts'
 import { authenticate, createRecheck, watchKeys } from './authenticate.ts'
 import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
@@ -51,21 +49,8 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearch(config)
   const { redis, accountKeys } = openStores(service, elasticsearch)
-  const search = readPrimaries(
-    openSearchClient(elasticsearch, config.INDEX_PREFIX, config.INDEX_ANSWERS),
-    {
-      freshness: (teamId) => fromRedis(readListVersions(redis, teamId)),
-      recordPrimary: (primary, before, atMs) => fromRedis(recordPrimary(redis, primary, before, atMs)),
-    },
-    nowMs,
-    elapsedMs,
-  )
-  const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM, ({ type, teamId }, version) =>
-    readListVersions(redis, teamId).then(
-      ({ settled, versions }) => settled[type] && versions[type] === version,
-      () => false,
-    ),
-  )
+  const search = readPrimaries(openSearchClient(elasticsearch, config.INDEX_PREFIX, config.INDEX_ANSWERS), elapsedMs)
+  const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
   const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
   const lookUp = shareLookups(redis, countRequests(redis, config.RATE_LIMIT_PER_MINUTE))

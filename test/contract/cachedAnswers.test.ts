@@ -80,19 +80,6 @@ describe.each(endpoints)('%s, asked again', (endpoint) => {
     })
   })
 
-  test('is asked of Elasticsearch while a change may be visible already, and is answered as before without it', async () => {
-    const before = await api.get(endpoint)
-    await api.replica.setPending(list, true)
-    const asked = passed.met()
-    expect((await api.get(endpoint)).text).toBe(before.text)
-    expect(passed.met()).toBeGreaterThan(asked)
-    await withoutElasticsearch(async () => expect((await api.get(endpoint)).text).toBe(before.text))
-    await api.replica.setPending(list, false)
-    const settled = passed.met()
-    await api.get(endpoint)
-    expect(passed.met()).toBe(settled)
-  })
-
   test('is another answer to another team', async () => {
     const [one, other] = [await api.get(endpoint), await api.get(endpoint, { key: api.keyOf(otherTeam) })]
     expect(one.text).toContain(`${team} A title`)

@@ -32,8 +32,11 @@ const atOnce = 120
 /** So long may that hold another team up: what each of these requests costs besides what a plain one does. */
 const mostHeldUpMs = 300
 const attempts = 8
+/** What `work` takes (ms of processor time) where nothing shares the core; it took 1.5 where another process did. */
+const usualWorkMs = 0.75
 /** Measured together, because the clock of processor time may move in steps of 4 ms. */
 const batch = 5
+const workRuns = 20
 const plainRequests = 40
 
 type Target = {
@@ -235,13 +238,33 @@ async function cpuOf(target: Target, headers: Target['headers'], count = batch):
   return (user + system) / 1_000 / count
 }
 
-/** How long so many requests at once would hold others up; of several attempts the best one, because others use the process as well. */
+const workPieces = Array.from({ length: 2_000 }, (_, at) => `a${at}=b%20${at}`).join('&')
+
+/** Reads and renders text, as a request does. */
+function work(): number {
+  const found = new Map<string, number>()
+  for (const [name, value] of new URLSearchParams(workPieces)) found.set(name, JSON.stringify([value, name]).length)
+  return found.size
+}
+
+/** How many times as long as usual this machine takes now: what the same request costs doubles while another process shares its core. */
+function slowness(): number {
+  const before = process.cpuUsage()
+  for (let at = 0; at < workRuns; at++) work()
+  const { user, system } = process.cpuUsage(before)
+  return Math.max(1, (user + system) / 1_000 / workRuns / usualWorkMs)
+}
+
+/**
+ * How long so many requests at once would hold others up on a core of their own; of several attempts the best one, because others use the process
+ * as well.
+ */
 async function heldUpMs(target: Target, plainMs: number, headers: Target['headers'] = {}): Promise<number> {
   const startedMs = performance.now()
   await ask(target, headers)
   let best = performance.now() - startedMs - plainMs
   for (let attempt = 0; attempt < attempts && atOnce * best > mostHeldUpMs; attempt++)
-    best = Math.min(best, (await cpuOf(target, headers)) - plainMs)
+    best = Math.min(best, ((await cpuOf(target, headers)) - plainMs) / slowness())
   return Math.round(atOnce * best)
 }
 

@@ -7,9 +7,7 @@ import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/ac
 import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { readListVersions, readVersionsOf } from '../../src/core/stores/listVersions.ts'
-import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
-import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
+import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
@@ -23,6 +21,7 @@ import {
 import * as watermark from '../../src/core/stores/watermark.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
+import { readFreshness } from '../support/freshness.ts'
 import { beside, useStarted } from '../support/late.ts'
 import { connectReal, connectSimulated } from '../support/redisPair.ts'
 import { visibleRound } from '../support/visibleRound.ts'
@@ -88,8 +87,6 @@ const firstGeneration = '1-0123456789abcdef' as GenerationTag
 const generations = oneOf(firstGeneration, firstGeneration, firstGeneration, '2-0123456789abcdef' as GenerationTag)
 const rebuilds = oneOf('rebuild 1', 'rebuild 2')
 const instants = fc.integer({ min: 0, max: 40 }).map((n) => nowMs + n - 20)
-const marks = fc.array(fc.record({ list: lists, partition: oneOf(...partitions), owner: owners }), { maxLength: 4 })
-
 const reached = fc.array(
   fc.record({
     type: oneOf(...entityTypes),
@@ -156,15 +153,7 @@ const watermarkSteps = [
 ]
 
 const listSteps = [
-  step(
-    'recordPrimary',
-    fc.tuple(oneOf('index 1', 'index 2'), fc.nat(1), oneOf('first', 'second'), oneOf(undefined, 'first')),
-    ({ link }, [index, shard, id, before]) =>
-      recordPrimary(link, { index, shard, id }, before === undefined ? before : { id: before, sinceMs: 7 }, nowMs),
-  ),
-  step('markPending', marks, ({ link }, some) => markPending(link, some)),
-  step('unmarkPending', marks, ({ link }, some) => unmarkPending(link, some)),
-  step('readListVersions', teams, ({ link, newToken }, team) => readListVersions(link, team, newToken)),
+  step('readFreshness', teams, ({ link, newToken }, team) => readFreshness(link, team, newToken)),
   step('readVersionsOf', fc.array(lists, { minLength: 1, maxLength: 4 }), ({ link }, some) =>
     readVersionsOf(link, some),
   ),
@@ -209,7 +198,7 @@ const keySteps = [
     fc.tuple(digests, oneOf(undefined, nowMs)),
     async ({ lookUp, link, newToken }, [digest, countedAtMs]) => {
       // A look-up would create tokens of its own.
-      for (const team of ['acme', 'b.team'] as TeamId[]) await readListVersions(link, team, newToken)
+      for (const team of ['acme', 'b.team'] as TeamId[]) await readFreshness(link, team, newToken)
       const lookup = await lookUp(digest, countedAtMs)
       if (lookup === 'incomplete' || lookup.found === null) return lookup
       const { requests, leftMs } = lookup.window
@@ -255,9 +244,6 @@ function withoutRun({ link }: Side, value: unknown): unknown {
   return text?.replaceAll(link.runId() ?? 'no run', 'this run')
 }
 
-/** Until when a mark of pending writes counts depends on the clocks of both, which are milliseconds apart. */
-const withoutTime = ([field, text]: [string, string]): [string, string] => [field, text.replace(/ \d{13}$/, ' until')]
-
 /** All keys, what they hold, and whether they expire. */
 async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
   const { client } = side.link
@@ -269,7 +255,7 @@ async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
     const fields = async () => Object.entries(await client.hgetall(name))
     const readers = [
       () => client.get(name),
-      async () => (await fields()).filter(isLasting).map(withoutTime).sort(),
+      async () => (await fields()).filter(isLasting).sort(),
       async () => (await client.smembers(name)).sort(),
     ]
     let held: unknown

@@ -1,6 +1,6 @@
 import { randomToken, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readListVersions, readVersionsOf } from '../../src/core/stores/listVersions.ts'
+import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import {
   carryVisiblePositions,
   knowsDeletions,
@@ -9,6 +9,7 @@ import {
   readVisibleList,
 } from '../../src/core/stores/visiblePositions.ts'
 import { acquireWatermarkHold, releaseWatermarkHold, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
+import { readFreshness } from '../support/freshness.ts'
 import { useRedis } from '../support/redisPair.ts'
 import { visibleRound } from '../support/visibleRound.ts'
 
@@ -29,7 +30,7 @@ const publish = (from: number, to: number, changes: Partial<PublishedRound> = {}
   )
 const visible = async () => (await readVisibleList(redis, 'forms', acme)).visible
 const positions = async (): Promise<number[] | undefined> => (await visible())?.partitions.map((each) => each.position)
-const versionOf = async (team: TeamId) => (await readListVersions(redis, team, randomToken)).versions.forms
+const versionOf = async (team: TeamId) => (await readFreshness(redis, team, randomToken)).versions.forms
 
 beforeEach(() => setWatermarkGeneration(redis, first, undefined))
 

@@ -1,6 +1,5 @@
 import { randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readListVersions } from '../../src/core/stores/listVersions.ts'
 import {
   acquireWatermarkHold,
   claimPartitions,
@@ -9,6 +8,7 @@ import {
   releaseWatermarkHold,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
+import { readFreshness } from '../support/freshness.ts'
 import { useRedis } from '../support/redisPair.ts'
 
 const both = ['forms/0', 'submissions/0']
@@ -35,7 +35,7 @@ const publish = (
     isWithheld: false,
   })
 const team = 'acme' as TeamId
-const watermark = async (): Promise<string | null> => (await readListVersions(redis, team, randomToken)).watermark
+const watermark = async (): Promise<string | null> => (await readFreshness(redis, team, randomToken)).watermark
 
 beforeEach(() => setWatermarkGeneration(redis, first, undefined))
 

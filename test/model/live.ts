@@ -73,7 +73,7 @@ export async function startConsistencyChecker(pipeline: Pipeline, api: Program) 
   const { journal, entries } = writer
   const problems = new Problems(journal)
   const reader = new PollingReader(journal, problems, checkerTeam, entries)
-  reader.beginFaults(true)
+  reader.beginFaults()
   const admin = pipeline.kafka.admin({ retry: { retries: 0 } })
   await admin.connect()
   const elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '', maxRetries: 0 })

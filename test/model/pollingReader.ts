@@ -11,8 +11,8 @@ const pauseMs = 60
 /** An API that is polled, or what stands before several. */
 type Polled = Pick<Program, 'url'> & Partial<Pick<Program, 'metric'>>
 
-/** Calls whose failure explains a row that falls back, and a 503, although no fault is meant to stop an engine: a busy machine does. */
-const explaining = { fallback: 'engine="elasticsearch"', refusal: 'engine=' }
+/** Calls whose failure explains a 503, although no fault is meant to stop an engine: a busy machine does. */
+const explaining = 'engine='
 
 export type Answer = { readonly status: number; readonly watermark: string | null; readonly body: Json }
 
@@ -32,21 +32,17 @@ export type SeenDuringFaults = {
   longestGapMs: number
   /** The greatest age (ms) of a watermark. */
   oldestMs: number
-  /** Rows older than in the answer before, or missing. */
-  fallbacks: number
 }
 
-const nothingSeen = (): SeenDuringFaults => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0, fallbacks: 0 })
+const nothingSeen = (): SeenDuringFaults => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0 })
 
 /**
  * Polls the submissions of a steady writer at each API in turn. Checks that a 200 contains everything appended before its watermark and nothing that was
- * never sent, that neither watermark nor revisions go back, and that 503 occurs only during faults, or when an engine did not answer an API.
+ * never sent, that the watermark does not go back, and that 503 occurs only during faults, or when an engine did not answer an API.
  */
 export class PollingReader {
   /** Whether no fault lasts, so that every answer must be a 200 with a watermark. */
   #isCalm = false
-  /** Whether cached answers may be served, which may be older than the last answer, never than their watermark. */
-  #mayFallBack = false
   #seenSince = nothingSeen()
   #lastAnswerAtMs = Date.now()
   /** Answers with 200. */
@@ -56,11 +52,10 @@ export class PollingReader {
   readonly #team: string
   readonly #steady: readonly Entry[]
   readonly #before = new Map<string, number>()
-  /** Of each API and what they explain, the failed calls as of the begin of the round or the last answer that they explain. */
+  /** Of each API, the failed calls as of the begin of the round or the last answer that they explain. */
   readonly #failedCalls = new Map<string, number>()
   #judged = 0
   #watermarkMs = 0
-  #seen = new Map<string, number>()
 
   constructor(journal: SentJournal, problems: Problems, team: string, steady: readonly Entry[]) {
     this.#journal = journal
@@ -69,9 +64,8 @@ export class PollingReader {
     this.#steady = steady
   }
 
-  beginFaults(mayFallBack: boolean): void {
+  beginFaults(): void {
     this.#isCalm = false
-    this.#mayFallBack = mayFallBack
     this.#seenSince = nothingSeen()
     this.#failedCalls.clear()
   }
@@ -79,7 +73,6 @@ export class PollingReader {
   /** Ends the faults; returns what was seen since they began. */
   endFaults(): SeenDuringFaults {
     this.#isCalm = true
-    this.#mayFallBack = false
     return this.#seenSince
   }
 
@@ -89,8 +82,7 @@ export class PollingReader {
       const wasCalm = this.#isCalm
       try {
         if (api === undefined) throw new Error('there is no API')
-        for (const labels of Object.values(explaining))
-          if (!this.#failedCalls.has(api.url + labels)) await this.#haveCallsFailed(api, labels)
+        if (!this.#failedCalls.has(api.url)) await this.#haveCallsFailed(api)
         await this.#judge(api, await fetchAnswer(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.#isCalm)
       } catch (error) {
         if (!signal.aborted) await this.#problems.add('reader', (error as Error).message)
@@ -100,7 +92,7 @@ export class PollingReader {
   }
 
   async #judge(api: Polled, { status, watermark, body }: Answer, isCalm: () => boolean): Promise<void> {
-    if (status === 503 && ((await this.#haveCallsFailed(api, explaining.refusal)) || !isCalm())) {
+    if (status === 503 && ((await this.#haveCallsFailed(api)) || !isCalm())) {
       this.#seenSince.refusals++
       return
     }
@@ -111,8 +103,9 @@ export class PollingReader {
     const items = new Map<string, number>(body.items.map((item: Json) => [item.id, item.serialNumber]))
     if (items.size !== body.totalDocs) throw new Error(`${items.size} items of ${body.totalDocs}`)
     if (watermark !== null) await this.#judgePromise(watermark, items)
-    await this.#judgeAgainstOthers(api, items, watermark)
-    this.#seen = items
+    for (const [id, revision] of items)
+      if (revision > this.#journal.highestSent('submissions', this.#keyOf(id)))
+        await this.#suspect('never sent', `${id} is served at ${revision}`, id)
   }
 
   #noteAnswer(watermark: string | null): void {
@@ -125,28 +118,11 @@ export class PollingReader {
     this.#lastAnswerAtMs = nowMs
   }
 
-  async #judgeAgainstOthers(api: Polled, items: ReadonlyMap<string, number>, watermark: string | null): Promise<void> {
-    const sent = (id: string): number => this.#journal.highestSent('submissions', this.#keyOf(id))
-    const place = `with watermark ${watermark}, after one with ${new Date(this.#watermarkMs).toISOString()}`
-    const back: [id: string, problem: string][] = []
-    for (const [id, revision] of items) {
-      const before = this.#seen.get(id) ?? 0
-      if (revision > sent(id)) await this.#suspect('never sent', `${id} is served at ${revision}`, id)
-      if (revision < before) back.push([id, `${id} is served at ${revision} after ${before}, ${place}`])
-    }
-    for (const [id, revision] of this.#seen)
-      if (!items.has(id) && sent(id) !== gone)
-        back.push([id, `${id} is not served any more, it was at ${revision}, ${place}`])
-    this.#seenSince.fallbacks += back.length
-    if (back.length === 0 || this.#mayFallBack || (await this.#haveCallsFailed(api, explaining.fallback))) return
-    for (const [id, problem] of back) await this.#suspect('falls back', problem, id)
-  }
-
   /** Whether calls of the API have failed since this was last asked in this round. */
-  async #haveCallsFailed({ url, metric }: Polled, labels: string): Promise<boolean> {
-    const now = (await metric?.('tidemark_engine_call_errors_total', labels)) ?? 0
-    const before = this.#failedCalls.get(url + labels) ?? now
-    this.#failedCalls.set(url + labels, now)
+  async #haveCallsFailed({ url, metric }: Polled): Promise<boolean> {
+    const now = (await metric?.('tidemark_engine_call_errors_total', explaining)) ?? 0
+    const before = this.#failedCalls.get(url) ?? now
+    this.#failedCalls.set(url, now)
     return now > before
   }
 

@@ -154,11 +154,7 @@ async function indexAndRebuild(name: string): Promise<void> {
 /** Everything that the API asks of Elasticsearch. */
 async function search(name: string): Promise<void> {
   const client = clientAs(name)
-  const state = {
-    freshness: async () => ({ settled: { forms: true, submissions: true }, watermark: null }),
-    recordPrimary: async ({ id }: { readonly id: string }) => ({ id, sinceMs: 0 }),
-  }
-  const primaries = readPrimaries(openSearchClient(client, prefix, true), state, Date.now, Date.now)
+  const primaries = readPrimaries(openSearchClient(client, prefix, true), Date.now)
   const replica = createIndexReader(primaries, 1)
   const { signal } = options()
   await expectPassing(isolatedNodesAnswerNothing(client))

@@ -8,9 +8,7 @@ import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { readListVersions, readVersionsOf } from '../../src/core/stores/listVersions.ts'
-import { markPending, unmarkPending } from '../../src/core/stores/pendingMarks.ts'
-import { recordPrimary } from '../../src/core/stores/primaryReads.ts'
+import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
@@ -28,6 +26,7 @@ import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { keyState } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
+import { readFreshness } from '../support/freshness.ts'
 import { endingToo, useStarted } from '../support/late.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
@@ -69,10 +68,9 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await new AccountKeyStore(link).isComplete()
     const lookUp = shareLookups(link, countRequests(link, 1))
     await lookUp(digestOf('plaintext'), Date.now())
-    await readListVersions(link, team, randomUUID)
+    await readFreshness(link, team, randomUUID)
     await readVersionsOf(link, [teamList('forms', team)])
     await readVisibleList(link, 'forms', team)
-    await recordPrimary(link, { index: 'forms', shard: 0, id: 'primary' }, undefined, Date.now())
   },
   'tidemark-indexer': async (link) => {
     const view = new AccountKeyStore(link)
@@ -99,8 +97,6 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await watermark.extendWatermarkHold(link, 'holder', 10_000)
     await watermark.isWatermarkHeld(link)
     await watermark.releaseWatermarkHold(link, 'holder')
-    const marks = [{ list: teamList('forms', team), partition: 'forms/0', owner: 'indexer' }]
-    await markPending(link, marks)
     const round = visibleRound({ generation, lists: [teamList('forms', team)] })
     await publishVisiblePositions(link, round)
     await carryVisiblePositions(link, {
@@ -114,7 +110,6 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await keepReadLogs(link, generation, new Map([['forms/0', 'replaced']]))
     await readLogsOf(link, generation)
     await forgetVisiblePositions(link, '9-0123456789abcdef' as GenerationTag)
-    await unmarkPending(link, marks)
   },
   'tidemark-settings': async (link) => {
     const view = new AccountKeyStore(link)

@@ -7,7 +7,7 @@ import type { Appended, SimulatedJournal } from './journal.ts'
 import type { System } from './system.ts'
 import { Violation } from './world/world.ts'
 
-type Published = Readonly<Record<string, string>>
+export type Published = Readonly<Record<string, string>>
 
 /** Holds what Redis says is visible of each generation against what its indices show. */
 export class PositionChecks {
@@ -80,7 +80,8 @@ export class PositionChecks {
   }
 }
 
-const positionOf = (published: Published, { partition }: Appended): bigint => BigInt(published[partition] ?? 0)
+/** The offset below which everything of a record's partition was published as visible. */
+export const positionOf = (published: Published, { partition }: Appended): bigint => BigInt(published[partition] ?? 0)
 
 /** What each copy of these indices that answers shows: id → version. Missing documents of `forgotten` keys count as deleted. */
 export function visibleIn(

@@ -15,7 +15,7 @@ import {
 } from './history.ts'
 import { SimulatedJournal } from './journal.ts'
 import { KeyUsers } from './keyUsers.ts'
-import { askApi, type Observed, SimulatedFollower, SimulatedPoller, simulateFetch } from './simulatedClients.ts'
+import { askApi, SimulatedFollower, SimulatedPoller, simulateFetch } from './simulatedClients.ts'
 import { System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
 import { Violation, World } from './world/world.ts'
@@ -65,15 +65,12 @@ export async function runHistory(history: History): Promise<Outcome> {
 
 const isNodeAway = ({ kind }: HistoryEvent): boolean => kind === 'node-away'
 
-/**
- * While Elasticsearch does not answer, the API may serve a cached answer that is older than the last one, though not older than its
- * watermark. So half of the histories that lose nodes run without the answer cache, to check that reads are monotonic.
- */
+/** Half of the histories that lose nodes run without cached answers, so that every answer is one of the nodes that are left. */
 const keepsAnswers = ({ seed, events }: History): boolean => seed % 2 === 0 || !events.some(isNodeAway)
 
-const mayStopSearches = (event: HistoryEvent): boolean =>
-  ['weather', 'delete-indices', 'remove-aliases'].includes(event.kind) ||
-  (['outage', 'cut-off', 'refuse-calls'].includes(event.kind) && 'engine' in event && event.engine === 'elasticsearch')
+/** Whether Redis may forget what it has published, or the indices of which it was published be lost. */
+const mayLosePublished = ({ kind }: HistoryEvent): boolean =>
+  ['redis-restart', 'redis-failover', 'redis-flush', 'delete-indices', 'remove-aliases'].includes(kind)
 
 class Run {
   readonly #world: World
@@ -128,21 +125,15 @@ class Run {
     for (const team of teams) this.#appendKey(team)
     for (const team of teams) await this.#untilAnswered(team)
     const holdsAnswers = keepsAnswers(this.#history)
-    const searchesAnswer = !this.#history.events.some(
-      (each) => mayStopSearches(each) || (holdsAnswers && isNodeAway(each)),
-    )
+    const keepsPublished = !this.#history.events.some(mayLosePublished)
     const deps = {
       ...{ system, journal: this.#journal, keyOf, clocksAgree: this.#clocksAgree },
-      ...{ searchesAnswer, holdsAnswers },
+      ...{ keepsPublished, holdsAnswers },
       isHealed: () => this.#isHealed,
     }
-    const pollers = Object.entries(pollersOf).flatMap(([team, count]) => {
-      const observed: Observed = new Map()
-      return Array.from(
-        { length: count },
-        (_, at) => new SimulatedPoller(deps, team, `poller ${at + 1} of ${team}`, observed),
-      )
-    })
+    const pollers = Object.entries(pollersOf).flatMap(([team, count]) =>
+      Array.from({ length: count }, (_, at) => new SimulatedPoller(deps, team, `poller ${at + 1} of ${team}`)),
+    )
     const changesKeys = this.#history.events.some(({ kind }) => kind.endsWith('-key'))
     const users = changesKeys ? await this.#startKeyUsers() : undefined
     const followers = teams.map((team) => new SimulatedFollower(deps, team, this.#history.followed[team]))

@@ -6,6 +6,7 @@ import type { Random } from '../support/random.ts'
 import { CursorCheck } from './cursorCheck.ts'
 import type { DocumentTopic } from './history.ts'
 import { revisionIn, type SimulatedJournal } from './journal.ts'
+import { type Published, positionOf } from './positionChecks.ts'
 import { type Answer, NoAnswer, type RunningApi, type System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
 import { randomFor } from './world/randomness.ts'
@@ -21,17 +22,14 @@ const healedPollMs = 2_000
 
 type Item = { readonly id: string; readonly title?: string; readonly serialNumber?: number }
 
-/** `<topic> <team>/<id>` → the highest version that readers have seen. */
-export type Observed = Map<string, number>
-
 type ReaderDeps = {
   readonly system: System
   readonly journal: SimulatedJournal
   readonly keyOf: (team: string) => string
   /** Whether append times and watermark are comparable, so that answers can be checked against their watermark. */
   readonly clocksAgree: boolean
-  /** Whether every search finds reachable copies. */
-  readonly searchesAnswer: boolean
+  /** Whether Redis keeps what is published: it neither restarts, nor is emptied, nor replaced. */
+  readonly keepsPublished: boolean
   /** Whether readers cache answers and send `If-None-Match`. */
   readonly holdsAnswers: boolean
   /** Whether all faults have ended. */
@@ -127,17 +125,14 @@ export class SimulatedPoller {
   readonly #team: string
   readonly #process: SimulatedProcess
   readonly #random: Random
-  readonly #observed: Observed
   /** URL → cached answer. */
   readonly #held = new Map<string, { readonly etag: string; readonly items: readonly Item[] }>()
   #watermarkMs = 0
 
-  /** `observed` is shared by all readers of a team: none may see less than another has seen before. */
-  constructor(deps: ReaderDeps, team: string, name: string, observed: Observed) {
+  constructor(deps: ReaderDeps, team: string, name: string) {
     this.name = name
     this.#deps = deps
     this.#team = team
-    this.#observed = observed
     const { world } = deps.system
     this.#process = new SimulatedProcess(world, name)
     this.#random = randomFor(world.seed, name)
@@ -153,7 +148,7 @@ export class SimulatedPoller {
   async #poll(): Promise<void> {
     for (;;) {
       const question = this.#question()
-      const known = new Map(this.#observed)
+      const published = this.#published(question.topic)
       const etag = this.#held.get(question.url)?.etag
       const headers = {
         authorization: `Bearer ${this.#deps.keyOf(this.#team)}`,
@@ -161,7 +156,7 @@ export class SimulatedPoller {
       }
       try {
         const { system } = this.#deps
-        this.#check(question, await askApi(system, this.#process, question.url, headers), known)
+        this.#check(question, await askApi(system, this.#process, question.url, headers), published)
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error
       }
@@ -181,7 +176,7 @@ export class SimulatedPoller {
     return { topic, url: `${path}?limit=${limit}`, isWhole: true }
   }
 
-  #check(question: Question, { status, headers, body }: Answer, known: Observed): void {
+  #check(question: Question, { status, headers, body }: Answer, published: Published | undefined): void {
     // 503: an engine is unavailable. 429: too many requests of the team are waiting.
     if (status === 503 || status === 429) return
     if (status !== 200 && status !== 304)
@@ -194,18 +189,21 @@ export class SimulatedPoller {
       const found = new Map(items.map((item) => [`${this.#team}/${item.id}`, revisionIn(item)]))
       const seen = { topic: question.topic, found, isNotModified: status === 304, what }
       if (watermarkMs !== undefined) this.#expectPromise(seen, watermarkMs)
-      this.#expectNoFallback(seen, known)
+      if (published !== undefined) this.#expectPublished(seen, published)
     }
-    if (watermarkMs !== undefined) {
-      if (watermarkMs < this.#watermarkMs)
-        throw new Violation(
-          'the watermark never goes back',
-          `${what}: ${watermark} after ${new Date(this.#watermarkMs).toISOString()}`,
-        )
-      this.#watermarkMs = watermarkMs
-    }
+    this.#noteWatermark(what, watermark, watermarkMs)
     const etag = headers['etag']
     if (this.#deps.holdsAnswers && status === 200 && etag !== undefined) this.#held.set(question.url, { etag, items })
+  }
+
+  #noteWatermark(what: string, watermark: string | undefined, watermarkMs: number | undefined): void {
+    if (watermarkMs === undefined) return
+    if (watermarkMs < this.#watermarkMs)
+      throw new Violation(
+        'the watermark never goes back',
+        `${what}: ${watermark} after ${new Date(this.#watermarkMs).toISOString()}`,
+      )
+    this.#watermarkMs = watermarkMs
   }
 
   /** The items of a list; throws unless every row is a state of an entity of this team. */
@@ -226,41 +224,46 @@ export class SimulatedPoller {
   }
 
   /** Throws unless the answer contains everything appended before its watermark. */
-  #expectPromise({ topic, found, isNotModified, what }: WholeList, watermarkMs: number): void {
+  #expectPromise(seen: WholeList, watermarkMs: number): void {
     const { clocksAgree, journal } = this.#deps
     if (!clocksAgree) return
-    for (const [key, version] of journal.revisions(topic, (record) => record.atMs < watermarkMs)) {
+    const owed = journal.revisions(seen.topic, (record) => record.atMs < watermarkMs)
+    const why = `it was appended before the watermark ${new Date(watermarkMs).toISOString()}`
+    this.#expectOwed(seen, owed, 'the watermark is never above the truth', why)
+  }
+
+  /** Throws unless the answer contains everything that had been published as visible when it was asked for. */
+  #expectPublished(seen: WholeList, published: Published): void {
+    const owed = this.#deps.journal.revisions(seen.topic, (record) => record.offset < positionOf(published, record))
+    this.#expectOwed(seen, owed, 'no answer is older than what was published before it', 'it had been published')
+  }
+
+  #expectOwed(
+    { topic, found, isNotModified, what }: WholeList,
+    owed: ReadonlyMap<string, number>,
+    invariant: string,
+    why: string,
+  ): void {
+    for (const [key, version] of owed) {
       if (!key.startsWith(`${this.#team}/`)) continue
       const isThere =
         version === gone
           ? !found.has(key)
-          : (found.get(key) ?? (journal.isDeleted(topic, key) ? version : 0)) >= version
+          : (found.get(key) ?? (this.#deps.journal.isDeleted(topic, key) ? version : 0)) >= version
       if (!isThere)
         throw new Violation(
-          isNotModified ? 'no 304 for changed data' : 'the watermark is never above the truth',
-          `${what}, watermark ${new Date(watermarkMs).toISOString()}: ${key} is at ${found.get(key)}, and ${version} was appended before`,
+          isNotModified ? 'no 304 for changed data' : invariant,
+          `${what}: ${key} is at ${found.get(key)}, not ${version}, though ${why}`,
         )
     }
   }
 
-  /** Throws if an entity is older than in an answer received before this request. */
-  #expectNoFallback({ topic, found, isNotModified, what }: WholeList, known: Observed): void {
-    const { journal, searchesAnswer } = this.#deps
-    for (const [name, version] of known) {
-      const [of, key = ''] = name.split(' ')
-      if (of !== topic) continue
-      const now = found.get(key) ?? (journal.isDeleted(topic, key) ? gone : 0)
-      if (searchesAnswer && now < version)
-        throw new Violation(
-          isNotModified ? 'no 304 for changed data' : 'no reader is led back',
-          `${what}: ${name} is at ${now}, after ${version}`,
-        )
-      if (!found.has(key)) this.#observe(name, gone)
-    }
-    for (const [key, version] of found) this.#observe(`${topic} ${key}`, version)
-  }
-
-  #observe(name: string, version: number): void {
-    this.#observed.set(name, Math.max(this.#observed.get(name) ?? 0, version))
+  /** What is published of the serving generation; undefined where Redis may lose it, or where deletions may be missing. */
+  #published(topic: DocumentTopic): Published | undefined {
+    const { config, engines } = this.#deps.system
+    const { generation } = engines.simulatedRedis.hash(`${config.INDEX_PREFIX}:watermark`)
+    if (!this.#deps.keepsPublished || generation === undefined) return undefined
+    const published = engines.simulatedRedis.hash(`${config.INDEX_PREFIX}:visible-positions:${topic}:${generation}`)
+    return published['withheld'] === undefined ? published : undefined
   }
 }

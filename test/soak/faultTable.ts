@@ -14,7 +14,6 @@ export class FaultTable {
       refusals: seen.refusals + (row?.refusals ?? 0),
       longestGapMs: Math.max(seen.longestGapMs, row?.longestGapMs ?? 0),
       oldestMs: Math.max(seen.oldestMs, row?.oldestMs ?? 0),
-      fallbacks: seen.fallbacks + (row?.fallbacks ?? 0),
     })
   }
 
@@ -25,11 +24,11 @@ export class FaultTable {
   /** As lines of Markdown. */
   lines(): string[] {
     return [
-      '| fault | times | answers | 503 | longest gap | oldest watermark | fallbacks |',
+      '| fault | times | answers | 503 | longest gap | oldest watermark |',
       '|---|---|---|---|---|---|---|',
-      ...[...this.#rows].map(([what, { times, answers, refusals, longestGapMs, oldestMs, fallbacks }]) => {
+      ...[...this.#rows].map(([what, { times, answers, refusals, longestGapMs, oldestMs }]) => {
         const seconds = [longestGapMs, oldestMs].map((ms) => `${(ms / 1_000).toFixed(1)} s`)
-        return `| ${[what, times, answers, refusals, ...seconds, fallbacks].join(' | ')} |`
+        return `| ${[what, times, answers, refusals, ...seconds].join(' | ')} |`
       }),
     ]
   }

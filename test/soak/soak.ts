@@ -51,9 +51,7 @@ export async function runRounds(soak: Soak): Promise<void> {
 
 async function runRound(soak: Soak, round: number, fault: Fault, random: Random): Promise<void> {
   const { journal, problems, reader, fleet, steady, signal, say } = soak
-  // Without cached answers nobody is led back, whichever node of Elasticsearch fails.
-  const keepsAnswers = process.env['ANSWER_CACHE_BYTES'] !== '0'
-  reader.beginFaults(keepsAnswers && fault.kind === 'elasticsearch')
+  reader.beginFaults()
   problems.during = `round ${round}: ${fault.name}`
   const drafts = roundOfRecords(soak.seed, round, journal.newest())
   const running = [fault.run(signal), appendOver(soak.randomWriter, drafts, random, signal)]
@@ -78,7 +76,7 @@ async function runRound(soak: Soak, round: number, fault: Fault, random: Random)
       `${journal.entries.length} records, ${journal.deadLetters.size} of them dead letters`,
       `whole after ${(wholeMs / 1_000).toFixed(1)} s`,
       `${seen.answers} answers, ${seen.refusals} times 503, longest gap ${seen.longestGapMs} ms, ` +
-        `oldest answer ${seen.oldestMs} ms, ${seen.fallbacks} fallbacks, ${soak.watcher.looks} looks so far`,
+        `oldest answer ${seen.oldestMs} ms, ${soak.watcher.looks} looks so far`,
       `${problems.found.length} failures so far`,
       `RSS ${memory.join(' + ')} MiB`,
     ].join(' | '),

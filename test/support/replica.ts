@@ -211,11 +211,6 @@ export async function createTestReplica() {
     positions: (type: EntityType): readonly number[] => [...ends[type]],
     /** Replaces the change token of a list, as an indexer does after a refresh. */
     replaceChangeToken: (list: TestList) => publishPositions(toInstant(0), { lists: [list] }),
-    /** Sets or removes the mark of a pending write, as an indexer does before writes and after replacing the token. */
-    setPending: async (list: TestList, isPending: boolean): Promise<void> => {
-      if (isPending) await link.client.hset(names.pendingWrites(list as TeamList), 'forms/0', 'replica')
-      else await link.client.del(names.pendingWrites(list as TeamList))
-    },
     /** Makes Redis lose watermark and tokens, or switches generations. */
     disturb: async (event: 'flushed' | 'switched'): Promise<void> => {
       if (event === 'flushed') {

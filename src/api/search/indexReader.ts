@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type List, type TeamList, teamList } from '../../core/model/ids.ts'
+import { type TeamList, teamList } from '../../core/model/ids.ts'
 import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
 import { anyAtAll, type Clause, countOnly } from './clauses.ts'
@@ -11,29 +11,16 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from '
 /** Reads the indices, with caches shared between requests. */
 export type IndexReader = ReturnType<typeof createIndexReader>
 
-/**
- * Whether a list still has this version, and no write to it is pending: then all that was read since the version was read shows the same state
- * of the list. Without an answer, that is not known.
- */
-type IsStill = (list: List, version: ListVersion) => Promise<boolean>
-
-/** The version of a list, read before the list: null while unknown, or while Elasticsearch may show newer writes. */
+/** The version of a list, read before the list: null while unknown. */
 type Versioned = { readonly version: ListVersion | null }
 
 export type ListAt = SearchedList & IndexReader & Versioned
 
-export const createIndexReader = (
-  client: SearchClient,
-  deepPageFrom: number,
-  isStill: IsStill = async () => false,
-) => ({
+export const createIndexReader = (client: SearchClient, deepPageFrom: number) => ({
   ...client,
-  isStill,
   /** From this offset on, a page is found by counting instead of skipping the rows before it. */
   deepPageFrom,
   readSnapshot: keepSnapshots(),
-  /** Totals of long lists by version, for which counting in a separate search is faster. */
-  longLists: new LRUCache<string, Versioned & { readonly total: number }>({ max: 1_000 }),
   /** Whether any row of a list had a large part, by list and part, with the list's version. */
   largeParts: new LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>({ max: 20_000 }),
 })

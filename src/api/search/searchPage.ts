@@ -1,5 +1,5 @@
-import { countOnly, type Filter, type Filters, newestFirst, ofTeam } from './clauses.ts'
-import { allOf, rowsIn, type SearchAnswer, type SearchBody, searchTeam, totalOf } from './hits.ts'
+import { type Filter, type Filters, newestFirst, ofTeam } from './clauses.ts'
+import { allOf, rowsIn, searchTeam, totalOf } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import { mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
@@ -56,31 +56,11 @@ const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 const rowsOn = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
-/** Above this many times `deepPageFrom` rows, a list is counted once per version, in a search of its own: that is faster than with the hits. */
-const longFactor = 20
-
+/** Rows and total are of one search, so that they show one moment: of two searches, the second may find a change that the first did not. */
 async function shallowPage(list: ListAt, filter: Filter, request: PageRequest, signal: AbortSignal) {
-  const { longLists, deepPageFrom, version } = list
-  const query = ofTeam(list.teamId, filter)
-  const search = (body: SearchBody) => searchTeam(list, { query, ...body }, signal)
-  const page = { sort: newestFirst, from: offsetOf(request), size: request.limit }
-  const name = JSON.stringify([list.type, query])
-  const result = (total: number, found: SearchAnswer): RowsFound => {
-    if (total > longFactor * deepPageFrom) longLists.set(name, { version, total })
-    else longLists.delete(name)
-    return { total, rows: rowsIn(found) }
-  }
-  const long = longLists.get(name)
-  if (long !== undefined && version !== null) {
-    const count = async (): Promise<number> => totalOf(await search(countOnly))
-    const total = long.version === version ? long.total : count()
-    const [found, counted] = await Promise.all([search({ ...page, track_total_hits: false }), total])
-    // A change that became visible meanwhile may be in the rows and not in the total: then both are searched again, as one.
-    const isOneMoment = found.hits.length === rowsOn(request, counted) && (await list.isStill(list, version))
-    if (isOneMoment) return result(counted, found)
-  }
-  const found = await search({ ...page, track_total_hits: true })
-  return result(totalOf(found), found)
+  const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits: true }
+  const found = await searchTeam(list, { query: ofTeam(list.teamId, filter), ...page }, signal)
+  return { total: totalOf(found), rows: rowsIn(found) }
 }
 
 async function deepPage(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {

@@ -1,4 +1,4 @@
-import { type Branded, entityTypes, randomToken, type TeamId, type TeamList } from '../model/ids.ts'
+import { type Branded, entityTypes, type TeamList } from '../model/ids.ts'
 import { toInstant } from '../model/instant.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
@@ -12,62 +12,44 @@ export type Freshness = Readonly<ReturnType<typeof freshnessIn>>
 /** Arguments of `freshnessOf`: names and name prefixes to read, and a change token for lists without one. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.watermark,
-  keys.watermarkHold,
   keys.changeToken(''),
-  keys.pendingWrites(''),
   newToken,
   ...entityTypes.map((type) => keys.visiblePositions(type, '')),
 ]
 
 /** The number of `freshnessValues`. */
-export const freshnessValueCount = 5 + entityTypes.length
+export const freshnessValueCount = 3 + entityTypes.length
 
 /**
- * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Reads atomically, so that no change token is older than the
- * watermark. Gives `newToken` to a list without one, if the serving generation is known.
+ * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on; to be called before the answer is fetched. Reads atomically, so that
+ * no change token is older than the watermark: a client that gets 304 holds everything that the watermark promises. Gives `newToken` to a list without one, if the serving generation is known.
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)
   local read = redis.call('HMGET', ARGV[first], 'published', 'run', 'generation')
   for _, type in ipairs({${entityTypes.map((type) => `'${type}'`).join(', ')}}) do
     local list = type .. '/' .. team
-    local token = redis.call('GET', ARGV[first + 2] .. list)
+    local token = redis.call('GET', ARGV[first + 1] .. list)
     if read[3] and not token then
-      token = ARGV[first + 4]
-      redis.call('SET', ARGV[first + 2] .. list, token)
+      token = ARGV[first + 2]
+      redis.call('SET', ARGV[first + 1] .. list, token)
     end
     table.insert(read, token)
-    table.insert(read, redis.call('EXISTS', ARGV[first + 1], ARGV[first + 3] .. list))
-    table.insert(read, read[3] and redis.call('HGET', ARGV[first + (type == 'forms' and 5 or 6)] .. read[3], 'salt'))
+    table.insert(read, read[3] and redis.call('HGET', ARGV[first + (type == 'forms' and 3 or 4)] .. read[3], 'salt'))
   end
   return read
 end`
 
-/** The result of `freshnessOf`. `…Unsettled` counts reasons (watermark hold, pending writes); 0 means settled. */
+/** The result of `freshnessOf`. */
 export type FreshnessReply = readonly [
   published: string | null,
   run: string | null,
   generation: string | null,
   formsToken: string | null,
-  formsUnsettled: number,
   formsSalt: string | null,
   submissionsToken: string | null,
-  submissionsUnsettled: number,
   submissionsSalt: string | null,
 ]
-
-const readListsScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`)
-
-/**
- * Reads the watermark and the versions of a team's lists; call it before fetching the answer. The indexer replaces change tokens before
- * it publishes the watermark, so a client that gets 304 holds everything that the watermark promises.
- * A version includes the run id of Redis, because a restarted Redis may have lost its last second, a new token included: versions of an
- * earlier run never match.
- */
-export async function readListVersions(redis: RedisConnection, teamId: TeamId, newToken = randomToken) {
-  const read = await readListsScript(redis, [], [teamId, ...freshnessValues(redis.keys, newToken())])
-  return freshnessIn(read as FreshnessReply, redis.runId())
-}
 
 const readVersionsScript = script(`
 local generation = redis.call('HGET', ARGV[1], 'generation')
@@ -90,17 +72,7 @@ export async function readVersionsOf(redis: RedisConnection, lists: readonly Tea
 
 /** Converts the reply of `freshnessOf`; `runId`: the run of Redis that replied. */
 export const freshnessIn = (
-  [
-    published,
-    run,
-    generation,
-    forms,
-    formsUnsettled,
-    formsSalt,
-    submissions,
-    submissionsUnsettled,
-    salt,
-  ]: FreshnessReply,
+  [published, run, generation, forms, formsSalt, submissions, salt]: FreshnessReply,
   runId: string | undefined,
 ) => {
   const watermark = published === null || run !== runId ? null : toInstant(Number(published))
@@ -112,18 +84,13 @@ export const freshnessIn = (
       forms: versionOf(runId, generation, formsSalt, forms),
       submissions: versionOf(runId, generation, salt, submissions),
     },
-    /**
-     * Whether Elasticsearch shows exactly this version of the list, because no write is pending. Without a watermark that is not known: Redis may
-     * have lost the marks of an indexer that has ended, whose writes another one's refresh would show.
-     */
-    settled: {
-      forms: watermark !== null && formsUnsettled === 0,
-      submissions: watermark !== null && submissionsUnsettled === 0,
-    },
   }
 }
 
-/** The salt changes the versions of all lists of a generation at once (`visiblePositions.ts`). */
+/**
+ * The salt changes the versions of all lists of a generation at once (`visiblePositions.ts`). The run of Redis is part of it, because a restarted
+ * Redis may have lost its last second, a new token included: versions of an earlier run never match.
+ */
 const versionOf = (
   runId: string | undefined,
   generation: string | null,

@@ -19,8 +19,6 @@ import type { GenerationTag } from './indices.ts'
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that holds the watermark during its switch | `acquireWatermarkHold` (watermark.ts) |
  * | `changeToken` | string | random text, replaced after every change of the list | `publishVisiblePositions`; the first one `freshnessLua` (listVersions.ts) |
- * | `pendingWrites` | hash, 1 h | topic/partition → the claim of the indexer that writes there: writes of the list that may become visible before its change token is replaced | `markPending` (pendingMarks.ts) |
- * | `primaryReads` | hash, 1 y, for each index | shard → the allocation id of the primary that is read, and since when (epoch ms) it has replaced another one | `recordPrimary` (primaryReads.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, for ten minutes | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its rate-limit window | `countRequests` (countRequests.ts) |
@@ -32,8 +30,6 @@ export const redisKeys = (prefix: string) => ({
   accountKeyReplay: (token: string) => `${prefix}:account-key-replay:${token}`,
   lastUse: (teamId: TeamId | '') => `${prefix}:last-use:${teamId}`,
   changeToken: (list: TeamList | '') => `${prefix}:change-token:${list}`,
-  pendingWrites: (list: TeamList | '') => `${prefix}:pending-writes:${list}`,
-  primaryReads: (index: string) => `${prefix}:primary-reads:${index}`,
   session: (digest: string) => `${prefix}:session:${digest}`,
   usedSignIn: (digest: string) => `${prefix}:used-sign-in:${digest}`,
   contestedDigests: `${prefix}:contested-digests`,

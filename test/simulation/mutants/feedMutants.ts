@@ -10,10 +10,10 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['delays'],
     seed: 1,
     file: publisher,
-    from: `    const searchable = await this.#makeSearchable()
+    from: `    await this.#makeSearchable(ranges)
     await this.#publishVisible(partitions, ranges)`,
     to: `    await this.#publishVisible(partitions, ranges)
-    const searchable = await this.#makeSearchable()`,
+    await this.#makeSearchable(ranges)`,
   },
   'positions-of-what-was-not-refreshed': {
     themes: ['delays'],
@@ -26,7 +26,7 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['redis', 'delays'],
     seed: 9,
     file: publisher,
-    from: '    const result = await this.#options.publishVisible({\n      lists: isBeyondBound ? [] : lists,',
+    from: '    const result = await this.#options.publishVisible({\n      ...named,',
     to: '    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], known })\n    const result = await this.#options.publishVisible({\n      lists: [],',
   },
   'positions-by-the-last-writer': {

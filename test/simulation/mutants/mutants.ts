@@ -18,8 +18,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['crashes'],
     seed: 2,
     file: 'indexer/watermarkPublisher.ts',
-    from: 'const searchable = await this.#makeSearchable()\n',
-    to: 'await this.#commit(partitions)\n    const searchable = await this.#makeSearchable()\n',
+    from: 'await this.#makeSearchable(ranges)\n',
+    to: 'await this.#commit(partitions)\n    await this.#makeSearchable(ranges)\n',
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
@@ -38,20 +38,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     file: 'indexer/assignedPartition.ts',
     from: 'Math.max(claimed.watermarkMs ?? 0, start.promisedMs)',
     to: 'claimed.watermarkMs ?? 0',
-  },
-  'change-tokens-after-the-watermark': {
-    themes: ['groups'],
-    seed: 12,
-    file: 'indexer/watermarkPublisher.ts',
-    from: `    await this.#publishVisible(partitions, ranges)
-    if (searchable !== undefined) await pending?.unmark(searchable)
-    await this.#commit(partitions)
-    return await this.#publishWatermarks(partitions, ranges)`,
-    to: `    if (searchable !== undefined) await pending?.unmark(searchable)
-    await this.#commit(partitions)
-    const result = await this.#publishWatermarks(partitions, ranges)
-    await this.#publishVisible(partitions, ranges)
-    return result`,
   },
   'clock-read-after-the-end-offsets': {
     themes: ['delays'],
@@ -97,13 +83,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: 'Math.min(known, askedAtMs)',
     to: 'known',
   },
-  'not-modified-while-a-change-is-pending': {
-    themes: ['groups'],
-    seed: 115,
-    file: 'src/api/respond.ts',
-    from: 'holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))',
-    to: 'holdsVersion(ctx, etag)',
-  },
   'revoked-key-accepted': {
     themes: ['keys'],
     seed: 1,
@@ -139,13 +118,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: 'published === null || run !== runId ? null',
     to: 'published === null ? null',
   },
-  'cached-answer-while-a-change-is-pending': {
-    themes: ['groups'],
-    seed: 84,
-    file: 'src/api/respond.ts',
-    from: 'if (isSettled) return',
-    to: 'if (isSettled || true) return',
-  },
   'account-keys-not-replayed': {
     themes: ['redis', 'keys'],
     seed: 1,
@@ -159,20 +131,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     file: 'src/core/kafka/client.ts',
     from: '\nannounceJoining()\n',
     to: '\n',
-  },
-  'no-mark-of-pending-writes': {
-    themes: ['groups'],
-    seed: 72,
-    file: 'indexer/bulk/bulkApi.ts',
-    from: 'await mark()\n      const stop',
-    to: 'const stop',
-  },
-  'writes-go-on-unmarked': {
-    themes: ['redis', 'groups'],
-    seed: 54,
-    file: 'indexer/pendingWrites.ts',
-    from: 'await Promise.all(this.#marking)',
-    to: 'await Promise.allSettled(this.#marking)',
   },
   'version-of-an-earlier-run-of-redis': {
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
@@ -254,15 +212,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     file: 'indexer/pipeline.ts',
     from: 'assigned.visible.noteWrite(list, record.offset)\n        this.publisher.noteWrite(list)',
     to: "if (outcome.kind !== 'stale') {\n          assigned.visible.noteWrite(list, record.offset)\n          this.publisher.noteWrite(list)\n        }",
-  },
-  'any-copy-of-a-shard': {
-    themes: ['copies', 'delays'],
-    seed: 191,
-    file: 'src/api/search/readPrimaries.ts',
-    // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
-    from: '`_only_nodes:${primary.node}`',
-    to: '`team:${primary.node}`',
-    // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
   },
   'other-content-is-stale': {
     themes: ['contract'],

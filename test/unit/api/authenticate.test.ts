@@ -13,7 +13,7 @@ const holder: KeyHolder = {
   ...{ teamId: 'team-1' as TeamId, keyId: 'key-1' as EntityId, state: 'active', expiresAtMs: null },
 }
 const freshness: Freshness = {
-  ...{ watermark: null, versions: { forms: null, submissions: null }, settled: { forms: true, submissions: true } },
+  ...{ watermark: null, versions: { forms: null, submissions: null } },
 }
 const window = { requests: 1, leftMs: 1_000 }
 const lookupOf = (found: KeyHolder | null): Lookup => (found === null ? { found } : { found, freshness, window })

@@ -1,12 +1,10 @@
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
-import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import { replacedAfterMs, unreadLog } from '../../../indexer/readLog.ts'
 import { type RoundResult, type VisibleRound, WatermarkPublisher } from '../../../indexer/watermarkPublisher.ts'
 import type { PartitionCommit } from '../../../src/core/kafka/consumerGroup.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
-import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingMarks.ts'
 import { maxListsPerRound } from '../../../src/core/stores/visiblePositions.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -46,14 +44,6 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  const named = (marks: readonly PendingMark[]): string =>
-    marks.map((mark) => ` ${mark.list} ${mark.partition} ${mark.owner}`).join()
-  const marks = {
-    runId: () => 'run',
-    markPending: (of: readonly PendingMark[]) => step('mark', named(of)),
-    unmarkPending: (of: readonly PendingMark[]) => step('unmark', named(of)),
-  }
-  const pending = new PendingWrites(marks, () => current.nowMs)
   const promisedIn = (metadata: string): string =>
     options.promisedMs === undefined ? '' : ` ${metadata.split(' ').at(3)}`
   const publisher = new WatermarkPublisher({
@@ -66,7 +56,6 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
       rejoin: () => void steps.push('rejoin'),
     },
     tag: '1-0123456789abcdef' as GenerationTag,
-    pending,
     offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: end() }]]),
     refresh: () => step('refresh'),
     publishVisible: async (round) => {
@@ -93,24 +82,20 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
   /** Hands a record of the list to the writer; the returned function acknowledges its write. */
   const submit = (offset: number, of = list): (() => void) => {
     const processed = offsets.track(at(offset), 50)
-    const acknowledged = pending.submit(assigned, of)
     return () => {
       assigned.visible.noteWrite(of, at(offset))
       publisher.noteWrite(of)
-      acknowledged()
       processed()
     }
   }
-  return { offsets, changeTimes, current, publisher, pending, submit, steps, commits, rounds, failing, during }
+  return { offsets, changeTimes, current, publisher, submit, steps, commits, rounds, failing, during }
 }
 
-const mark = 'mark forms/acme forms/0 we'
-const unmark = 'unmark forms/acme forms/0 we'
 const visible = ['refresh', 'tokens forms/acme']
 
 describe('A round', () => {
-  const order = ['raised 30', mark, ...visible, unmark, 'commit 1', `publish ${forms}=99000`]
-  /** One record whose time was raised by 30 ms is written, and acknowledged before its list was marked. */
+  const order = ['raised 30', ...visible, 'commit 1', `publish ${forms}=99000`]
+  /** One record whose time was raised by 30 ms is written and acknowledged. */
   const written = (): ReturnType<typeof setting> => {
     const bench = setting({ high: 1 })
     bench.changeTimes.watermarkDecided(80)
@@ -119,7 +104,7 @@ describe('A round', () => {
     return bench
   }
 
-  test('notes, marks and refreshes what was written, then replaces tokens, and commits and promises last; then it is done', async () => {
+  test('notes and refreshes what was written, then replaces tokens, and commits and promises last; then it is done', async () => {
     const { publisher, steps } = written()
     await publisher.publish()
     await publisher.publish()
@@ -127,18 +112,17 @@ describe('A round', () => {
   })
 
   test.each(order.map((step, at) => [step.split(' ')[0] ?? '', at] as const))(
-    'whose step "%s" fails takes none after it; the next one makes up for it, and takes no other step again but marks',
+    'whose step "%s" fails commits nothing; the next one makes up for it, and takes no other step again',
     async (step, at) => {
       const { publisher, steps, failing } = written()
       failing.add(step)
       await expect(publisher.publish()).rejects.toThrow(`${step} fails`)
-      expect(steps).toEqual(order.slice(0, at))
+      // What was refreshed in part is visible all the same.
+      const tokens = step === 'refresh' ? ['tokens forms/acme'] : []
+      expect(steps).toEqual([...order.slice(0, at), ...tokens])
       failing.clear()
       await publisher.publish()
-      const isOther = (each: string): boolean => each !== mark
-      expect(steps.filter(isOther)).toEqual(order.filter(isOther))
-      // A mark that was to be removed may be gone.
-      expect(steps.filter((each) => each === mark)).toHaveLength(step === 'unmark' ? 2 : 1)
+      expect(steps).toEqual([...order.slice(0, at), ...tokens, ...order.slice(at)])
     },
   )
 })
@@ -468,42 +452,4 @@ test('an indexer whose partitions were claimed by another one joins the group ag
   current.isDisplaced = true
   expect(await publisher.publish()).toBe('displaced')
   expect(steps).toEqual(['commit 7', `publish ${forms}=99000`, 'rejoin'])
-})
-
-describe('A list is marked before a change of it can be seen, until it has a new change token', () => {
-  test.each(['refresh', 'tokens'])('the mark stays when a write is submitted during the step "%s"', async (step) => {
-    const { pending, submit, publisher, steps, during } = setting({ high: 2 })
-    submit(0)()
-    let acknowledge = (): void => undefined
-    during.set(step, () => {
-      acknowledge = submit(1)
-    })
-    await publisher.publish()
-    expect(steps.slice(0, 4)).toEqual([mark, ...visible, 'commit 1'])
-    await pending.mark()
-    acknowledge()
-    await publisher.publish()
-    expect(steps.slice(5)).toEqual([...visible, unmark, 'commit 2', `publish ${forms}=99000`])
-  })
-
-  test('the mark stays while a write is in flight, and when it was acknowledged during the refresh', async () => {
-    const { submit, publisher, steps, during } = setting({ high: 2 })
-    const [first, second] = [submit(0), submit(1)]
-    first()
-    during.set('refresh', second)
-    await publisher.publish()
-    expect(steps).not.toContain(unmark)
-    await publisher.publish()
-    expect(steps).toContain(unmark)
-  })
-
-  test('a write that is in flight for long stays marked: its mark is renewed before Redis forgets it', async () => {
-    const { pending, submit, current, steps } = setting({ high: 1 })
-    submit(0)
-    await pending.mark()
-    current.nowMs += pendingMarkLifeMs / 2 + 1
-    await pending.mark()
-    await pending.mark()
-    expect(steps).toEqual([mark, mark])
-  })
 })

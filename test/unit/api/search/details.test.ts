@@ -1,11 +1,7 @@
 import fc from 'fast-check'
-import { Registry } from 'prom-client'
-import { AnswerCache } from '../../../../src/api/answerCache.ts'
-import type { RouteContext, RouteDeps } from '../../../../src/api/context.ts'
 import { type Detail, readDetail, readDetails } from '../../../../src/api/search/details.ts'
 import { hasLarge, weighDetail } from '../../../../src/api/search/largeRows.ts'
 import type { RunQuery, SearchRequest } from '../../../../src/api/search/searchClient.ts'
-import { getSubmission } from '../../../../src/api/submissions.ts'
 import type { EntityId, EntityType } from '../../../../src/core/model/ids.ts'
 import { largeBytes } from '../../../../src/core/stores/documentFormat.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
@@ -139,19 +135,4 @@ test('a list is asked for large rows, and for large details, once for each of it
   expect(await timesAsked('first', 'submissions')).toBe(2)
   expect(await timesAsked('second', 'forms')).toBe(2)
   expect(await timesAsked(null, 'forms')).toBe(6)
-})
-
-test.each([
-  [true, 1],
-  [false, 2],
-])('what is known of a version counts while no write is pending: %p', async (isSettled, searches) => {
-  const { list, asked } = knowing({})
-  const versions = { submissions: 'first' }
-  const freshness = { versions, settled: { submissions: isSettled }, watermark: null }
-  const state = { freshness, holder: list, runQuery, holdAnswer: async () => undefined }
-  const ctx = { path: '/a', params: { id: 'a' }, get: () => '', res: {}, state } as unknown as RouteContext
-  const answers = new AnswerCache(0, new Registry())
-  const deps = { readParameters: () => ({}), indexReader: list, answers } as unknown as RouteDeps
-  for (let time = 1; time <= 2; time++) await expect(getSubmission.respond(ctx, deps)).rejects.toThrow('found of 1')
-  expect(asked.filter(({ path }) => path.endsWith('/_search'))).toHaveLength(searches)
 })

@@ -5,9 +5,7 @@ import {
   type SearchRequest,
 } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
-import { toInstant } from '../../../../src/core/model/instant.ts'
 import { definitionOf, physicalName } from '../../../../src/core/stores/indices.ts'
-import type { Primary, PrimaryRead } from '../../../../src/core/stores/primaryReads.ts'
 import { eventually } from '../../../support/eventually.ts'
 
 const { signal } = new AbortController()
@@ -21,41 +19,22 @@ const search = (): SearchRequest => ({
 
 /** A cluster whose primaries are on a node; it answers with where it was asked. */
 class Cluster {
-  primary: { node: string; id: string } | undefined = { node: 'a', id: 'first' }
+  primary: { node: string } | undefined = { node: 'a' }
   index: string = physicalName('x', 'forms', definitionOf('forms', true).version, 1)
   /** Nodes that hold no copy any more, though the master may not know it yet. */
   readonly gone = new Set<string>()
   /** The index that replaces the present one, which is removed before it is searched. */
   successor: string | undefined
-  isSettled = true
   hasReplica = true
   elapsedMs = 0
-  nowMs = Date.UTC(2026, 0, 1)
-  watermarkMs = this.nowMs
   lookUps = 0
   readonly asked: SearchRequest[] = []
-  /** The primaries that were read, by index and shard. Redis may lose them. */
-  readonly #recorded = new Map<string, PrimaryRead>()
   client = this.startProcess()
 
   /** A client of a process that has just started. */
   startProcess(hasAnswers = true): SearchClient {
     const inner: SearchClient = { indexPrefix: 'x', hasAnswers, send: async (request) => this.#answer(request) }
-    const freshness = async () => {
-      return { settled: { forms: this.isSettled, submissions: false }, watermark: toInstant(this.watermarkMs) }
-    }
-    const recordPrimary = async ({ index, shard, id }: Primary, known: PrimaryRead | undefined, nowMs: number) => {
-      const before = this.#recorded.get(`${index} ${shard}`) ?? known
-      const sinceMs = before === undefined ? 0 : before.id === id ? before.sinceMs : nowMs
-      this.#recorded.set(`${index} ${shard}`, { id, sinceMs })
-      return { id, sinceMs }
-    }
-    const [nowMs, elapsedMs] = [() => this.nowMs, () => this.elapsedMs]
-    return readPrimaries(inner, { freshness, recordPrimary }, nowMs, elapsedMs)
-  }
-
-  loseRecorded(): void {
-    this.#recorded.clear()
+    return readPrimaries(inner, () => this.elapsedMs)
   }
 
   async read(request = search()): Promise<string> {
@@ -81,9 +60,8 @@ class Cluster {
 
   #shards(): object {
     const { index } = this
-    const replica = { primary: false, index, shard: 0, node: 'c', allocation_id: { id: 'other' } }
-    const allocation = this.primary && { allocation_id: { id: this.primary.id } }
-    const primary = this.primary && { primary: true, index, shard: 0, node: this.primary.node, ...allocation }
+    const replica = { primary: false, index, node: 'c' }
+    const primary = this.primary && { primary: true, index, node: this.primary.node }
     return { shards: [[...(this.hasReplica ? [replica] : []), ...(primary === undefined ? [] : [primary])]] }
   }
 }
@@ -137,7 +115,7 @@ test('a primary that has moved before the master says so is looked for again', a
   cluster.gone.add('a')
   const reading = cluster.read()
   await eventually(() => cluster.asked.length >= 2)
-  cluster.primary = { node: 'b', id: 'second' }
+  cluster.primary = { node: 'b' }
   expect(await reading).toContain('_only_nodes:b')
 })
 
@@ -170,77 +148,19 @@ test('an answer in which a part failed for want of a copy is asked for again at 
   const cluster = new Cluster()
   cluster.hasReplica = false
   await cluster.read()
-  cluster.primary = { node: 'b', id: 'second' }
+  cluster.primary = { node: 'b' }
   const check = (bytes: Buffer): void => {
     if (!String(bytes).endsWith('b')) throw new ElasticsearchUnavailable('no-copy', '')
   }
   expect(await cluster.read({ ...search(), check })).toBe('_only_nodes:b')
 })
 
-/** Waits until what is true now has been found out at least once. */
-function untilLookedUpTwice(cluster: Cluster): Promise<void> {
-  const before = cluster.lookUps
-  return eventually(() => cluster.lookUps >= before + 2)
-}
-
-/** A shard that was read from a primary which another one has replaced, while a write to it is under way. */
-async function moved(): Promise<Cluster> {
+test('a new primary is read at once: an answer may show less than one before it, never less than its watermark', async () => {
   const cluster = new Cluster()
   await cluster.read()
-  return Object.assign(cluster, { primary: { node: 'b', id: 'second' }, isSettled: false })
-}
-
-test.each<[string, (cluster: Cluster) => unknown]>([
-  ['by who has read the lost one', () => undefined],
-  ['by who has read the lost one, though Redis has lost that', (cluster) => cluster.loseRecorded()],
-  ['by who has just started', (cluster) => Object.assign(cluster, { client: cluster.startProcess() })],
-  ['on the same node', (cluster) => Object.assign(cluster, { primary: { node: 'a', id: 'second' } })],
-])('a new primary is not read before all that the lost one has shown can be seen on it: %s', async (_where, happen) => {
-  const cluster = await moved()
-  happen(cluster)
-  const reading = cluster.read()
-  await untilLookedUpTwice(cluster)
-  expect(cluster.asked).toHaveLength(1)
-  cluster.isSettled = true
-  expect(await reading).toBe(`_only_nodes:${cluster.primary?.node}`)
-})
-
-test('the first primary of a shard is read at once, however much is written', async () => {
-  const cluster = new Cluster()
-  cluster.isSettled = false
-  expect(await cluster.read()).toBe('_only_nodes:a')
-})
-
-test('a list that is written all the time is read again once a watermark promises what was written until then', async () => {
-  const cluster = await moved()
-  const reading = cluster.read()
-  await untilLookedUpTwice(cluster)
-  // A clock may be a second ahead of another one.
-  cluster.watermarkMs = cluster.nowMs + 1_000
-  await untilLookedUpTwice(cluster)
-  expect(cluster.asked).toHaveLength(1)
-  cluster.watermarkMs = cluster.nowMs + 1_001
-  expect(await reading).toBe('_only_nodes:b')
-})
-
-test('a list that another generation serves from now on is read from there at once, however much it is written', async () => {
-  const cluster = await moved()
+  cluster.primary = { node: 'b' }
+  expect(await cluster.read()).toBe('_only_nodes:b')
   cluster.index = physicalName('x', 'forms', definitionOf('forms', true).version, 2)
   expect(await cluster.read()).toBe('_only_nodes:b')
-})
-
-test('a list whose pending marks nobody removes is read again after half a minute', async () => {
-  const cluster = await moved()
-  const reading = cluster.read()
-  await untilLookedUpTwice(cluster)
-  cluster.nowMs += 30_000
-  expect(await reading).toBe('_only_nodes:b')
-})
-
-test('who waits for a new primary gives up with the request', async () => {
-  const cluster = await moved()
-  const stop = new AbortController()
-  const reading = cluster.client.send(search(), stop.signal)
-  stop.abort()
-  await expect(reading).rejects.toThrow('deadline')
+  expect(cluster.asked.at(-1)?.path).toBe(`/${cluster.index}/_search`)
 })

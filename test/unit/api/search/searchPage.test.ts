@@ -58,64 +58,6 @@ test.each([
   expect(asked.filter(({ path }) => path.endsWith('/_pit') && path !== '/_pit')).toHaveLength(isReplaced ? 3 : 1)
 })
 
-describe('a list that is known to be long', () => {
-  const wanted = { page: 1, limit: 2 }
-  const rows = (count: number): string =>
-    Array.from({ length: count }, () => '{"_source":{"summary":\t{}\t}}').join(',')
-  const answer = (count: number, total?: number): string =>
-    `{"timed_out":false,"_shards":{"failed":0},"hits":{${total === undefined ? '' : `"total":{"value":${total},"relation":"eq"},`}"hits":[${rows(count)}]}}`
-
-  /** Asks so often; each question gets the next answer. Long is what has more than 20 rows. `changes`: when it changes while it is read. */
-  async function ask(answers: readonly string[], versions: readonly (string | null)[], changes?: number) {
-    const left = answers.values()
-    const { list, asked } = askedList(() => left.next().value ?? '', 'submissions', 1)
-    const pages = []
-    for (const [time, known] of versions.entries()) {
-      const version = known as ListVersion | null
-      const isStill = async (_list: unknown, of: ListVersion): Promise<boolean> => of === version && time !== changes
-      pages.push(await searchPage({ ...list, version, isStill }, [[]], wanted, false, signal))
-    }
-    return { asked, totals: pages.map(({ total }) => total) }
-  }
-
-  test('is counted beside its rows, in a search of its own', async () => {
-    const { asked, totals } = await ask([answer(2, 30), answer(0, 31), answer(2)], ['a', 'b'])
-    const query = { bool: { filter: [{ term: { teamId: 'team-1' } }] } }
-    const sort = [{ teamId: 'asc' }, { position: 'desc' }]
-    expect(asked.slice(1).map(({ body }) => body)).toEqual([
-      { query, size: 0, track_total_hits: true },
-      { query, sort, from: 0, size: 2, track_total_hits: false },
-    ])
-    expect(totals).toEqual([30, 31])
-  })
-
-  test('is counted once for each version', async () => {
-    const answers = [answer(2, 30), answer(2), answer(0, 31), answer(2), answer(2)]
-    const { asked, totals } = await ask(answers, ['a', 'a', 'b', 'b'])
-    expect([asked.length, totals]).toEqual([5, [30, 30, 31, 31]])
-  })
-
-  test('is counted with its rows while a change of it is pending', async () => {
-    expect(await ask([answer(2, 30), answer(2, 31)], ['a', null])).toMatchObject({
-      totals: [30, 31],
-      asked: { length: 2 },
-    })
-  })
-
-  test.each([
-    ['it changes meanwhile', answer(2), answer(0, 31), 1],
-    ['there are more rows than are counted', answer(2), answer(0, 1), undefined],
-    ['there are fewer rows than are counted', answer(1), answer(0, 31), undefined],
-  ])('is asked for again, of one moment, when %s', async (_why, rowsFound, count, changes) => {
-    const { asked, totals } = await ask([answer(2, 30), count, rowsFound, answer(2, 29)], ['a', 'b'], changes)
-    expect([asked.length, totals]).toEqual([4, [30, 29]])
-  })
-
-  test('is counted with its rows again when it has become short', async () => {
-    expect((await ask([answer(2, 30), answer(0, 20), answer(2), answer(2, 20)], ['a', 'b', 'c'])).asked).toHaveLength(4)
-  })
-})
-
 test('whatever is asked, the question stays within the team', async () => {
   const instant = fc.option(fc.constant('2026-01-01T00:00:00.000Z' as Instant), { nil: undefined })
   const value = fc.option(fc.string(), { nil: undefined })
