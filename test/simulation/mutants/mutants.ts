@@ -32,13 +32,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     for (const list of written) this.#written.add(list)
 `,
   },
-  'promise-of-a-commit-not-kept': {
-    themes: ['redis', 'crashes', 'late'],
-    seed: 27,
-    file: 'indexer/assignedPartition.ts',
-    from: 'Math.max(claimed.watermarkMs ?? 0, start.promisedMs)',
-    to: 'claimed.watermarkMs ?? 0',
-  },
   'clock-read-after-the-end-offsets': {
     themes: ['delays'],
     seed: 74,
@@ -61,20 +54,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     file: 'indexer/startOffsets.ts',
     from: '(generation === undefined || own.generation === generation.tag)',
     to: '(generation === undefined || own.generation !== undefined)',
-  },
-  'changed-at-below-the-watermark': {
-    themes: ['clocks'],
-    seed: 150,
-    file: 'indexer/changeTimes.ts',
-    from: 'watermarkDecided(watermarkMs: number): void {\n    this.#latestMs = Math.max(this.#latestMs, watermarkMs)',
-    to: 'watermarkDecided(_watermarkMs: number): void {',
-  },
-  'claim-tells-no-watermark': {
-    themes: ['clocks', 'groups'],
-    seed: 2,
-    file: 'indexer/changeTimes.ts',
-    from: 'Math.max(appendedAtMs, watermarkMs)',
-    to: '(watermarkMs, appendedAtMs)',
   },
   'watermark-in-the-future': {
     themes: ['clocks'],
