@@ -46,10 +46,13 @@ export const foldCharacters = (title: string): string =>
     .toWellFormed()
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
-/** The value of a decimal digit: Unicode orders the digits of each script from its zero. */
+/**
+ * The value of a decimal digit: Unicode orders the digits of each script from its zero, and some scripts follow each other, such as those of
+ * Pa'o and Eastern Pwo Karen.
+ */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0
-  let value = 0
-  while (value < 9 && /\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) value++
-  return String(value)
+  let before = 0
+  while (/\p{Nd}/u.test(String.fromCodePoint(code - before - 1))) before++
+  return String(before % 10)
 }
