@@ -32,6 +32,28 @@ test('JSON of whole characters without ends of lines is not copied', () => {
   expect(asIJson(json)).toBe(json)
 })
 
+test.each([
+  ['two second halves', String.raw`"\udc00\ude00"`, String.raw`"\ufffd\ufffd"`],
+  ['a first half before text like a second one', String.raw`"\ud83dxude00"`, String.raw`"\ufffdxude00"`],
+  ['text like a half after another escape', String.raw`"\u0041\nd83d"`, String.raw`"\u0041\nd83d"`],
+])('%s: %s is passed on as %s', (_, json, expected) => {
+  expect(asIJson(Buffer.from(json)).toString()).toBe(expected)
+})
+
+test('the bytes that came stay as they are, for the dead letter of a record that is refused', () => {
+  const json = Buffer.from(String.raw`"\ud83d"`)
+  asIJson(json)
+  expect(json.toString()).toBe(String.raw`"\ud83d"`)
+})
+
+test.each(['zd00', 'dz00', 'd8z0', 'd80z', 'dcz0', 'dc0z'])(
+  'an escape that is none, \\u%s, is no JSON afterwards',
+  (digits) => {
+    const found = asIJson(Buffer.from(`"\\u${digits}"`)).toString()
+    expect(() => JSON.parse(found)).toThrow(SyntaxError)
+  },
+)
+
 test('JSON of any value in whole characters is on one line for every reader', () => {
   fc.assert(
     fc.property(values.map(wellFormed), (value) => {
