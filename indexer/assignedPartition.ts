@@ -1,7 +1,5 @@
 import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
-import type { PartitionClaim } from '../src/core/stores/watermark.ts'
-import { ChangeTimes } from './changeTimes.ts'
 import { DeletionCoverage } from './deletionCoverage.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 import { ReadLog } from './readLog.ts'
@@ -11,32 +9,24 @@ import { VisibleProgress } from './visibleProgress.ts'
 /** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
 export type AssignedPartition = ReturnType<typeof assignPartition>
 
-/**
- * Begins to read a partition under a claim. No record of it gets a `changedAt` below a watermark that Redis knows of, or that a commit
- * allowed: Redis may have lost the newest.
- */
+/** Begins to read a partition. `keptMs`: how long (ms) a topic keeps a deletion for certain. */
 export function assignPartition(
   partition: TopicPartition,
   start: StartOffset | undefined,
-  claimed: PartitionClaim,
   keptMs: (topic: string) => number,
 ) {
   if (start === undefined) throw new Error(`the start offset of ${partitionName(partition)} is unknown`)
   const leaving = new AbortController()
-  const watermarkMs = Math.max(claimed.watermarkMs ?? 0, start.promisedMs)
   return {
     ...partition,
     start,
     offsets: new OffsetTracker(start.position),
     coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
-    changeTimes: new ChangeTimes(start.deadLetteredBelow, { ...claimed, watermarkMs }),
     visible: new VisibleProgress(start.position),
     log: new ReadLog(start.log),
-    /** The claim under which watermarks of the partition are published. */
-    owner: claimed.owner,
     /** What this owner has committed last. */
     committed: undefined as
-      | (Pick<StartOffset, 'position' | 'promisedMs'> & { readonly isReplaced: boolean })
+      | (Pick<StartOffset, 'position' | 'coveredAtMs'> & { readonly isReplaced: boolean })
       | undefined,
     /** The offset from which the next batch must have been fetched. */
     nextOffset: start.position as bigint,

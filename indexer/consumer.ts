@@ -6,9 +6,8 @@ import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { copiedOut, partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import type { PartitionClaim } from '../src/core/stores/watermark.ts'
 import { type AssignedPartition, assignPartition, expectNext } from './assignedPartition.ts'
-import { backoffMs, Retries } from './backoff.ts'
+import { backoffMs } from './backoff.ts'
 import { Room, recordBytes, trackedBytes } from './room.ts'
 import type { StartOffset } from './startOffsets.ts'
 
@@ -17,21 +16,16 @@ const undecodableRetryMs = 5_000
 const roomPollMs = 10
 /** So long the records of one turn wait for room, and the batches of all other partitions behind them; then their topic is paused. */
 const roomPatienceMs = 500
-const claimRetryMs = 1_500
 /** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
 const recordsPerTurn = 100
 
-/** What a consumer reads, and under which claims. */
+/** What a consumer reads. */
 export type Reading = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
   /** How long (ms) a topic keeps a deletion for certain. */
   keptMs(topic: string): number
-  /** Claims the partitions before the first of their records is read. */
-  claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
-  /** Whether another indexer has claimed the partition since `owner` did. */
-  isDisplaced(owner: string, partition: TopicPartition): Promise<boolean>
   readonly log: Logger
 }
 
@@ -41,7 +35,7 @@ type ConsumerOptions = Reading & {
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
-  onRecord(record: SourceRecord, changedAtMs: number, assigned: AssignedPartition, onProcessed: () => void): void
+  onRecord(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
   readonly random: () => number
 }
@@ -53,7 +47,6 @@ type ConsumerOptions = Reading & {
 export class SourceConsumer {
   readonly #options: ConsumerOptions
   readonly #stop = new AbortController()
-  readonly #claiming: Retries
   #assigned = new Map<string, AssignedPartition>()
   #member: GroupMember | undefined
   #rejoin = new AbortController()
@@ -67,7 +60,6 @@ export class SourceConsumer {
   constructor(options: ConsumerOptions) {
     this.#options = options
     this.#room = new Room(options.maxInFlightBytes, options.topics)
-    this.#claiming = new Retries(options.log, options.random, this.#stop.signal)
   }
 
   /** Bytes of the records that were taken and are not processed. */
@@ -81,7 +73,7 @@ export class SourceConsumer {
 
   /** Why the consumer reads nothing; undefined while it reads. */
   blockedReason(): string | undefined {
-    return this.#blockedReason && (this.#claiming.blockedReason() ?? this.#blockedReason)
+    return this.#blockedReason
   }
 
   /** Names each partition that is paused at an undecodable record batch, with the reason; the other partitions are read. */
@@ -96,7 +88,7 @@ export class SourceConsumer {
     await this.#member?.commit(commits)
   }
 
-  /** Leaves the group and joins it again: another indexer has claimed partitions of this one. */
+  /** Leaves the group and joins it again, to read from what was committed. */
   rejoin(): void {
     this.#rejoin.abort()
   }
@@ -153,18 +145,15 @@ export class SourceConsumer {
 
   /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
-    const { claim, startOffsets, keptMs, log, onRebalance } = this.#options
+    const { startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
     // False after another rebalance, and once the consumer is stopped.
     const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
     try {
-      // A member that left the group instead of asking again would make every other member claim again, and leave in its turn.
-      const claimAll = async () => (isCurrent() ? await claim(partitions) : undefined)
-      const claimed = await this.#claiming.untilDone('claiming partitions', claimAll)
       const starts = await startOffsets(partitions)
-      if (claimed === undefined || !isCurrent()) return
-      const states = partitions.map((each) => assignPartition(each, starts.get(partitionName(each)), claimed, keptMs))
+      if (!isCurrent()) return
+      const states = partitions.map((each) => assignPartition(each, starts.get(partitionName(each)), keptMs))
       member.readFrom(states)
       this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     } catch (error) {
@@ -184,7 +173,6 @@ export class SourceConsumer {
     if (gapBelow !== undefined) state.visible.noteGap(gapBelow)
     const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     if (skippedAtMs !== undefined) state.log.noteTime(position, skippedAtMs)
-    if (!(await this.#stillClaims(state, batch))) return false
     let [taken, patience] = [0, { leftMs: roomPatienceMs }]
     for (const record of records) {
       if (++taken % recordsPerTurn === 0) {
@@ -221,36 +209,12 @@ export class SourceConsumer {
     }
   }
 
-  /**
-   * Whether the claim of a partition still stands after a batch was fetched; joins the group again otherwise. An indexer may not know yet that
-   * its group has gone on without it: readers may have been told a later watermark than the one by which it would date what it writes. Every
-   * record that is read under a standing claim was appended before the next claim, whose watermarks wait for it.
-   */
-  async #stillClaims(state: AssignedPartition, batch: FetchedBatch): Promise<boolean> {
-    const name = partitionName(state)
-    try {
-      const isOther = await this.#options.isDisplaced(state.owner, state)
-      if (this.#assigned.get(name) !== state) return false
-      this.#blockedReason = undefined
-      if (isOther) this.rejoin()
-      return !isOther
-    } catch (error) {
-      if (this.#assigned.get(name) !== state) return false
-      const problem = `cannot look up the claim of ${name}`
-      this.#blockedReason = `${problem}: ${summaryOf(error)}`
-      this.#options.log.warn({ err: error }, `${problem}; fetching the batch again`)
-      await batch.wait(claimRetryMs)
-      return false
-    }
-  }
-
   #take(record: SourceRecord, state: AssignedPartition): void {
     const bytes = recordBytes(record)
-    const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
     state.log.noteTime(record.offset, record.appendedAtMs)
     const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
     this.#room.take(record.topic, bytes)
-    this.#options.onRecord(record, changedAtMs, state, () => {
+    this.#options.onRecord(record, state, () => {
       this.#room.take(record.topic, -bytes)
       // The next owner begins before a record that nobody has processed, such as a dead letter that was not written.
       if (!state.left.aborted) {

@@ -62,13 +62,12 @@ type Converted =
 
 type Conversion = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'INDEX_ANSWERS'>
 
-/** Validates a record of a source topic against the topic's contract and converts it. `changedAtMs` is from `ChangeTimes`. Never throws. */
-export function convertRecord(record: SourceRecord, changedAtMs: number, config: Conversion): Converted {
+/** Validates a record of a source topic against the topic's contract and converts it. Never throws. */
+export function convertRecord(record: SourceRecord, config: Conversion): Converted {
   const { topic, key, value } = record
-  if (topic === config.TOPIC_FORMS)
-    return toDocuments('forms', record, changedAtMs, readFormRecord(key, value), formWrites)
+  if (topic === config.TOPIC_FORMS) return toDocuments('forms', record, readFormRecord(key, value), formWrites)
   if (topic === config.TOPIC_SUBMISSIONS)
-    return toDocuments('submissions', record, changedAtMs, readSubmissionRecord(key, value), (change, recorded) =>
+    return toDocuments('submissions', record, readSubmissionRecord(key, value), (change, recorded) =>
       submissionWrites(change, recorded, config.INDEX_ANSWERS),
     )
   const read = readAccountKeyRecord(key, value)
@@ -78,12 +77,11 @@ export function convertRecord(record: SourceRecord, changedAtMs: number, config:
 function toDocuments<Entity>(
   type: EntityType,
   record: SourceRecord,
-  changedAtMs: number,
   read: Result<Change<Entity>>,
   writes: (change: Change<Entity>, recorded: Recorded) => DocumentWrite[],
 ): Converted {
   if (!read.ok) return { kind: 'rejected', problem: read.problem }
-  const documents = writes(read.value, { changedAt: toInstant(changedAtMs), logPosition: logPosition(record) })
+  const documents = writes(read.value, { changedAt: toInstant(record.appendedAtMs), logPosition: logPosition(record) })
   return { kind: 'documents', documents, list: teamList(type, read.value.teamId) }
 }
 
@@ -164,11 +162,6 @@ export function keepApart(document: DocumentWrite): void {
 function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Revision, source: Buffer): DocumentWrite {
   return { kind, id: documentId(teamId, entityId), teamId, version, source }
 }
-
-/** The source of a list document with another `changedAt`, or of its tombstone with another instant of deletion. */
-export const withChangedAt = (source: Buffer, changedAt: Instant): Buffer =>
-  // Members of our own come before the first one whose text is from the record.
-  Buffer.from(source.toString().replace(/"(changedAt|deletedAt)":"[^"]*"/, `"$1":"${changedAt}"`))
 
 /** The position of a list document that a rebuild has carried over from a log that was replaced: it is below every record of the present log. */
 export const carriedOver = 0 as LogPosition

@@ -7,7 +7,6 @@ import {
   kafkaAnswers,
   redisAnswers,
 } from '../src/core/stores/readinessChecks.ts'
-import { withdrawWatermark } from '../src/core/stores/watermark.ts'
 import { AccountKeys } from './accountKeys.ts'
 import { Retries } from './backoff.ts'
 import { DeadLetterWriter } from './deadLetters/deadLetters.ts'
@@ -44,7 +43,6 @@ export async function startIndexer(service: Service): Promise<Started> {
 
   const run = async (): Promise<void> => {
     const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, config, log))
-    if (!rules.hasAppendTimes) await retries.untilDone('withdrawing the watermark', () => withdrawWatermark(redis))
     await Promise.all([runner.run(rules), accountKeys.keepComplete()])
   }
   run().catch((error: unknown) => {

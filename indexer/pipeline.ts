@@ -3,6 +3,7 @@ import type { Client } from '@elastic/elasticsearch'
 import { partitionName, type SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
 import type { Config } from '../src/core/process/config.ts'
+import type { RoundPublished } from '../src/core/stores/visiblePositions.ts'
 import type { AccountKeys, RecordResult } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
@@ -20,7 +21,7 @@ import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, formerLeaderMs, rebuildGroup } from './startOffsets.ts'
 import { documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'
-import { type PublisherRedis, type VisibleRound, WatermarkPublisher } from './watermarkPublisher.ts'
+import { type RoundResult, VisibilityPublisher, type VisibleRound } from './visibilityPublisher.ts'
 
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
@@ -32,7 +33,8 @@ const drainPollMs = 20
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
-  readonly redis: PublisherRedis
+  /** Acts on what came of a round: makes the generation serve, or says that it is retired. */
+  afterRound(published: RoundPublished): Promise<RoundResult>
 }
 
 /** What Redis keeps of the logs of a generation, by `partitionName` (`readLogs.ts`). */
@@ -50,7 +52,9 @@ type PipelineOptions = Reading & {
   readonly metrics: PipelineMetrics
   readonly readLogs: KeptLogs
   /** Publishes in Redis what each round has made visible. */
-  publishVisible(round: VisibleRound): Promise<'published' | 'held'>
+  publishVisible(round: VisibleRound): Promise<RoundPublished>
+  /** The clock of Redis (epoch ms). */
+  redisTimeMs(): Promise<number>
   /** Called with the error when the pipeline stops because of a bug. */
   fail(error: unknown): void
 }
@@ -64,7 +68,7 @@ export class Pipeline {
   readonly #writing = new AbortController()
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
-  readonly publisher: WatermarkPublisher
+  readonly publisher: VisibilityPublisher
 
   constructor(options: PipelineOptions) {
     this.#options = options
@@ -99,7 +103,7 @@ export class Pipeline {
       onRebalance: () => metrics.rebalances.inc(),
       random: Math.random,
     })
-    this.publisher = new WatermarkPublisher({
+    this.publisher = new VisibilityPublisher({
       consumer: this.consumer,
       offsetRanges: () => source.offsetRanges(topics),
       refresh: async () => {
@@ -109,7 +113,8 @@ export class Pipeline {
       },
       publishVisible: options.publishVisible,
       tag: generation.tag,
-      redis: serving?.redis,
+      redisTimeMs: options.redisTimeMs,
+      afterRound: serving?.afterRound ?? (async () => 'continue'),
       isBehind: () => this.consumer.inFlightBytes > config.MAX_IN_FLIGHT_BYTES / 2,
       clock: Date.now,
       elapsedMs: () => performance.now(),
@@ -191,11 +196,11 @@ export class Pipeline {
   }
 
   /** Calls `onProcessed` instead of returning a promise, because thousands of records are in flight. */
-  #process(record: SourceRecord, changedAtMs: number, assigned: AssignedPartition, onProcessed: () => void): void {
+  #process(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void {
     const { config, serving } = this.#options
     const { signal } = this.#writing
     const finish = (result: RecordResult): void => this.#countOrReject(record, assigned, result, onProcessed)
-    const projection = convertRecord(record, changedAtMs, config)
+    const projection = convertRecord(record, config)
     if (projection.kind === 'rejected') finish(projection.problem)
     else if (projection.kind === 'account-key') {
       if (serving === undefined) finish('stale')

@@ -13,7 +13,7 @@ export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}
 /** What a consumer group has committed for a partition. */
 export type CommittedOffset = Readonly<ReturnType<typeof readCommit>>
 
-/** Where reading a partition starts. `promisedMs`: of whatever generation. */
+/** Where reading a partition starts. */
 export type StartOffset = Omit<CommittedOffset, 'generation'>
 
 type TargetGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
@@ -23,14 +23,11 @@ export const commitMetadata = (
   generation: GenerationTag,
   deadLetteredBelow: bigint,
   coveredAtMs: number,
-  promisedMs: number,
   log: LogState,
-): string =>
-  `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${Math.ceil(promisedMs)} ${logStateText(log)}`
+): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${logStateText(log)}`
 
 function readCommit({ position, metadata }: PartitionCommit) {
-  const [, generation, below, coveredAtMs, promisedMs, log] =
-    /^(\S+) (\d+) (\d+) (\d+)(?: (\S+))?$/.exec(metadata) ?? []
+  const [, generation, below, coveredAtMs, log] = /^(\S+) (\d+) (\d+)(?: (\S+))?$/.exec(metadata) ?? []
   const named = toOffset(below ?? '0')
   return {
     position,
@@ -40,8 +37,6 @@ function readCommit({ position, metadata }: PartitionCommit) {
     deadLetteredBelow: named > position ? named : position,
     /** Everything that was appended before this time (epoch ms) is below `position` (see `DeletionCoverage`). */
     coveredAtMs: Number(coveredAtMs ?? notCovered),
-    /** No watermark of the partition above this one (epoch ms) was ever published. */
-    promisedMs: Number(promisedMs ?? 0),
     /** The log that the records below `position` were read from. */
     log: readLogState(log, position),
   }
@@ -72,11 +67,10 @@ function startOffset(
     commit !== undefined && commit.position >= low && commit.position <= high
   const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
     generation === undefined || (coveredAtMs !== notCovered && position >= high) ? nowMs : coveredAtMs
-  const promisedMs = own?.promisedMs ?? 0
   const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
   const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
   const log = generation === undefined ? unreadLog : (ofGeneration?.log ?? readKeptLog(keptLog))
-  const known = { deadLetteredBelow, promisedMs, log }
+  const known = { deadLetteredBelow, log }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
     return { ...known, position: own.position, coveredAtMs: coveredBy(own) }
   if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {

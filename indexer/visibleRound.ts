@@ -2,7 +2,7 @@ import type { Config } from '../src/core/process/config.ts'
 import type { PublishedRound } from '../src/core/stores/visiblePositions.ts'
 import type { Generation } from './generations/generation.ts'
 import { documentTopics, entityTypeIn } from './topics.ts'
-import type { VisibleRound } from './watermarkPublisher.ts'
+import type { VisibleRound } from './visibilityPublisher.ts'
 
 /** What a round publishes of a generation: partitions by entity type, without those of account keys. */
 export function visibleRound(
@@ -21,3 +21,9 @@ export function visibleRound(
     ),
   }
 }
+
+/** A round that promises no time. */
+export const withoutTimes = (round: VisibleRound): VisibleRound => ({
+  ...round,
+  partitions: round.partitions.map((each) => ({ ...each, timeMs: 0 })),
+})

@@ -2,10 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { randomToken } from '../../src/core/model/ids.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
+import { redisTimeMs } from '../../src/core/stores/serving.ts'
 import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
-import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeys } from '../accountKeys.ts'
 import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
@@ -13,8 +12,7 @@ import type { PipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
-import { visibleRound } from '../visibleRound.ts'
-import type { PublisherRedis } from '../watermarkPublisher.ts'
+import { visibleRound, withoutTimes } from '../visibleRound.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
@@ -46,8 +44,6 @@ export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
   /** The generation that is written, and what writes it; undefined before the first one is opened. */
   current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
-  /** The greatest watermark that this process has published, of any generation: Redis may lose it. */
-  #highestMs: number | undefined
   #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
 
   constructor(deps: GenerationRunnerDeps) {
@@ -104,7 +100,7 @@ export class GenerationRunner {
   }
 
   async #openGeneration(): Promise<WrittenGeneration> {
-    const { config, source, clock, closing } = this.#deps
+    const { config, source, closing } = this.#deps
     this.#rules = await readTopicRules(source, config)
     const commitsOf = async (group: string): Promise<(string | undefined)[]> => {
       const commits = await fetchCommittedOffsets(source, group, documentTopics(config))
@@ -112,7 +108,7 @@ export class GenerationRunner {
     }
     const own = await commitsOf(config.CONSUMER_GROUP)
     const rebuilt = await commitsOf(rebuildGroup(config.CONSUMER_GROUP))
-    return await WrittenGeneration.open(this.#deps, { own, rebuilt }, clock, closing)
+    return await WrittenGeneration.open(this.#deps, { own, rebuilt }, closing)
   }
 
   #createPipeline(written: WrittenGeneration, hasAppendTimes: boolean): Pipeline {
@@ -124,42 +120,21 @@ export class GenerationRunner {
       topics: sourceTopics(config),
       // Account keys are not in the indices; a deletion of one is a record that compaction keeps.
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
-      claim: (partitions) => claimPartitions(redis, randomToken(), partitions.map(partitionName), this.#highestMs),
-      isDisplaced: async (owner, partition) => {
-        const claimant = await readClaimant(redis, partitionName(partition))
-        return claimant !== null && claimant !== owner
+      redisTimeMs: () => redisTimeMs(redis),
+      publishVisible: (round) => {
+        // Where brokers stamp no append times, a log that was replaced is not noticed: no watermark is promised.
+        const timed = hasAppendTimes ? round : withoutTimes(round)
+        return publishVisiblePositions(redis, visibleRound(config, written.generation, timed, this.#promisesNothing()))
       },
-      publishVisible: (round) =>
-        publishVisiblePositions(redis, visibleRound(config, written.generation, round, this.#promisesNothing())),
       readLogs: {
         keep: (logs) => keepReadLogs(redis, written.generation.tag, logs),
         kept: () => readLogsOf(redis, written.generation.tag),
       },
       serving: {
         ...{ deadLetters, accountKeys },
-        redis: {
-          redisTimeMs: () => redisTimeMs(redis),
-          // Without append times there are no watermarks below which a record could fall.
-          noteRaised: async (changedAtRaisedByMs) =>
-            hasAppendTimes ? noteRaised(redis, changedAtRaisedByMs) : undefined,
-          publishWatermarks: (...round) =>
-            hasAppendTimes ? this.#publishWatermarks(written, ...round) : written.publish(undefined),
-        },
+        afterRound: (published) => written.afterRound(published),
       },
     })
-  }
-
-  /** Partitions can be added to a topic at any time; until one is read, it holds the watermark back. */
-  async #publishWatermarks(written: WrittenGeneration, ...round: Parameters<PublisherRedis['publishWatermarks']>) {
-    const [owner, watermarks, known] = round
-    const documents = documentTopics(this.#deps.config)
-    const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
-    const partitionWatermarks = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
-    const isWithheld = this.#promisesNothing()
-    const highestMs = this.#highestMs
-    const result = await written.publish({ owner, everyPartition, partitionWatermarks, highestMs, isWithheld })
-    this.#highestMs = written.watermarkMs ?? this.#highestMs
-    return result
   }
 
   /** Checks the logs of partitions soon after they were assigned, and then again and again. A check that fails says nothing. */

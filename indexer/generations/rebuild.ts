@@ -3,40 +3,34 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import type { EntityType } from '../../src/core/model/ids.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
+import { acquireSwitchLock, extendSwitchLock, releaseSwitchLock, setServing } from '../../src/core/stores/serving.ts'
 import {
   carryVisiblePositions,
   forgetVisiblePositions,
   knowsDeletions,
   newCursorKey,
 } from '../../src/core/stores/visiblePositions.ts'
-import {
-  acquireWatermarkHold,
-  extendWatermarkHold,
-  readWatermark,
-  releaseWatermarkHold,
-  setWatermarkGeneration,
-} from '../../src/core/stores/watermark.ts'
 import { until } from '../backoff.ts'
 import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
-import { documentTopics, entityTypeIn, readTopicRules, type TopicRules } from '../topics.ts'
-import type { VisiblePartition } from '../watermarkPublisher.ts'
+import { entityTypeIn, readTopicRules, type TopicRules } from '../topics.ts'
+import type { VisiblePartition } from '../visibilityPublisher.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
 import type { FoundGeneration, Generation } from './generation.ts'
 import { type Generations, unlessRemoved } from './generations.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
 import { findReplacedTypes, MixedLogs } from './replacedLogs.ts'
-import { ForgottenEntities, raiseUnseen } from './rereadTopics.ts'
+import { ForgottenEntities } from './rereadTopics.ts'
 
-/** The longest time for which a killed rebuild keeps the watermark from advancing. */
+/** The longest time for which a killed rebuild keeps the serving generation from being published. */
 const maxHoldMs = 10_000
 const renewalMs = 2_500
 /** Bounds how long a step of the switch without progress keeps the hold: after that, indexers write the old generation again. */
 const maxRenewals = 12
-/** Shorter than the hold: after a later response the watermark may have advanced. */
+/** Shorter than the lock: after a later response the serving generation may have been published further. */
 const switchTimeoutMs = 5_000
-/** A pass over so few documents is short enough to be repeated while the watermark is held. */
+/** A pass over so few documents is short enough to be repeated while the switch is locked. */
 const smallPass = 5_000
 /** How long copies may take to have all of a generation that is written no more. */
 const wholeDeadlineMs = 5_000
@@ -125,7 +119,7 @@ export async function pruneLeftOver(
   return left
 }
 
-/** Runs passes until one is short enough to be repeated while the watermark is held. `forgotten` takes what the first one does not copy. */
+/** Runs passes until one is short enough to be repeated while the switch is locked. `forgotten` takes what the first one does not copy. */
 async function reconcileAll(options: CommandTools, reconciliation: Reconciliation, forgotten: ForgottenEntities) {
   const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.takes(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
@@ -155,16 +149,16 @@ function renewHold(redis: CommandTools['redis'], holder: string) {
   let renewals = 0
   const extendHold = async (): Promise<void> => {
     renewals = 0
-    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')
+    if (!(await extendSwitchLock(redis, holder, maxHoldMs))) throw new Error('the lock of the switch has expired')
   }
   // One that fails is told by the next step.
   const renewal = setInterval(() => {
-    if (renewals++ < maxRenewals) extendWatermarkHold(redis, holder, maxHoldMs).catch(() => undefined)
+    if (renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxHoldMs).catch(() => undefined)
   }, renewalMs)
   return { extendHold, stopRenewing: (): void => clearInterval(renewal) }
 }
 
-/** Switches the readers to the new generation. When that fails, or `signal` aborts, writers get the old one back, and the watermark goes on. */
+/** Switches the readers to the new generation. When that fails, or `signal` aborts, writers get the old one back, and it is published again. */
 async function switchOver(
   options: CommandTools,
   holder: string,
@@ -172,24 +166,18 @@ async function switchOver(
   reconciliation: Reconciliation,
   forgotten: ForgottenEntities,
 ): Promise<void> {
-  const { config, elasticsearch, redis, report, clock, signal } = options
+  const { elasticsearch, redis, report, clock, signal } = options
   const { from: serving, to: target } = reconciliation
   await pipeline.expectUndisturbed()
-  if (!(await acquireWatermarkHold(redis, holder, maxHoldMs)))
-    throw new Error('the watermark is held by another rebuild')
+  if (!(await acquireSwitchLock(redis, holder, maxHoldMs))) throw new Error('another rebuild is switching')
   report.step('switching')
   const { extendHold, stopRenewing } = renewHold(redis, holder)
   const generations = generationsOf(options, switchTimeoutMs)
   let isSwitched = false
   try {
-    // No watermark is published from here on.
-    const { highestMs: watermarkMs } = await readWatermark(redis)
-    // Records that only the new generation holds get no `changedAt` below the last watermark that readers know.
-    if (watermarkMs !== undefined) pipeline.startChangesAt(watermarkMs)
-    const readBefore = await options.source.offsetRanges(documentTopics(config))
+    // Nothing is published of the serving generation from here on.
     const reached = await pipeline.readToTheEnd(extendHold)
-    if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
-    const dropped = await forgotten.drop(reconciliation, Math.max(clock(), watermarkMs ?? 0), extendHold)
+    const dropped = await forgotten.drop(reconciliation, clock(), extendHold)
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     await extendHold()
     await reconciliation.pass()
@@ -207,7 +195,7 @@ async function switchOver(
     await extendHold()
     await generations.serve(target, { generation: serving, holder })
     isSwitched = true
-    await setWatermarkGeneration(redis, target.tag)
+    await setServing(redis, target.tag)
   } catch (error) {
     const last = generationsOf({ ...options, signal: AbortSignal.timeout(switchTimeoutMs) }, switchTimeoutMs)
     // The first error is told. Indexers give the writes back once the hold has expired.
@@ -215,7 +203,7 @@ async function switchOver(
     throw error
   } finally {
     stopRenewing()
-    await releaseWatermarkHold(redis, holder).catch(() => undefined)
+    await releaseSwitchLock(redis, holder).catch(() => undefined)
   }
   report.step(`generation ${target.number} serves`)
 }

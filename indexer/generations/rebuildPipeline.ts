@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
+import { isSwitchLocked, redisTimeMs } from '../../src/core/stores/serving.ts'
 import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
-import { isWatermarkHeld } from '../../src/core/stores/watermark.ts'
 import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
 import { rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
+import type { VisiblePartition } from '../visibilityPublisher.ts'
 import { visibleRound } from '../visibleRound.ts'
-import type { VisiblePartition } from '../watermarkPublisher.ts'
 import type { Generation } from './generation.ts'
 import { Generations } from './generations.ts'
 import { doubtPollMs, MixedLogs } from './replacedLogs.ts'
@@ -34,8 +34,6 @@ export class RebuildPipeline {
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   #stopped: Promise<unknown> | undefined
-  /** The watermark is read at each assignment, and may be set between two. */
-  readonly #claim = { owner: 'rebuild', watermarkMs: undefined as number | undefined, changedAtRaisedByMs: 0 }
 
   /** Begins to read. `fail` is called when the pipeline stops because of a bug. */
   constructor(tools: CommandTools, generation: Generation, rules: TopicRules, fail: (error: unknown) => void) {
@@ -48,10 +46,8 @@ export class RebuildPipeline {
       ...{ config, source, elasticsearch, generation, topics, log, fail },
       groupId: rebuildGroup(config.CONSUMER_GROUP),
       keptMs: (topic) => rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
-      claim: async () => this.#claim,
-      // A rebuild runs alone, and nobody reads its generation.
-      isDisplaced: async () => false,
       serving: undefined,
+      redisTimeMs: () => redisTimeMs(redis),
       // Nobody reads its lists yet, and nobody asks for their versions.
       publishVisible: (round) =>
         publishVisiblePositions(
@@ -65,12 +61,6 @@ export class RebuildPipeline {
       metrics: pipelineMetrics(new Registry(), topics),
     })
     this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)
-  }
-
-  /** From now on no record gets a `changedAt` below `watermarkMs`. */
-  startChangesAt(watermarkMs: number): void {
-    this.#claim.watermarkMs = watermarkMs
-    for (const { changeTimes } of this.#pipeline.consumer.assigned()) changeTimes.watermarkDecided(watermarkMs)
   }
 
   /** What the new generation shows of each partition. */
@@ -137,7 +127,7 @@ export class RebuildPipeline {
 
   /**
    * Publishes what is in flight, and leaves the group, both within `stopDeadlineMs`. False when a write may still be under way: readers of the
-   * generation would see it without a new change token, and with a `changedAt` below a watermark that they know.
+   * generation would see it without another version of its list.
    */
   async stop(): Promise<boolean> {
     this.#stopping.abort()
@@ -158,6 +148,6 @@ export const generationsOf = (
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
   // A rebuild leaves the group before it switches, when it has the hold; so the group is asked first.
   const isAlone = async () =>
-    (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isWatermarkHeld(redis))
+    (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')
 }

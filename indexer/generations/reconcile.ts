@@ -1,6 +1,5 @@
 import type { estypes } from '@elastic/elasticsearch'
 import { type DocumentId, type EntityType, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import { type DocumentKind, documentKinds, entityTypeOf, isList, kindsOf } from '../../src/core/stores/indices.ts'
@@ -9,7 +8,7 @@ import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi
 import { expectOwnIndices } from '../bulk/bulkFailure.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
-import { type Documents, type DocumentWrite, withChangedAt, withFoundBy, withoutPosition } from '../convertRecord.ts'
+import { type Documents, type DocumentWrite, withFoundBy, withoutPosition } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Generation } from './generation.ts'
@@ -19,19 +18,14 @@ export type Version = {
   readonly id: DocumentId
   /** 0 for a document that is not there. */
   readonly version: number
-  /** Of a tombstone the instant of deletion. */
-  readonly changedAt?: Instant | undefined
   /** Of its record; undefined where it is not read. */
   readonly logPosition?: number | undefined
   /** Of what its record says; undefined for a tombstone. */
   readonly digest?: string | undefined
 }
 
-/** The time of a list document's change: members of its source and fields of its index. */
-const timeFields = ['changedAt', 'tombstone.deletedAt'] as const
-
 /** The values of the fields of a list document. */
-type ListFields = Readonly<Partial<Record<(typeof timeFields)[number], readonly Instant[]>>> & {
+type ListFields = {
   readonly digest?: readonly string[]
   readonly logPosition?: readonly number[]
 }
@@ -46,8 +40,7 @@ const versionsPerRequest = 2_000
 
 /**
  * Copies what the new generation (`to`) lacks of the old one (`from`). Compaction removes records that a rebuild would need: tombstones after
- * their retention, and a high revision that a late record with a lower one has replaced. Of equal documents the later `changedAt` stays: it
- * depends on watermarks that only the indexers knew (see `ChangeTimes`). Of two contents under one revision that of the old generation
+ * their retention, and a high revision that a late record with a lower one has replaced. Of two contents under one revision that of the old generation
  * stays: compaction has removed its record, and the later one is a dead letter.
  */
 export class Reconciliation {
@@ -126,7 +119,6 @@ export class Reconciliation {
   async *#writtenUpTo(kind: DocumentKind, stats: estypes.IndicesStatsResponse): AsyncGenerator<Version[]> {
     const index = this.from.indices[kind]
     const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
-    const times = timeFields.map((field) => ({ field, format: 'strict_date_time' }))
     for (const [shard, copies] of shards) {
       const last = reachedBy(copies)?.last
       if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
@@ -136,20 +128,19 @@ export class Reconciliation {
         preference: `_shards:${shard}`,
         size: versionsPerRequest,
         _source: false,
-        docvalue_fields: isList(kind) ? [...times, { field: 'digest' }, { field: 'logPosition' }] : [],
+        docvalue_fields: isList(kind) ? [{ field: 'digest' }, { field: 'logPosition' }] : [],
       }
       if (last > above)
         for await (const part of scan(this.#tools.elasticsearch, index, asked, this.#request))
           yield part.map(({ id, version, fields }) => {
             const values = (fields === '' ? {} : JSON.parse(fields)) as ListFields
-            const [changedAt] = timeFields.flatMap((field) => values[field] ?? [])
-            return { id, version, changedAt, digest: values.digest?.[0], logPosition: values.logPosition?.[0] }
+            return { id, version, digest: values.digest?.[0], logPosition: values.logPosition?.[0] }
           })
       this.#compared.set(`${index}/${shard}`, last)
     }
   }
 
-  /** Copies what is missing, older, of another content or of an earlier `changedAt` in the new index. Returns how many were missing or older. */
+  /** Copies what is missing, older, or of another content in the new index. Returns how many were missing or older. */
   async #compare(kind: DocumentKind, old: readonly Version[], isForgotten: IsForgotten): Promise<number> {
     const known = await this.#versions(kind, old)
     const versionOf = (at: number): number => known[at]?.version ?? 0
@@ -161,22 +152,19 @@ export class Reconciliation {
     )
     const copied = await this.copy(kind, missing.map(idOf))
     if (copied < missing.length) throw new Error(`${missing.length - copied} ${kind} cannot be read again`)
-    await this.#keepTimes(kind, old, known)
     for (const each of kindsOf[entityTypeOf(kind)]) await this.copy(each, others.map(idOf))
     return copied
   }
 
   /** Versions in the new index, in the order of the documents. */
   async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
-    const members = isList(kind) ? [...timeFields, 'digest'] : []
+    const members = isList(kind) ? ['digest'] : []
     const ids = documents.map(idOf)
     const found = await multiGet(this.#tools.elasticsearch, this.to.indices[kind], ids, members, this.#request)
     return ids.map((id, at) => {
       const { version = 0, source = '' } = found[at] ?? {}
-      const list = (source === '' ? {} : JSON.parse(source)) as Pick<Version, 'changedAt' | 'digest'> & {
-        readonly tombstone?: { readonly deletedAt?: Instant }
-      }
-      return { id, version, changedAt: list.changedAt ?? list.tombstone?.deletedAt, digest: list.digest }
+      const list = (source === '' ? {} : JSON.parse(source)) as Pick<Version, 'digest'>
+      return { id, version, digest: list.digest }
     })
   }
 
@@ -205,26 +193,6 @@ export class Reconciliation {
       added += missing.length
     }
     return added
-  }
-
-  /** Gives list documents of the new generation times that are not below these. What they say stays. */
-  async raiseTimes(kind: DocumentKind, times: readonly Version[]): Promise<void> {
-    await this.#keepTimes(kind, times, await this.#versions(kind, times))
-  }
-
-  /** Gives documents of the new index, which are `known`, the later times of others with the same version. */
-  async #keepTimes(kind: DocumentKind, others: readonly Version[], known: readonly Version[]): Promise<void> {
-    const later = others.filter(
-      ({ version, changedAt = '' }, at) => version === known[at]?.version && changedAt > (known[at]?.changedAt ?? ''),
-    )
-    const times = new Map(later.map(({ id, changedAt }) => [id, changedAt]))
-    for await (const documents of this.#sources(this.to, kind, later.map(idOf)))
-      await this.#write(
-        documents.map((each) => {
-          const changedAt = times.get(each.id)
-          return changedAt === undefined ? each : { ...each, source: withChangedAt(each.source, changedAt) }
-        }),
-      )
   }
 
   /** Reads whole documents, some at a time; one that is not there is left out. */

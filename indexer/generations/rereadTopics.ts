@@ -1,11 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { OffsetRanges } from '../../src/core/kafka/source.ts'
 import { type DocumentId, deletedRevision, type EntityType, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import { type DocumentKind, entityTypeOf, isList, kindsOf } from '../../src/core/stores/indices.ts'
-import { carriedOver, convertRecord, tombstones } from '../convertRecord.ts'
+import { carriedOver, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
-import { fetchCommittedOffsets } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 import type { Reconciliation, Version } from './reconcile.ts'
@@ -103,66 +100,4 @@ export class ForgottenEntities {
     }
     return droppedInAll
   }
-}
-
-const patienceMs = 5_000
-const pollMs = 250
-
-/**
- * Gives records a `changedAt` not below `watermarkMs`, the last watermark that readers know, if they were read before it was known (`readBefore`)
- * and no indexer has committed them: readers see them first in the new generation. Indexers that run commit them within a second; when they
- * are behind or stopped, the records are read once more. No content changes: one of two contents under one revision is a dead letter.
- * Calls `extendHold` at least every few seconds.
- */
-export async function raiseUnseen(
-  tools: CommandTools,
-  reconciliation: Reconciliation,
-  watermarkMs: number,
-  readBefore: OffsetRanges,
-  extendHold: () => Promise<void>,
-): Promise<void> {
-  const { config, source, signal } = tools
-  let unseen = await findUnseen(tools, readBefore)
-  for (let waitedMs = 0; unseen.length > 0 && waitedMs < patienceMs; waitedMs += pollMs) {
-    await sleep(pollMs, undefined, { signal })
-    await extendHold()
-    unseen = await findUnseen(tools, readBefore)
-  }
-  for (const topic of documentTopics(config)) {
-    const ranges = new Map(unseen.flatMap((each) => (each.topic === topic ? [[each.partition, each]] : [])))
-    if (ranges.size === 0) continue
-    const kind = entityTypeIn(topic, config)
-    let pending: Version[] = []
-    const raise = async (): Promise<void> => {
-      await reconciliation.raiseTimes(kind, pending)
-      await extendHold()
-      pending = []
-    }
-    await extendHold()
-    await source.readTopic({
-      topic,
-      ranges,
-      signal,
-      onRecord: async (record) => {
-        const changedAtMs = Math.max(record.appendedAtMs, watermarkMs)
-        const projection = convertRecord(record, changedAtMs, config)
-        if (projection.kind !== 'documents') return
-        const lists = projection.documents.filter((each) => each.kind === kind)
-        pending.push(...lists.map(({ id, version }) => ({ id, version, changedAt: toInstant(changedAtMs) })))
-        if (pending.length >= documentsAtOnce) await raise()
-      },
-    })
-    await raise()
-  }
-}
-
-/** The records that no indexer has committed. */
-async function findUnseen({ config, source }: CommandTools, readBefore: OffsetRanges) {
-  const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))
-  return [...readBefore].flatMap(([name, { topic, partition, low, high }]) => {
-    const { position = low } = committed.get(name) ?? {}
-    // A commit above the end is of a log that was replaced.
-    const from = position > high ? low : position
-    return from < high ? [{ topic, partition, from, to: high }] : []
-  })
 }

@@ -2,13 +2,9 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/process/config.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import {
-  isWatermarkHeld,
-  publishWatermark,
-  readWatermark,
-  setWatermarkGeneration,
-} from '../../src/core/stores/watermark.ts'
-import type { RoundResult } from '../watermarkPublisher.ts'
+import { isSwitchLocked, readServing, setServing } from '../../src/core/stores/serving.ts'
+import type { RoundPublished } from '../../src/core/stores/visiblePositions.ts'
+import type { RoundResult } from '../visibilityPublisher.ts'
 import { chooseGeneration } from './chooseGeneration.ts'
 import { type Generation, readTag } from './generation.ts'
 import { Generations } from './generations.ts'
@@ -21,39 +17,37 @@ type Committed = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined
 const timeoutMs = 30_000
 
 /**
- * The generation that this indexer writes, and publishes the watermark of. One that was lost (deleted, or restored from an older snapshot) is
- * built again from Kafka: the watermark is withdrawn, and the generation serves once it holds every record appended before the build began.
+ * The generation that this indexer writes and publishes. One that was lost (deleted, or restored from an older snapshot) is built again from
+ * Kafka: it has no watermark, and serves once the positions of all partitions are published, which is at the ends that they had when it was
+ * assigned to them.
  */
 export class WrittenGeneration {
   readonly generation: Generation
   readonly #redis: RedisConnection
   readonly #generations: Generations
-  /** The generation whose watermarks counted when this one was opened. */
+  /** The generation that Redis named when this one was opened. */
   readonly #adoptedBefore: GenerationTag | undefined
   readonly #left = new AbortController()
   /** Aborts, for good, once a look shows that it is not the generation to write. */
   readonly left = this.#left.signal
-  /** Nobody reads it, because it may lack what the watermark promised. */
+  /** Nobody reads it, because it may lack what another one had promised. */
   #isBuilding: boolean
-  /** The start of the build, while the generation does not hold everything below an earlier watermark. */
-  #floorMs: number | undefined
   /** The watermark as it was last published. */
   watermarkMs: number | undefined
 
-  private constructor(stores: Stores, generations: Generations, own: Own, floorMs: number | undefined) {
+  private constructor(stores: Stores, generations: Generations, own: Own) {
     this.#redis = stores.redis
     this.#generations = generations
     this.generation = own.generation
     this.#adoptedBefore = own.adopted
-    this.#floorMs = floorMs
-    this.#isBuilding = floorMs !== undefined && !own.generation.isServing
+    this.#isBuilding = !own.holdsPromised && !own.generation.isServing
   }
 
   /**
    * Finds the generation to write, or creates one. Rejects when its mappings are of another release, or while a rebuild is about to switch.
    * Safe to call from several processes at once.
    */
-  static async open(stores: Stores, committed: Committed, clock: () => number, signal: AbortSignal) {
+  static async open(stores: Stores, committed: Committed, signal: AbortSignal) {
     const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
     for (;;) {
       const own = await findOwn(stores, generations, committed)
@@ -63,11 +57,11 @@ export class WrittenGeneration {
           `generation ${number} has mappings of another release, or of another INDEX_ANSWERS: \`npm run rebuild\` with ours builds indices for it`,
         )
       if (isWritable) {
-        const opened = new WrittenGeneration(stores, generations, own, own.holdsPromised ? undefined : clock())
+        const opened = new WrittenGeneration(stores, generations, own)
         await (isServing || !own.holdsPromised ? opened.#adopt() : opened.#serve())
         return opened
       }
-      if (await isWatermarkHeld(stores.redis)) throw new Error('a rebuild is about to switch')
+      if (await isSwitchLocked(stores.redis)) throw new Error('a rebuild is about to switch')
       // The rebuild that closed it has died. One that was only late may have switched instead.
       await generations.unblockWrites(own.generation)
     }
@@ -86,32 +80,22 @@ export class WrittenGeneration {
     // Where nobody reads what is not being built, the read aliases were removed: opening the generation again restores them.
     const isRead = own?.isServing === true || (isBuilding && !found.some(({ isServing }) => isServing))
     // The hold of a rebuild that has died expires: opening the generation again gives its writes back.
-    const isOpen = own?.isWritable === true || (own !== undefined && (await isWatermarkHeld(this.#redis)))
+    const isOpen = own?.isWritable === true || (own !== undefined && (await isSwitchLocked(this.#redis)))
     if (!isRead || !isOpen) this.#left.abort()
     // Another indexer may have made it serve.
     if (own?.isServing) this.#isBuilding = false
     return !this.left.aborted
   }
 
-  /**
-   * Publishes partition watermarks of this generation, after checking that it is current: those of a retired one are not true. Without append
-   * times there is no `round` and no watermark to wait for: readers read what there is.
-   */
-  async publish(round: Omit<Parameters<typeof publishWatermark>[1], 'generation'> | undefined): Promise<RoundResult> {
-    if (!(await this.isCurrent())) return 'retired'
-    const result = round && (await publishWatermark(this.#redis, { generation: this.generation.tag, ...round }))
-    const isWhole = result === undefined || typeof result === 'number' || result === 'withheld'
-    if (result !== undefined && isWhole) {
-      this.watermarkMs = typeof result === 'number' ? result : undefined
-      this.#floorMs = undefined
-    }
-    if (result === 'superseded') this.#left.abort()
-    // A look at the same time may have shown meanwhile that it is not the one to write.
-    if (this.left.aborted) return 'retired'
-    if (result === 'displaced') return 'displaced'
-    if (result === 'forgotten') await this.#adopt()
-    else if (isWhole && this.#isBuilding) await this.#serve()
-    return 'continue'
+  /** Acts on what came of a round of publishing: makes a generation serve that is complete, and leaves one that is retired. */
+  async afterRound({ outcome, serving, watermarkMs }: RoundPublished): Promise<RoundResult> {
+    if (outcome !== 'held') this.watermarkMs = watermarkMs
+    const isOther = serving !== undefined && serving !== this.generation.tag
+    if (isOther) this.#left.abort()
+    const mayServe = outcome === 'complete' && this.#isBuilding
+    if (!isOther && (serving === undefined || mayServe) && (await this.isCurrent()))
+      await (mayServe ? this.#serve() : this.#adopt())
+    return this.left.aborted ? 'retired' : 'continue'
   }
 
   /** Points the read aliases to the generation, and adopts it. */
@@ -121,18 +105,18 @@ export class WrittenGeneration {
     await this.#adopt()
   }
 
-  /** Lets its watermarks count in Redis; none is published until everything is searchable that was appended before the floor. */
+  /** Has requests read its positions and versions. */
   async #adopt(): Promise<void> {
-    await setWatermarkGeneration(this.#redis, this.generation.tag, this.#floorMs, this.#adoptedBefore ?? '')
+    await setServing(this.#redis, this.generation.tag, this.#adoptedBefore ?? '')
   }
 }
 
 type Own = Awaited<ReturnType<typeof findOwn>>
 
-/** The generation to write, whether it holds everything below the last watermark, and whose watermarks count now (`adopted`). */
+/** The generation to write, whether it holds all that was promised of the last one, and which one Redis names now (`adopted`). */
 async function findOwn({ redis }: Stores, generations: Generations, committed: Committed) {
   // Read first: a rebuild that switches later changes it, so that an indexer which was frozen meanwhile cannot adopt what served before.
-  const { generation: adopted } = await readWatermark(redis)
+  const adopted = await readServing(redis)
   const found = await generations.find()
   const known = [adopted, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
   const newest = known.toSorted((a, b) => b.number - a.number)[0]

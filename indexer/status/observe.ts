@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Gauge, Registry } from 'prom-client'
 import type { KafkaSource, OffsetRanges } from '../../src/core/kafka/source.ts'
-import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { metricsIn, type Sample } from '../../src/core/process/metrics.ts'
 import type { ContestedDigest } from '../../src/core/stores/accountKeyStore.ts'
 import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
+import { readVisibleTimes, type VisibleTimes } from '../../src/core/stores/readVisiblePositions.ts'
 import { readRedisMemory } from '../../src/core/stores/redis.ts'
-import { type PartitionWatermarks, readWatermark } from '../../src/core/stores/watermark.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
 import { readTag } from '../generations/generation.ts'
 import type { GenerationRunner } from '../generations/generationRunner.ts'
 import type { Stores } from '../generations/writtenGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
-import { documentTopics, sourceTopics } from '../topics.ts'
+import { documentTopics, entityTypeIn, sourceTopics } from '../topics.ts'
 
 export type OwnState = ReturnType<typeof stateOf>
 
@@ -80,20 +80,29 @@ export function observe(
     if (generation === undefined) throw new Error('topics and indices are not prepared yet')
     return await surveyGroup(source, config, generation)
   })
-  const watermark = poll(() => readWatermark(redis))
+  const visible = poll(() => readVisibleTimes(redis))
   const redisMemory = poll(() => readRedisMemory(redis))
   const indices = poll(() => surveyIndices(elasticsearch, config.INDEX_PREFIX, signal), indicesPollMs)
   return () => {
     // The greater one is the newer, because the watermark never decreases.
-    const known = [own().watermarkMs, watermark()?.value.watermarkMs].filter((ms) => ms !== undefined)
+    const known = [own().watermarkMs, visible()?.value.watermarkMs].filter((ms) => ms !== undefined)
     return {
       group: group(),
       watermarkMs: known.length === 0 ? undefined : Math.max(...known),
-      marks: watermark()?.value.partitionWatermarks ?? (new Map() as PartitionWatermarks),
+      visibleMs: visibleIn(config, visible()?.value),
       redisMemory: redisMemory(),
       indices: indices(),
     }
   }
+}
+
+/** Before which time (epoch ms) everything that was appended to a partition is searchable; undefined if that is not published. */
+export type VisibleMs = (of: TopicPartition) => number | undefined
+
+const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs => {
+  const documents = documentTopics(config)
+  return ({ topic, partition }) =>
+    documents.includes(topic) ? times?.timeMs(entityTypeIn(topic, config), partition) : undefined
 }
 
 /** What Kafka knows about the whole consumer group. */
@@ -143,18 +152,18 @@ export type PartitionLag = ReturnType<typeof lagsOf>[number]
 
 /**
  * The lag of every partition at the time of a survey. It grows while Redis, or whoever should read the partition, is away. `behindSeconds`: the age
- * of the oldest record that is not visible at most; undefined when the partition has no watermark, as account keys.
+ * of the oldest record that is not visible at most; undefined when no such time is published, as of account keys.
  */
-export const lagsOf = ({ value: { partitions }, atMs }: Seen<GroupSurvey>, marks: PartitionWatermarks) =>
+export const lagsOf = ({ value: { partitions }, atMs }: Seen<GroupSurvey>, visibleMs: VisibleMs) =>
   partitions.map((each) => {
-    const markMs = marks.get(partitionName(each))
-    const known = markMs === undefined ? undefined : Math.max(0, atMs - markMs) / 1_000
+    const timeMs = visibleMs(each)
+    const known = timeMs === undefined ? undefined : Math.max(0, atMs - timeMs) / 1_000
     return { ...each, behindSeconds: each.behindRecords === 0 ? 0 : known }
   })
 
 /** The lags as they are now; none while Kafka tells nothing. */
-export const currentLags = ({ group, marks }: Observed, nowMs: number): readonly PartitionLag[] =>
-  group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, marks) : []
+export const currentLags = ({ group, visibleMs }: Observed, nowMs: number): readonly PartitionLag[] =>
+  group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, visibleMs) : []
 
 /** Reads the sizes of all indices of a prefix, of every generation, from Elasticsearch. Rejects while there are none. */
 export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal) {

@@ -103,7 +103,7 @@ function watermarkLevel(ageSeconds: number | undefined): Level {
 }
 
 /** Every partition of the source topics: its lag, and whether this or another indexer owns it. */
-function partitionTables(own: OwnState, { group, marks }: Observed): Html {
+function partitionTables(own: OwnState, { group, visibleMs }: Observed): Html {
   if (group === undefined) return html`<section><h2>Partitions</h2><p class="card">Not known yet.</p></section>`
   const { indexers } = group.value
   const owned = new Set(own.partitions.map(partitionName))
@@ -119,7 +119,7 @@ function partitionTables(own: OwnState, { group, marks }: Observed): Html {
 <tbody>${lags.toSorted((a, b) => a.partition - b.partition).map(row)}</tbody>
 </table>
 </div>`
-  const byTopic = Map.groupBy(lagsOf(group, marks), ({ topic }) => topic)
+  const byTopic = Map.groupBy(lagsOf(group, visibleMs), ({ topic }) => topic)
   return html`<section>
 <div class="hstack justify-between mb-2"><h2>Partitions</h2><p class="text-light">${indexers === 1 ? 'One indexer reads' : `${count(indexers)} indexers read`} · as of ${timeOfDay(group.atMs)}</p></div>
 <div class="topics">${[...byTopic].map(([topic, lags]) => table(topic, lags))}</div>

@@ -125,11 +125,11 @@ export class CommittedTopics {
   /** Undefined where a record names no entity, or one of another team. */
   #comparedOf(record: SourceRecord, from: Partition): ComparedRecord | undefined {
     const { team, config } = this.#context
-    const { partition, offset, appendedAtMs } = record
+    const { partition, offset } = record
     const changedAtLeastMs = changedAtLeast(from, record)
     if (team !== undefined && record.key?.toString('latin1').startsWith(`${team}/`) !== true) return undefined
     const read = { partition, offset, changedAtLeastMs, isCommitted: Number(offset < from.committed) }
-    const projection = convertRecord(record, appendedAtMs, config)
+    const projection = convertRecord(record, config)
     if (projection.kind === 'documents') {
       const [list, detail] = projection.documents
       if (list === undefined || detail === undefined) return undefined

@@ -4,7 +4,8 @@ import type { Branded, EntityType, TeamId } from '../core/model/ids.ts'
 import type { LogPosition } from '../core/model/logPosition.ts'
 import { attempt } from '../core/model/schema.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
-import type { CursorKey, VisibleList } from '../core/stores/visiblePositions.ts'
+import type { VisibleList } from '../core/stores/readVisiblePositions.ts'
+import type { CursorKey } from '../core/stores/visiblePositions.ts'
 
 /*
  * A cursor, in base64url:

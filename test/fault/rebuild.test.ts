@@ -69,7 +69,7 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   let rebuild: Program
   let code: number | null
   // On a machine with too much to do its hold may expire, or a step of the switch take five seconds, before it has changed anything for readers.
-  const held = /the hold on the watermark has expired|not written in time|switching\nrebuild: Request timed out/
+  const held = /the lock of the switch has expired|not written in time|switching\nrebuild: Request timed out/
   do {
     rebuild = await startRebuild()
     code = await rebuild.ended()

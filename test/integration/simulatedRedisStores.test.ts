@@ -9,16 +9,16 @@ import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
+import { readVisibleList, readVisibleTimes } from '../../src/core/stores/readVisiblePositions.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import * as serving from '../../src/core/stores/serving.ts'
 import {
   carryVisiblePositions,
   forgetVisiblePositions,
   knowsDeletions,
   publishVisiblePositions,
-  readVisibleList,
 } from '../../src/core/stores/visiblePositions.ts'
-import * as watermark from '../../src/core/stores/watermark.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
 import { readFreshness } from '../support/freshness.ts'
@@ -82,7 +82,6 @@ const records = fc
     return { ...record, keyId: key.id as EntityId, state }
   })
 const partitions = ['forms/0', 'submissions/0', 'submissions/1']
-const owners = oneOf('indexer a', 'indexer a', 'indexer a', 'indexer b')
 const firstGeneration = '1-0123456789abcdef' as GenerationTag
 const generations = oneOf(firstGeneration, firstGeneration, firstGeneration, '2-0123456789abcdef' as GenerationTag)
 const rebuilds = oneOf('rebuild 1', 'rebuild 2')
@@ -112,43 +111,15 @@ const beginReplay = async (side: Side, token: string): Promise<void> => {
   side.replay = await side.store.beginReplay(token)
 }
 
-const watermarkSteps = [
-  step(
-    'publishWatermark',
-    fc.record({
-      generation: generations,
-      owner: owners,
-      everyPartition: oneOf(partitions, partitions.slice(0, 2), partitions.slice(0, 2), []),
-      partitionWatermarks: fc
-        .dictionary(oneOf(...partitions), instants, { minKeys: 1, size: 'max', maxKeys: 3 })
-        .map((each) => new Map(Object.entries(each))),
-      highestMs: fc.option(instants, { nil: undefined, freq: 1 }),
-      isWithheld: fc.constantFrom(false, false, false, true),
-    }),
-    ({ link }, round) => watermark.publishWatermark(link, round),
-    12,
-  ),
-  step('setWatermarkGeneration', fc.tuple(generations, fc.option(instants)), ({ link }, [generation, floorMs]) =>
-    watermark.setWatermarkGeneration(link, generation, floorMs ?? undefined),
-  ),
-  step(
-    'claimPartitions',
-    fc.tuple(owners, fc.subarray(partitions), fc.option(instants, { nil: undefined })),
-    ({ link }, [owner, some, highestMs]) => watermark.claimPartitions(link, owner, some, highestMs),
-  ),
-  step('noteRaised', fc.double({ min: 0, max: 3e9, noNaN: true }), ({ link }, ms) => watermark.noteRaised(link, ms)),
-  step('withdrawWatermark', none, ({ link }) => watermark.withdrawWatermark(link), 1),
-  step(
-    'acquireWatermarkHold',
-    rebuilds,
-    ({ link }, holder) => watermark.acquireWatermarkHold(link, holder, minuteMs),
-    1,
-  ),
-  step('extendWatermarkHold', rebuilds, ({ link }, holder) => watermark.extendWatermarkHold(link, holder, minuteMs), 1),
-  step('releaseWatermarkHold', rebuilds, ({ link }, holder) => watermark.releaseWatermarkHold(link, holder)),
-  step('read the watermark', none, async ({ link }) => [
-    await watermark.readWatermark(link),
-    await watermark.isWatermarkHeld(link),
+const servingSteps = [
+  step('setServing', generations, ({ link }, generation) => serving.setServing(link, generation)),
+  step('acquireSwitchLock', rebuilds, ({ link }, holder) => serving.acquireSwitchLock(link, holder, minuteMs), 1),
+  step('extendSwitchLock', rebuilds, ({ link }, holder) => serving.extendSwitchLock(link, holder, minuteMs), 1),
+  step('releaseSwitchLock', rebuilds, ({ link }, holder) => serving.releaseSwitchLock(link, holder)),
+  step('read what serves', none, async ({ link }) => [
+    await serving.readServing(link),
+    await serving.isSwitchLocked(link),
+    await readVisibleTimes(link).then(({ watermarkMs, timeMs }) => [watermarkMs, timeMs('forms', 0)]),
   ]),
 ]
 
@@ -223,7 +194,7 @@ async function sideOf(connection: RedisConnection, prefix: string): Promise<Side
   const link = beside(connection, { keys: redisKeys(prefix) })
   const store = new AccountKeyStore(link)
   let tokens = 0
-  await watermark.setWatermarkGeneration(link, firstGeneration, undefined)
+  await serving.setServing(link, firstGeneration)
   await (await store.beginReplay('none')).complete()
   const replay = await store.beginReplay('first')
   const lookUp = shareLookups(link, countRequests(link, 2))
@@ -266,10 +237,10 @@ async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
 }
 
 test.each([
-  { of: 'the watermark', steps: watermarkSteps },
-  { of: 'list versions', steps: [...listSteps, ...watermarkSteps] },
+  { of: 'what serves', steps: servingSteps },
+  { of: 'list versions', steps: [...listSteps, ...servingSteps] },
   { of: 'account keys', steps: keySteps },
-  { of: 'everything', steps: [...watermarkSteps, ...listSteps, ...keySteps, ...otherSteps] },
+  { of: 'everything', steps: [...servingSteps, ...listSteps, ...keySteps, ...otherSteps] },
 ])(
   'calls of $of have the same results, and leave the same keys, in the real Redis and in the simulated one',
   async ({ steps }) => {

@@ -1,14 +1,14 @@
 import { randomToken, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
+import { readVisibleList } from '../../src/core/stores/readVisiblePositions.ts'
+import { acquireSwitchLock, releaseSwitchLock, setServing } from '../../src/core/stores/serving.ts'
 import {
   carryVisiblePositions,
   knowsDeletions,
   type PublishedRound,
   publishVisiblePositions,
-  readVisibleList,
 } from '../../src/core/stores/visiblePositions.ts'
-import { acquireWatermarkHold, releaseWatermarkHold, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { readFreshness } from '../support/freshness.ts'
 import { useRedis } from '../support/redisPair.ts'
 import { visibleRound } from '../support/visibleRound.ts'
@@ -20,24 +20,31 @@ const second = '2-0123456789abcdef' as GenerationTag
 const list = teamList('forms', acme)
 
 /** Publishes that a partition of forms is visible from `from` to `to`. */
-const publish = (from: number, to: number, changes: Partial<PublishedRound> = {}): Promise<'published' | 'held'> =>
+const publish = (from: number, to: number, changes: Partial<PublishedRound> = {}): Promise<string> =>
   publishVisiblePositions(
     redis,
     visibleRound({
       partitions: [{ type: 'forms', partition: 0, from: BigInt(from), to: BigInt(to), timeMs: to }],
       ...changes,
     }),
-  )
+  ).then(({ outcome }) => outcome)
 const visible = async () => (await readVisibleList(redis, 'forms', acme)).visible
 const positions = async (): Promise<number[] | undefined> => (await visible())?.partitions.map((each) => each.position)
 const versionOf = async (team: TeamId) => (await readFreshness(redis, team, randomToken)).versions.forms
 
-beforeEach(() => setWatermarkGeneration(redis, first, undefined))
+beforeEach(() => setServing(redis, first))
 
 test('positions and times are raised, never lowered', async () => {
   await publish(0, 7)
   await publish(0, 3)
   expect((await visible())?.partitions).toEqual([{ position: 7, timeMs: 7 }])
+})
+
+test('a partition whose time is not known any more has none, so that there is no watermark; its position stays', async () => {
+  await publish(0, 7)
+  await publish(7, 8, { partitions: [{ type: 'forms', partition: 0, from: 7n, to: 8n, timeMs: 0 }] })
+  expect((await visible())?.partitions).toEqual([{ position: 8, timeMs: 0 }])
+  expect((await readFreshness(redis, acme, randomToken)).watermark).toBeNull()
 })
 
 test('nothing is known to be visible before every partition is, and unknown is not zero', async () => {
@@ -80,13 +87,13 @@ test('after a loss of publications, every list has another version', async () =>
 test('while a rebuild switches, the generation that serves publishes no positions, and another one does', async () => {
   await publish(0, 7)
   const before = await versionOf(acme)
-  await acquireWatermarkHold(redis, 'rebuild', 10_000)
+  await acquireSwitchLock(redis, 'rebuild', 10_000)
   expect(await publish(7, 8, { lists: [list] })).toBe('held')
-  expect(await publish(0, 5, { generation: second })).toBe('published')
+  expect(await publish(0, 5, { generation: second })).toBe('incomplete')
   expect(await positions()).toEqual([7])
   expect(await versionOf(acme)).not.toBe(before)
-  await releaseWatermarkHold(redis, 'rebuild')
-  expect(await publish(7, 8)).toBe('published')
+  await releaseSwitchLock(redis, 'rebuild')
+  expect(await publish(7, 8)).toBe('incomplete')
 })
 
 test('the next generation goes on at the higher of both positions, with the cursors of the one before', async () => {
@@ -95,7 +102,7 @@ test('the next generation goes on at the higher of both positions, with the curs
   const cursorKeys = visibleRound({}).cursorKeys
   const reached = [{ type: 'forms', partition: 0, to: 6n, timeMs: 9 } as const]
   await carryVisiblePositions(redis, { from: first, to: second, cursorKeys, reached, replaced: new Set() })
-  await setWatermarkGeneration(redis, second, undefined)
+  await setServing(redis, second)
   expect(await visible()).toMatchObject({ partitions: [{ position: 7, timeMs: 9 }], cursorKey: cursorKeys.forms })
 })
 
@@ -105,7 +112,7 @@ test('positions in a log that was replaced are not carried on', async () => {
   const reached = [{ type: 'forms', partition: 0, to: 2n, timeMs: 9 } as const]
   await carryVisiblePositions(redis, { from: first, to: second, cursorKeys, reached, replaced: new Set(['forms']) })
   await publish(2, 2, { generation: second })
-  await setWatermarkGeneration(redis, second, undefined)
+  await setServing(redis, second)
   expect(await positions()).toEqual([2])
 })
 

@@ -11,16 +11,16 @@ import { shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
+import { readVisibleList } from '../../src/core/stores/readVisiblePositions.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import * as serving from '../../src/core/stores/serving.ts'
 import {
   carryVisiblePositions,
   forgetVisiblePositions,
   knowsDeletions,
   publishVisiblePositions,
-  readVisibleList,
 } from '../../src/core/stores/visiblePositions.ts'
-import * as watermark from '../../src/core/stores/watermark.ts'
 import type { SettingsContext } from '../../src/settings/respond.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
@@ -83,20 +83,13 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, deleted)
     await fold.complete()
     await view.isComplete()
-    await watermark.setWatermarkGeneration(link, generation, 1)
-    await watermark.claimPartitions(link, 'indexer', ['forms/0'], undefined)
-    await watermark.redisTimeMs(link)
-    await watermark.noteRaised(link, 1)
-    await watermark.publishWatermark(link, {
-      ...{ generation, owner: 'indexer', everyPartition: ['forms/0'], partitionWatermarks: new Map([['forms/0', 2]]) },
-      ...{ highestMs: undefined, isWithheld: true },
-    })
-    await watermark.readWatermark(link)
-    await watermark.withdrawWatermark(link)
-    await watermark.acquireWatermarkHold(link, 'holder', 10_000)
-    await watermark.extendWatermarkHold(link, 'holder', 10_000)
-    await watermark.isWatermarkHeld(link)
-    await watermark.releaseWatermarkHold(link, 'holder')
+    await serving.setServing(link, generation)
+    await serving.readServing(link)
+    await serving.redisTimeMs(link)
+    await serving.acquireSwitchLock(link, 'holder', 10_000)
+    await serving.extendSwitchLock(link, 'holder', 10_000)
+    await serving.isSwitchLocked(link)
+    await serving.releaseSwitchLock(link, 'holder')
     const round = visibleRound({ generation, lists: [teamList('forms', team)] })
     await publishVisiblePositions(link, round)
     await carryVisiblePositions(link, {
@@ -146,7 +139,7 @@ async function layOut(): Promise<void> {
   await redis.keeper.script('FLUSH')
   const runId = /^run_id:(\w+)/m.exec(await redis.keeper.info('server'))?.[1] ?? ''
   await redis.keeper.set(keys.accountKeysComplete, runId)
-  await redis.keeper.hset(keys.watermark, 'generation', generation)
+  await redis.keeper.set(keys.serving, generation)
   const holder = JSON.stringify({ teamId: team, keyId, state: 'active', expiresAtMs: null })
   await redis.keeper.hset(keys.accountKey(digestOf('plaintext')), `${team}/${keyId}`, holder)
   const [other, digest] = ['other' as TeamId, digestOf('of-another-team')]

@@ -253,8 +253,7 @@ class Run {
 
   #rebuildWhenNeeded(): void {
     this.#world.schedule(rebuildAgainMs, 'whether another rebuild is needed', undefined, () => {
-      const { published } = this.#engines.simulatedRedis.hash(`${this.#system.config.INDEX_PREFIX}:watermark`)
-      if (published === undefined) this.#rebuildUntilDone()
+      if (this.#checks.watermarkMs() === undefined) this.#rebuildUntilDone()
       else this.#rebuildWhenNeeded()
     })
   }

@@ -65,7 +65,7 @@ function registerIndexer(registry: Registry): void {
   indexerMetrics(
     registry,
     () => nothing,
-    () => ({ ...unknown, marks: new Map() }),
+    () => ({ ...unknown, visibleMs: () => undefined }),
     () => [],
     () => 0,
   )

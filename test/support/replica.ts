@@ -24,8 +24,8 @@ import {
   physicalName,
 } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
+import { setServing } from '../../src/core/stores/serving.ts'
 import { type CursorKey, newCursorKey, publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
-import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
@@ -96,14 +96,6 @@ export async function createTestReplica() {
   } catch (error) {
     await Promise.allSettled([link.close(), elasticsearch.close()])
     throw error
-  }
-
-  /** Publishes a later watermark, as an indexer does, without withdrawing the former one. */
-  const advanceWatermark = async (instant: string): Promise<void> => {
-    const partitionWatermarks = new Map([['forms/0', Date.parse(instant)]])
-    const round = { generation, owner: 'replica', everyPartition: ['forms/0'], partitionWatermarks }
-    await publishWatermark(link, { ...round, highestMs: undefined, isWithheld: false })
-    await publishPositions(instant)
   }
 
   /** Publishes that everything is visible that was stored, as an indexer does after a refresh. */
@@ -193,13 +185,15 @@ export async function createTestReplica() {
       if (!(await fold.complete())) throw new Error('the key view could not be completed')
     },
     loseAccountKeys: () => link.client.del(names.accountKeysComplete),
+    /** Publishes what was stored, and a watermark; with null, no generation serves. */
     publishWatermark: async (instant: string | null): Promise<void> => {
-      await link.client.del(names.watermark)
+      await link.client.del(names.serving, ...entityTypes.map((type) => names.visiblePositions(type, generation)))
       if (instant === null) return
-      await setWatermarkGeneration(link, generation, undefined)
-      await advanceWatermark(instant)
+      await setServing(link, generation)
+      await publishPositions(instant)
     },
-    advanceWatermark,
+    /** Publishes a later watermark, as an indexer does. */
+    advanceWatermark: (instant: string): Promise<void> => publishPositions(instant),
     publishPositions,
     /** Makes Redis fall back: the visible position of a partition is lower than it was, or unknown for `null`. */
     setPosition: async (type: EntityType, partition: number, position: number | null): Promise<void> => {
@@ -218,10 +212,10 @@ export async function createTestReplica() {
           await link.client.keys(`${prefix}:change-token:*`),
           await link.client.keys(`${prefix}:visible-positions:*`),
         ]
-        await link.client.del(names.watermark, ...lost.flat())
+        await link.client.del(names.serving, ...lost.flat())
       }
       const serving = event === 'flushed' ? generation : ('2-0123456789abcdef' as GenerationTag)
-      await setWatermarkGeneration(link, serving, undefined)
+      await setServing(link, serving)
       await publishPositions(toInstant(0), { generation: serving })
     },
     /** Ends the rate-limit windows of all keys. */

@@ -110,7 +110,7 @@ const allHeaders = {
     '"key";r=119;t=60',
   ],
   'Replica-Watermark': [
-    'Every change appended to Kafka before this instant is in the answer. It never goes back. Left out when no such promise ' +
+    'Every change appended to Kafka before this instant is in the answer. Left out when no such promise ' +
       'can be made.',
     '2026-11-21T08:30:00.000Z',
     { type: 'string', format: 'date-time' },

@@ -81,7 +81,7 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
     const [complete, ...found] = (await looking) as LookupReply
     const isComplete = complete !== null && complete === redis.runId()
     for (const [at, each] of asking.entries()) {
-      const lookup = isComplete ? lookupIn(found[at], complete) : 'incomplete'
+      const lookup = isComplete ? lookupIn(found[at]) : 'incomplete'
       answer(each, lookup, counted[at]).catch((error: unknown) => rejectAll(each, error))
     }
   }
@@ -164,10 +164,10 @@ function rejectAll({ requests }: Asking, error: unknown): void {
   for (const { reject } of requests) reject(error)
 }
 
-function lookupIn(found: LookupReply[1] | undefined, runId: string): Exclude<Lookup, 'incomplete'> {
+function lookupIn(found: LookupReply[1] | undefined): Exclude<Lookup, 'incomplete'> {
   if (found == null) return { found: null }
   const [holder, ...read] = found
-  return { found: JSON.parse(holder) as KeyHolder, freshness: freshnessIn(read, runId), window: uncounted }
+  return { found: JSON.parse(holder) as KeyHolder, freshness: freshnessIn(read), window: uncounted }
 }
 
 /**

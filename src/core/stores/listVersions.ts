@@ -1,5 +1,5 @@
 import { type Branded, entityTypes, type TeamList } from '../model/ids.ts'
-import { toInstant } from '../model/instant.ts'
+import { type Instant, toInstant } from '../model/instant.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
@@ -11,7 +11,7 @@ export type Freshness = Readonly<ReturnType<typeof freshnessIn>>
 
 /** Arguments of `freshnessOf`: names and name prefixes to read, and a change token for lists without one. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
-  keys.watermark,
+  keys.serving,
   keys.changeToken(''),
   newToken,
   ...entityTypes.map((type) => keys.visiblePositions(type, '')),
@@ -26,33 +26,36 @@ export const freshnessValueCount = 3 + entityTypes.length
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)
-  local read = redis.call('HMGET', ARGV[first], 'published', 'run', 'generation')
+  local generation = redis.call('GET', ARGV[first])
+  local read = {generation}
   for _, type in ipairs({${entityTypes.map((type) => `'${type}'`).join(', ')}}) do
     local list = type .. '/' .. team
     local token = redis.call('GET', ARGV[first + 1] .. list)
-    if read[3] and not token then
+    if generation and not token then
       token = ARGV[first + 2]
       redis.call('SET', ARGV[first + 1] .. list, token)
     end
     table.insert(read, token)
-    table.insert(read, read[3] and redis.call('HGET', ARGV[first + (type == 'forms' and 3 or 4)] .. read[3], 'salt'))
+    local positions = generation and ARGV[first + (type == 'forms' and 3 or 4)] .. generation
+    table.insert(read, positions and redis.call('HGET', positions, 'salt'))
+    table.insert(read, positions and redis.call('HGET', positions, 'watermark'))
   end
   return read
 end`
 
 /** The result of `freshnessOf`. */
 export type FreshnessReply = readonly [
-  published: string | null,
-  run: string | null,
   generation: string | null,
   formsToken: string | null,
   formsSalt: string | null,
+  formsWatermark: string | null,
   submissionsToken: string | null,
   submissionsSalt: string | null,
+  submissionsWatermark: string | null,
 ]
 
 const readVersionsScript = script(`
-local generation = redis.call('HGET', ARGV[1], 'generation')
+local generation = redis.call('GET', ARGV[1])
 local read = {generation}
 for i = 2, 3 do table.insert(read, generation and redis.call('HGET', ARGV[i] .. generation, 'salt')) end
 for i = 4, #ARGV do table.insert(read, redis.call('GET', ARGV[i])) end
@@ -60,43 +63,38 @@ return read`)
 
 /** The versions of lists, in their order, in one round trip; null if unknown. */
 export async function readVersionsOf(redis: RedisConnection, lists: readonly TeamList[]) {
-  const { keys, runId } = redis
+  const { keys } = redis
   const prefixes = entityTypes.map((type) => keys.visiblePositions(type, ''))
-  const names = [keys.watermark, ...prefixes, ...lists.map((list) => keys.changeToken(list))]
+  const names = [keys.serving, ...prefixes, ...lists.map((list) => keys.changeToken(list))]
   const read = (await readVersionsScript(redis, [], names)) as readonly (string | null)[]
   const [generation = null, formsSalt = null, submissionsSalt = null, ...tokens] = read
   return lists.map((list, at) =>
-    versionOf(runId(), generation, list.startsWith('forms/') ? formsSalt : submissionsSalt, tokens[at] ?? null),
+    versionOf(generation, list.startsWith('forms/') ? formsSalt : submissionsSalt, tokens[at] ?? null),
   )
 }
 
-/** Converts the reply of `freshnessOf`; `runId`: the run of Redis that replied. */
-export const freshnessIn = (
-  [published, run, generation, forms, formsSalt, submissions, salt]: FreshnessReply,
-  runId: string | undefined,
-) => {
-  const watermark = published === null || run !== runId ? null : toInstant(Number(published))
-  return {
-    /** Everything appended to Kafka before this instant is searchable; null while no watermark is published. */
-    watermark,
-    /** Null while the serving generation is unknown. */
-    versions: {
-      forms: versionOf(runId, generation, formsSalt, forms),
-      submissions: versionOf(runId, generation, salt, submissions),
-    },
-  }
-}
+/** Converts the reply of `freshnessOf`. */
+export const freshnessIn = ([
+  generation,
+  formsToken,
+  formsSalt,
+  formsWatermark,
+  submissionsToken,
+  submissionsSalt,
+  submissionsWatermark,
+]: FreshnessReply) => ({
+  /** Everything appended to Kafka before this instant is searchable; null while that is not known of every partition. */
+  watermark: lowestOf(formsWatermark, submissionsWatermark),
+  /** Null while the serving generation is unknown. */
+  versions: {
+    forms: versionOf(generation, formsSalt, formsToken),
+    submissions: versionOf(generation, submissionsSalt, submissionsToken),
+  },
+})
 
-/**
- * The salt changes the versions of all lists of a generation at once (`visiblePositions.ts`). The run of Redis is part of it, because a restarted
- * Redis may have lost its last second, a new token included: versions of an earlier run never match.
- */
-const versionOf = (
-  runId: string | undefined,
-  generation: string | null,
-  salt: string | null,
-  token: string | null,
-): ListVersion | null =>
-  runId === undefined || generation === null || salt === null || token === null
-    ? null
-    : (`${runId} ${generation} ${salt} ${token}` as ListVersion)
+const lowestOf = (forms: string | null, submissions: string | null): Instant | null =>
+  forms === null || submissions === null ? null : toInstant(Math.min(Number(forms), Number(submissions)))
+
+/** The salt changes the versions of all lists of a generation at once, after Redis has lost tokens (`visiblePositions.ts`). */
+const versionOf = (generation: string | null, salt: string | null, token: string | null): ListVersion | null =>
+  generation === null || salt === null || token === null ? null : (`${generation} ${salt} ${token}` as ListVersion)

@@ -13,11 +13,10 @@ import type { GenerationTag } from './indices.ts'
  * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | a running replay; missing after Redis was flushed | `AccountKeyStore` |
  * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team, at most a minute too early | `shareLookups` (keyLookups.ts) |
- * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, and how far (ms) `changedAt` was `raised` above an append time | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
- * | `visiblePositions` | hash, 7 d, for each entity type and generation | partition → offset below which everything is searchable, `<partition>@` → epoch ms before which everything appended is below that; the number of `partitions`, `salt` of list versions, `index`, `details`, `cursorKey`; `withheld` once deletions may be missing | `publishVisiblePositions`, `carryVisiblePositions` (visiblePositions.ts) |
+ * | `serving` | string | the tag of the generation whose positions and versions requests read | `setServing` (serving.ts) |
+ * | `visiblePositions` | hash, 7 d, for each entity type and generation | partition → offset below which everything is searchable, `<partition>@` → epoch ms before which everything appended is below that; the number of `partitions`, `watermark`: the lowest time, once all are known, `salt` of list versions, `index`, `details`, `cursorKey`; `withheld` once deletions may be missing | `publishVisiblePositions`, `carryVisiblePositions` (visiblePositions.ts) |
  * | `readLogs` | hash, 1 y, for each generation | topic/partition → what the indexer that owns it has found in its log | `keepReadLogs` (readLogs.ts) |
- * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
- * | `watermarkHold` | string, 10 s | the rebuild that holds the watermark during its switch | `acquireWatermarkHold` (watermark.ts) |
+ * | `switchLock` | string, 10 s | the rebuild that is about to switch; meanwhile nothing is published of the serving generation | `acquireSwitchLock` (serving.ts) |
  * | `changeToken` | string | random text, replaced after every change of the list | `publishVisiblePositions`; the first one `freshnessLua` (listVersions.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, for ten minutes | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
@@ -37,9 +36,8 @@ export const redisKeys = (prefix: string) => ({
   visiblePositions: (type: EntityType, generation: GenerationTag | '') =>
     `${prefix}:visible-positions:${type}:${generation}`,
   readLogs: (generation: GenerationTag) => `${prefix}:read-logs:${generation}`,
-  watermark: `${prefix}:watermark`,
-  partitionOwners: `${prefix}:partition-owners`,
-  watermarkHold: `${prefix}:watermark-hold`,
+  serving: `${prefix}:serving`,
+  switchLock: `${prefix}:switch-lock`,
   limitPrefix: `${prefix}:limit`,
 })
 

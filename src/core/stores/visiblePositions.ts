@@ -1,14 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { type Branded, type EntityType, entityTypes, randomToken, type TeamId, type TeamList } from '../model/ids.ts'
+import { type Branded, type EntityType, entityTypes, randomToken, type TeamList } from '../model/ids.ts'
 import type { GenerationTag, Indices } from './indices.ts'
-import {
-  type Freshness,
-  type FreshnessReply,
-  freshnessIn,
-  freshnessLua,
-  freshnessValues,
-  type ListVersion,
-} from './listVersions.ts'
 import { type RedisConnection, script } from './redis.ts'
 
 /**
@@ -26,7 +18,10 @@ export type PublishedPartition = {
   /** What this owner has published last; of a new owner, the offset that was committed. */
   readonly from: bigint
   readonly to: bigint
-  /** Everything that was appended before this time (epoch ms) is below `to`; 0 if no such time is known. */
+  /**
+   * Everything that was appended before this time (epoch ms) is below `to`. 0 if no such time is known, as once brokers stamp no append times: then
+   * an earlier one is withdrawn, too, and there is no watermark.
+   */
   readonly timeMs: number
 }
 
@@ -61,6 +56,32 @@ local function raise(key, field, value)
 end`
 
 /**
+ * Lua `noteWatermark(key)`: stores the lowest time of the partitions of a hash, once the time of each is known, and deletions are not missing.
+ * Returns it, and whether all positions are known.
+ */
+const noteWatermarkLua = `
+local function noteWatermark(key)
+  local lowest, isComplete = nil, true
+  local count = tonumber(redis.call('HGET', key, 'partitions') or '0')
+  if count == 0 then isComplete = false end
+  local hasTimes = isComplete and not redis.call('HGET', key, 'withheld')
+  for partition = 0, count - 1 do
+    local read = redis.call('HMGET', key, partition, partition .. '@')
+    local timeMs = tonumber(read[2] or '0')
+    if not read[1] then isComplete = false end
+    if timeMs <= 0 then hasTimes = false end
+    if not lowest or timeMs < lowest then lowest = timeMs end
+  end
+  if hasTimes and isComplete then
+    local watermark = string.format('%.0f', lowest)
+    redis.call('HSET', key, 'watermark', watermark)
+    return watermark, isComplete
+  end
+  redis.call('HDEL', key, 'watermark')
+  return nil, isComplete
+end`
+
+/**
  * Positions are raised, never lowered: a statement about a prefix of the log, once true, stays true, whoever makes it and however late. Tokens
  * are replaced in the same script: replaced before the positions, a follower that reads the new token with the old positions would never ask
  * again; replaced after them, it would be told "nothing new" for positions that hold a change.
@@ -69,12 +90,13 @@ end`
  * changes the version of every list of the generation. So does the news that deletions may be missing: a follower that is told "nothing new" by
  * version alone must learn of it. While a rebuild holds the switch, the serving generation publishes nothing.
  */
-const publishScript = script(`${raiseLua}
+const publishScript = script(`${raiseLua}${noteWatermarkLua}
 local now = {ARGV[2], ARGV[3]}
 local function changeEveryList() for i = 1, 2 do redis.call('HSET', KEYS[i], 'salt', now[2]) end end
 if ARGV[4] == '1' then changeEveryList() end
 for i = 3, #KEYS do redis.call('SET', KEYS[i], now[1]) end
-if redis.call('EXISTS', ARGV[1]) == 1 and redis.call('HGET', ARGV[5], 'generation') == ARGV[6] then return 'held' end
+local serving = redis.call('GET', ARGV[5]) or ''
+if redis.call('EXISTS', ARGV[1]) == 1 and serving == ARGV[6] then return {'held', serving} end
 for i = 1, 2 do
   local at = 4 + 4 * i
   redis.call('HSET', KEYS[i], 'index', ARGV[at], 'details', ARGV[at + 1], 'cursorKey', ARGV[at + 2])
@@ -87,20 +109,36 @@ end
 for at = 16, #ARGV, 5 do
   local key, partition = KEYS[tonumber(ARGV[at])], ARGV[at + 1]
   if raise(key, partition, ARGV[at + 3]) < tonumber(ARGV[at + 2]) then changeEveryList() end
-  raise(key, partition .. '@', ARGV[at + 4])
+  if ARGV[at + 4] == '0' then redis.call('HDEL', key, partition .. '@') else raise(key, partition .. '@', ARGV[at + 4]) end
 end
-for i = 1, 2 do redis.call('PEXPIRE', KEYS[i], ${lifeMs}) end
-return 'published'`)
+local watermarks, isComplete = {}, true
+for i = 1, 2 do
+  local watermark, isWhole = noteWatermark(KEYS[i])
+  watermarks[i] = watermark or ''
+  isComplete = isComplete and isWhole
+  redis.call('PEXPIRE', KEYS[i], ${lifeMs})
+end
+return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], watermarks[2]}`)
 
-/**
- * Publishes after a refresh what readers can see, and gives the changed lists another version. `held`: a rebuild is switching, and the positions
- * were not published; lists have another version all the same.
- */
+/** What came of a round of publishing. */
+export type RoundPublished = {
+  /**
+   * `held`: a rebuild is switching, and positions were not published; lists have other versions all the same. `complete`: the positions of every
+   * partition are known.
+   */
+  readonly outcome: 'held' | 'incomplete' | 'complete'
+  /** The generation that requests read; undefined if Redis knows none. */
+  readonly serving: GenerationTag | undefined
+  /** Everything that was appended before (epoch ms) is searchable; undefined while that is not known. */
+  readonly watermarkMs: number | undefined
+}
+
+/** Publishes after a refresh what readers can see, and gives the changed lists another version. */
 export async function publishVisiblePositions(
   redis: RedisConnection,
   round: PublishedRound,
   newToken = randomToken,
-): Promise<'published' | 'held'> {
+): Promise<RoundPublished> {
   const { keys } = redis
   const names = [
     ...entityTypes.map((type) => keys.visiblePositions(type, round.generation)),
@@ -113,11 +151,13 @@ export async function publishVisiblePositions(
   const partitions = round.partitions.flatMap(({ type, partition, from, to, timeMs }) => [
     ...[entityTypes.indexOf(type) + 1, partition, String(from), String(to), Math.floor(timeMs)],
   ])
-  const result = await publishScript(redis, names, [
-    ...[keys.watermarkHold, newToken(), newToken(), round.changesEveryList ? 1 : 0, keys.watermark],
+  const reply = await publishScript(redis, names, [
+    ...[keys.switchLock, newToken(), newToken(), round.changesEveryList ? 1 : 0, keys.serving],
     ...[round.generation, round.mayLackDeletions ? 1 : 0, ...perType, ...partitions],
   ])
-  return result === 'held' ? 'held' : 'published'
+  const [outcome, serving, forms = '', submissions = ''] = reply as readonly [RoundPublished['outcome'], ...string[]]
+  const watermarkMs = forms === '' || submissions === '' ? undefined : Math.min(Number(forms), Number(submissions))
+  return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
 }
 
 /**
@@ -125,7 +165,7 @@ export async function publishVisiblePositions(
  * and to `reached`, which it has read itself. Publishes also how its cursors are sealed. Positions of `replaced` types are not raised to those of the
  * other generation: they are of other logs.
  */
-const carryScript = script(`${raiseLua}
+const carryScript = script(`${raiseLua}${noteWatermarkLua}
 for i = 1, 2 do
   redis.call('HSET', KEYS[i], 'cursorKey', ARGV[i], 'salt', ARGV[3])
   redis.call('HDEL', KEYS[i], 'withheld')
@@ -139,6 +179,7 @@ for at = 6, #ARGV, 4 do
   raise(key, partition, ARGV[at + 2])
   raise(key, partition .. '@', ARGV[at + 3])
 end
+for i = 1, 2 do noteWatermark(KEYS[i]) end
 return 1`)
 
 /** A partition of which a generation shows everything below `to`, with everything that was appended before `timeMs`. */
@@ -186,56 +227,4 @@ export async function forgetVisiblePositions(
 ): Promise<void> {
   const positions = entityTypes.map((type) => keys.visiblePositions(type, generation))
   await client.del(...positions, keys.readLogs(generation))
-}
-
-/** A partition's visible position: every offset below `position` is searchable; everything appended before `timeMs` is below it. */
-export type VisiblePosition = { readonly position: number; readonly timeMs: number }
-
-/** What one script reads for a page of a change feed, or a new cursor. All of it is true of the indices that it names. */
-export type VisibleList = {
-  readonly version: ListVersion
-  /** The physical indices to search; never the aliases, which may point to another generation already. */
-  readonly index: string
-  readonly details: string
-  readonly cursorKey: CursorKey
-  /** Of each partition of the topic, by number. */
-  readonly partitions: readonly VisiblePosition[]
-}
-
-const readVisibleScript = script(`${freshnessLua}
-local read = freshnessOf(ARGV[1], 4)
-local positions = {}
-if read[3] then positions = redis.call('HGETALL', ARGV[2] .. read[3]) end
-return {read, positions}`)
-
-/**
- * Reads the version of a list, and what is visible of its topic, in one step; call it before the search. `visible` is undefined while that is
- * not known of every partition (unknown is not zero), and once deletions may be missing.
- */
-export async function readVisibleList(
-  redis: RedisConnection,
-  type: EntityType,
-  teamId: TeamId,
-  newToken = randomToken,
-): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }> {
-  const { keys } = redis
-  const names = [teamId, keys.visiblePositions(type, ''), type, ...freshnessValues(keys, newToken())]
-  const [reply, fields] = (await readVisibleScript(redis, [], names)) as readonly [FreshnessReply, readonly string[]]
-  const freshness = freshnessIn(reply, redis.runId())
-  const read = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
-  return { freshness, visible: visibleIn(read, freshness.versions[type]) }
-}
-
-function visibleIn(read: ReadonlyMap<string, string>, version: ListVersion | null): VisibleList | undefined {
-  const [index, details, cursorKey] = [read.get('index'), read.get('details'), read.get('cursorKey')]
-  const count = Number(read.get('partitions') ?? 0)
-  if (version === null || count === 0 || read.has('withheld')) return undefined
-  if (index === undefined || details === undefined || cursorKey === undefined) return undefined
-  const partitions: VisiblePosition[] = []
-  for (let partition = 0; partition < count; partition++) {
-    const position = read.get(String(partition))
-    if (position === undefined) return undefined
-    partitions.push({ position: Number(position), timeMs: Number(read.get(`${partition}@`) ?? 0) })
-  }
-  return { version, index, details, cursorKey: cursorKey as CursorKey, partitions }
 }

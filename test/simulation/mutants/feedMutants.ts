@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts'
 
-const publisher = 'indexer/watermarkPublisher.ts'
+const publisher = 'indexer/visibilityPublisher.ts'
 const positions = 'src/core/stores/visiblePositions.ts'
 const changes = 'src/api/changes.ts'
 
@@ -11,8 +11,8 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     seed: 1,
     file: publisher,
     from: `    await this.#makeSearchable(ranges)
-    await this.#publishVisible(partitions, ranges)`,
-    to: `    await this.#publishVisible(partitions, ranges)
+    const published = await this.#publishVisible(partitions, ranges)`,
+    to: `    const published = await this.#publishVisible(partitions, ranges)
     await this.#makeSearchable(ranges)`,
   },
   'positions-of-what-was-not-refreshed': {
@@ -26,8 +26,8 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['redis', 'delays'],
     seed: 9,
     file: publisher,
-    from: '    const result = await this.#options.publishVisible({\n      ...named,',
-    to: '    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], known })\n    const result = await this.#options.publishVisible({\n      lists: [],',
+    from: '    const published = await this.#options.publishVisible({\n      ...named,',
+    to: '    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], known })\n    const published = await this.#options.publishVisible({\n      lists: [],',
   },
   'positions-by-the-last-writer': {
     themes: ['freezes', 'groups'],
@@ -35,6 +35,13 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     file: positions,
     from: 'if raise(key, partition, ARGV[at + 3]) < tonumber(ARGV[at + 2]) then changeEveryList() end',
     to: "if raise(key, partition, ARGV[at + 3]) < tonumber(ARGV[at + 2]) then changeEveryList() end redis.call('HSET', key, partition, ARGV[at + 3])",
+  },
+  'no-salt-after-a-lost-publication': {
+    themes: ['redis', 'crashes'],
+    seed: 1,
+    file: positions,
+    from: '< tonumber(ARGV[at + 2]) then changeEveryList() end',
+    to: '< 0 then changeEveryList() end',
   },
   'lists-ahead-of-their-position-forgotten': {
     themes: ['contract', 'failing-document'],

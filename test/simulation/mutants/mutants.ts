@@ -17,25 +17,21 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'commit-before-refresh': {
     themes: ['crashes'],
     seed: 2,
-    file: 'indexer/watermarkPublisher.ts',
+    file: 'indexer/visibilityPublisher.ts',
     from: 'await this.#makeSearchable(ranges)\n',
     to: 'await this.#commit(partitions)\n    await this.#makeSearchable(ranges)\n',
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
     seed: 127,
-    file: 'indexer/watermarkPublisher.ts',
-    from: 'await this.#noteRaised(partitions)\n',
-    to: `const written = this.#written
-    this.#written = new Set()
-    await this.#noteRaised(partitions)
-    for (const list of written) this.#written.add(list)
-`,
+    file: 'indexer/visibilityPublisher.ts',
+    from: '      for (const list of written) this.#written.add(list)\n',
+    to: '',
   },
   'clock-read-after-the-end-offsets': {
     themes: ['delays'],
     seed: 74,
-    file: 'indexer/watermarkPublisher.ts',
+    file: 'indexer/visibilityPublisher.ts',
     from: `    const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()`,
     to: `    const ranges = await offsetRanges()
@@ -58,9 +54,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'watermark-in-the-future': {
     themes: ['clocks'],
     seed: 2,
-    file: 'indexer/decideWatermark.ts',
-    from: 'Math.min(known, askedAtMs)',
-    to: 'known',
+    file: 'indexer/visibilityPublisher.ts',
+    from: 'Math.min(beforeMs, redisMs)',
+    to: 'Math.max(beforeMs, redisMs)',
   },
   'revoked-key-accepted': {
     themes: ['keys'],
@@ -87,15 +83,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['switch', 'late'],
     seed: 84,
     file: 'indexer/generations/rebuild.ts',
-    from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
+    from: `    if (!(await extendSwitchLock(redis, holder, maxHoldMs))) throw new Error('the lock of the switch has expired')`,
     to: '',
-  },
-  'watermark-of-an-earlier-run-of-redis': {
-    themes: ['redis'],
-    seed: 41,
-    file: 'src/core/stores/listVersions.ts',
-    from: 'published === null || run !== runId ? null',
-    to: 'published === null ? null',
   },
   'account-keys-not-replayed': {
     themes: ['redis', 'keys'],
@@ -111,30 +100,17 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: '\nannounceJoining()\n',
     to: '\n',
   },
-  'version-of-an-earlier-run-of-redis': {
-    // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
-    themes: ['redis'],
-    seed: 55,
-    file: 'src/core/stores/listVersions.ts',
-    from: '`${runId} ${generation} ${salt} ${token}`',
-    to: '`${generation} ${token}`',
-    // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
-  },
   'change-tokens-read-before-the-watermark': {
     themes: ['delays'],
     seed: 611,
     file: 'src/core/stores/keyLookups.ts',
     from: 'for (const [at, each] of asking.entries()) {',
-    to: `const later = await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation')
-    for (const each of found) (each as unknown[])?.splice(1, 3, ...later)
+    to: `const serving = (await redis.client.get(redis.keys.serving)) as never
+    const later = async (type: 'forms' | 'submissions') =>
+      await redis.client.hget(redis.keys.visiblePositions(type, serving), 'watermark')
+    const [forms, submissions] = [await later('forms'), await later('submissions')]
+    for (const each of found) if (each !== null) Object.assign(each, { 4: forms, 7: submissions })
     for (const [at, each] of asking.entries()) {`,
-  },
-  'watermark-behind-one-that-redis-lost': {
-    themes: ['redis', 'clocks'],
-    seed: 29,
-    file: 'src/core/stores/watermark.ts',
-    from: "if published < highest then return 'behind' end",
-    to: '',
   },
   'every-team-of-the-shard': {
     themes: ['contract'],

@@ -38,15 +38,11 @@ function setting(
   const processed = new Map<bigint, () => void>()
   /** What the records are processed by, as they were taken. */
   const taken: { readonly record: SourceRecord; readonly process: () => void }[] = []
-  const failing = new Set<'claim' | 'looking a claim up'>()
   let waits = 0
   const wait = async (): Promise<void> => {
     waits++
     await nextTurn()
   }
-  let claimant = 'we'
-  /** Claims that fail when the test says so. */
-  const claiming: { fail(): void }[] = []
   let members = 0
   let group: GroupOptions | undefined
   const groupMember = (of: GroupOptions): GroupMember => {
@@ -79,16 +75,7 @@ function setting(
       maxInFlightBytes: options.maxBytes ?? 1_000_000,
     },
     startOffsets: async () => new Map(partitions.map((each) => [partitionName(each), start])),
-    claim: async () => {
-      if (failing.has('claim'))
-        await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))
-      return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
-    },
-    isDisplaced: async (owner) => {
-      if (failing.has('looking a claim up')) throw new Error('Redis is away')
-      return claimant !== owner
-    },
-    onRecord: (each, _changedAtMs, _assigned, onProcessed) => {
+    onRecord: (each, _assigned, onProcessed) => {
       taken.push({ record: each, process: onProcessed })
       processed.set(each.offset, onProcessed)
     },
@@ -121,17 +108,12 @@ function setting(
   const bringMarkers = (from: number, last: number): void => group?.onBatchEnd(forms, BigInt(from), at(last))
   const process = (offset: number): void => processed.get(BigInt(offset))?.()
   const position = (): bigint | undefined => consumer.assigned()[0]?.offsets.progress().position
-  const claimBy = (owner: string): void => {
-    claimant = owner
-  }
   const assignAgain = async (): Promise<void> => await group?.onAssigned(partitions)
   return {
     ...{
       consumer,
       attempts,
       processed,
-      failing,
-      claiming,
       assignAgain,
       bring,
       bringOf,
@@ -140,7 +122,6 @@ function setting(
       bringMarkers,
       process,
       position,
-      claimBy,
     },
     waits: () => waits,
     members: () => members,
@@ -283,28 +264,6 @@ test('a batch of an earlier assignment ends nothing of the next one', async () =
   expect([await taken, bench.position()]).toEqual([false, 0n])
 })
 
-test('an indexer takes no record once another indexer has claimed the partition, and joins the group again', async () => {
-  const bench = await joined()
-  const [before] = bench.consumer.assigned()
-  expect(await bench.bring([0])).toBe(true)
-  bench.claimBy('another')
-  expect(await bench.bring([1])).toBe(false)
-  expect([...bench.processed.keys()]).toEqual([0n])
-  await eventually(() => bench.consumer.assigned().length === 1 && bench.consumer.assigned()[0] !== before)
-})
-
-test('an indexer keeps its partitions while no claim can be looked up, and takes the records after that', async () => {
-  const bench = await joined()
-  bench.failing.add('looking a claim up')
-  const taken = bench.bring([0])
-  await eventually(() => bench.waits() > 0)
-  expect(bench.consumer.blockedReason()).toContain('Redis is away')
-  expect([await taken, bench.processed.size]).toEqual([false, 0])
-  bench.failing.clear()
-  expect(await bench.bring([0])).toBe(true)
-  expect(bench.consumer.blockedReason()).toBeUndefined()
-})
-
 test('the waits between members that crash begin anew once one of them has joined', async () => {
   let runs = 0
   const bench = setting({
@@ -333,38 +292,4 @@ test('a stop ends the wait for another member', async () => {
   })
   run(bench)
   await eventually(() => bench.attempts.length === 1)
-})
-
-test('a stop ends the wait for Redis', async () => {
-  const bench = setting({ random })
-  bench.failing.add('claim')
-  run(bench)
-  await eventually(() => bench.claiming.length === 1)
-  bench.claiming[0]?.fail()
-  await eventually(() => bench.attempts.length === 1)
-})
-
-test('an indexer stays in its group while Redis answers no claim, and reads once it does', async () => {
-  const bench = setting()
-  bench.failing.add('claim')
-  run(bench)
-  for (const count of [1, 2, 3]) {
-    await eventually(() => bench.claiming.length === count)
-    if (count === 3) bench.failing.clear()
-    bench.claiming[count - 1]?.fail()
-  }
-  await untilAssigned(bench)
-  expect([bench.members(), bench.attempts, bench.consumer.blockedReason()]).toEqual([1, [1, 2, 3], undefined])
-})
-
-test('a claim that fails after the partitions were assigned again says nothing of those that are read now', async () => {
-  const bench = setting()
-  bench.failing.add('claim')
-  run(bench)
-  await eventually(() => bench.claiming.length === 1)
-  bench.failing.clear()
-  await bench.assignAgain()
-  bench.claiming[0]?.fail()
-  await new Promise((resolve) => setImmediate(resolve))
-  expect([bench.consumer.assigned().length, bench.consumer.blockedReason()]).toEqual([1, undefined])
 })

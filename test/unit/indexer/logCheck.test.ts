@@ -36,9 +36,8 @@ const state = (...prefixes: (readonly [below: number, latestMs: number])[]): Log
 })
 
 function owned(partition: number, log: LogState) {
-  const start = { position: 0n as Offset, deadLetteredBelow: 0n as Offset, coveredAtMs: 1, promisedMs: 0, log }
-  const claim = { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
-  return assignPartition({ topic: 'forms', partition }, start, claim, () => 1)
+  const start = { position: 0n as Offset, deadLetteredBelow: 0n as Offset, coveredAtMs: 1, log }
+  return assignPartition({ topic: 'forms', partition }, start, () => 1)
 }
 
 test('Kafka is asked once for each prefix of a partition, and not for times that nobody knows or partitions that do not exist', async () => {

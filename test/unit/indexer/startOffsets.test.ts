@@ -9,7 +9,7 @@ import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
-const [createdAtMs, committedAtMs, promisedMs, nowMs] = [1_000, 2_000, 2_500, 9_000]
+const [createdAtMs, committedAtMs, nowMs] = [1_000, 2_000, 9_000]
 /** What is committed of the log with a position. */
 const logOf = (position: number): LogState => ({
   isReplaced: false,
@@ -25,7 +25,6 @@ const commit = (
   generation,
   deadLetteredBelow: at(deadLetteredBelow),
   coveredAtMs,
-  promisedMs: generation === undefined ? 0 : promisedMs,
   log:
     generation === undefined
       ? { isReplaced: false, prefixes: [{ below: at(position), latestMs: Infinity }] }
@@ -49,9 +48,9 @@ async function startOffset(
 ): Promise<StartOffset> {
   const commitsOf = (found: CommittedOffset | undefined) => {
     if (found === undefined) return []
-    const { position, generation: named, deadLetteredBelow, coveredAtMs, promisedMs, log } = found
+    const { position, generation: named, deadLetteredBelow, coveredAtMs, log } = found
     const metadata =
-      named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow, coveredAtMs, promisedMs, log)
+      named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow, coveredAtMs, log)
     return [{ ...partition, position, metadata }]
   }
   const source = {
@@ -76,12 +75,8 @@ async function startOffset(
 const ends = { low: 0n, high: 100n }
 
 test('what a commit says reads back as it was said', async () => {
-  expect(await readCommit(at(7), commitMetadata(first, 9n, committedAtMs, promisedMs, logOf(7)))).toEqual(
-    commit(7, first, 9),
-  )
-  expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs, promisedMs, logOf(12)))).toEqual(
-    commit(12, first, 12),
-  )
+  expect(await readCommit(at(7), commitMetadata(first, 9n, committedAtMs, logOf(7)))).toEqual(commit(7, first, 9))
+  expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs, logOf(12)))).toEqual(commit(12, first, 12))
 })
 
 test.each(['', 'by hand', '1-0123456789abcdef nine'])('a commit that says %j names no indices', async (metadata) => {
@@ -89,7 +84,7 @@ test.each(['', 'by hand', '1-0123456789abcdef nine'])('a commit that says %j nam
 })
 
 test('reading goes on where it was when the commit speaks of the indices that are written', async () => {
-  const start = { position: 40n, deadLetteredBelow: 40n, coveredAtMs: committedAtMs, promisedMs, log: logOf(40) }
+  const start = { position: 40n, deadLetteredBelow: 40n, coveredAtMs: committedAtMs, log: logOf(40) }
   expect(await startOffset(ends, commit(40, first), undefined, first)).toEqual(start)
 })
 
@@ -97,8 +92,8 @@ test('for a topic whose records go into no index, every commit counts', async ()
   expect((await startOffset(ends, commit(40, undefined), undefined, undefined)).position).toBe(40n)
 })
 
-test('for other indices everything is read again, but no record becomes a dead letter twice and promised watermarks stand', async () => {
-  const start = { position: 0n, deadLetteredBelow: 40n, coveredAtMs: createdAtMs, promisedMs, log: unreadLog }
+test('for other indices everything is read again, but no record becomes a dead letter twice', async () => {
+  const start = { position: 0n, deadLetteredBelow: 40n, coveredAtMs: createdAtMs, log: unreadLog }
   expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual(start)
 })
 
@@ -125,7 +120,7 @@ test('an end below the commit is believed only while no other leader knows bette
   const source = {
     offsetRanges: async () => new Map([['forms/0', { ...partition, ...(told.shift() ?? ends) }]]),
     committedOffsets: async () => [
-      { ...partition, position: at(40), metadata: commitMetadata(first, 40n, 0, 0, logOf(40)) },
+      { ...partition, position: at(40), metadata: commitMetadata(first, 40n, 0, logOf(40)) },
     ],
     forgetLeaders: () => leaders.push('forgotten'),
   } as unknown as KafkaSource
@@ -167,7 +162,7 @@ describe('The time up to which a generation is known to hold everything', () => 
     const source = {
       offsetRanges: async () => new Map(ranges),
       committedOffsets: async () => [
-        { ...partition, position: at(40), metadata: commitMetadata(first, 40n, committedAtMs, promisedMs, logOf(40)) },
+        { ...partition, position: at(40), metadata: commitMetadata(first, 40n, committedAtMs, logOf(40)) },
       ],
     } as unknown as KafkaSource
     const starts = await fetchStartOffsets(source, [partition, { topic: 'forms', partition: 1 }], {

@@ -79,7 +79,7 @@ function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): reado
     value: Buffer.from(value),
     headers: noHeaders,
   }
-  const projection = convertRecord(record, record.appendedAtMs, config)
+  const projection = convertRecord(record, config)
   if (projection.kind !== 'documents') throw new Error(`${key} is no submission`)
   return projection.documents
 }

@@ -69,6 +69,11 @@ export class SimulatedRedis {
     return Object.fromEntries(flat.flatMap((field, at) => (at % 2 === 0 ? [[field, flat[at + 1] ?? '']] : [])))
   }
 
+  /** A string, for inspection by tests. */
+  text(name: string): string | undefined {
+    return (this.#command('get', [name]) as string | null) ?? undefined
+  }
+
   /** The names of keys with a prefix, for inspection by tests. */
   namesWith(prefix: string): readonly string[] {
     return this.#command('keys', [`${prefix}*`]) as readonly string[]

@@ -1,7 +1,6 @@
 import {
   type Clause,
   createdWithin,
-  deletedOfTeam,
   largeOf,
   ofTeam,
   scoreClauses,
@@ -16,7 +15,6 @@ const form: Clause = { term: { formId: 'f1' } }
 
 test.each<[string, () => Clause, Clause[]]>([
   ['rows', () => ofTeam(team, [form]), [{ term: { teamId: 'acme' } }, form]],
-  ['deletions', () => deletedOfTeam(team, [form]), [{ term: { 'tombstone.teamId': 'acme' } }, form]],
   ['large summaries', () => largeOf(team, 'summary'), [{ term: { 'large.summaryOf': 'acme' } }]],
   ['large details', () => largeOf(team, 'detail'), [{ term: { 'large.detailOf': 'acme' } }]],
 ])('%s are searched for among those of one team', (_, query, filter) => {

@@ -68,8 +68,7 @@ function setting(append: (records: readonly NewRecord[]) => Promise<void>) {
     promisedMs: 0,
     log: unreadLog,
   }
-  const claim = { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
-  const assigned = assignPartition({ topic: config.TOPIC_FORMS, partition: 3 }, start, claim, () => 1)
+  const assigned = assignPartition({ topic: config.TOPIC_FORMS, partition: 3 }, start, () => 1)
   return { writer: new DeadLetterWriter({ sink, config, log, retries }), retries, assigned, logged }
 }
 

@@ -5,10 +5,12 @@ import {
   aliasOf,
   definitionOf,
   documentKinds,
+  type GenerationTag,
   physicalName,
   writeAliasOf,
 } from '../../../../src/core/stores/indices.ts'
 import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'
+import type { RoundPublished } from '../../../../src/core/stores/visiblePositions.ts'
 import {
   type Clients,
   SimulatedElasticsearch,
@@ -20,28 +22,20 @@ import { testConfig } from '../../../support/config.ts'
 const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
 const prefix = config.INDEX_PREFIX
 const { signal } = new AbortController()
-const startMs = 5_000
 
-/** Answers each round of publishing with `answer`. */
+/** Keeps which generation serves. */
 class Redis {
   generation: string | null = null
-  floorMs = -1
-  isHeld = false
-  answer: string = 'incomplete'
-  /** Awaited before a round is answered. */
-  beforeAnswer: () => Promise<void> = async () => undefined
+  isLocked = false
   readonly client = {
-    hgetall: async () => (this.generation === null ? {} : { generation: this.generation }),
-    exists: async () => Number(this.isHeld),
-    evalsha: async (_sha: string, keys: number, _key: string, ...args: unknown[]) => {
-      await this.beforeAnswer()
-      if (keys > 1) return this.answer
-      ;[this.generation, this.floorMs] = args as [string, number]
+    get: async () => this.generation,
+    exists: async () => Number(this.isLocked),
+    evalsha: async (_sha: string, _keys: number, _key: string, generation: string) => {
+      this.generation = generation
       return 1
     },
   }
   readonly keys = redisKeys(prefix)
-  readonly runId = (): string => 'run'
 }
 
 let simulated: SimulatedElasticsearch
@@ -58,14 +52,12 @@ beforeEach(() => {
 type Commits = Parameters<typeof WrittenGeneration.open>[1]
 const open = (commits: Partial<Commits> = {}): Promise<WrittenGeneration> => {
   const stores = { config, elasticsearch, redis } as unknown as Stores
-  return WrittenGeneration.open(stores, { own: [], rebuilt: [], ...commits }, () => startMs, signal)
+  return WrittenGeneration.open(stores, { own: [], rebuilt: [], ...commits }, signal)
 }
 const commitsOf = ({ tag }: Generation): Commits['own'] => [tag]
-const publish = (opened: WrittenGeneration, answer: string) => {
-  redis.answer = answer
-  const round = { owner: 'owner', everyPartition: ['forms/0'], partitionWatermarks: new Map([['forms/0', 1]]) }
-  return opened.publish({ ...round, highestMs: undefined, isWithheld: false })
-}
+/** A round of publishing, while Redis names this generation, or as it names now. */
+const publish = (opened: WrittenGeneration, outcome: RoundPublished['outcome'], watermarkMs?: number) =>
+  opened.afterRound({ outcome, serving: (redis.generation ?? undefined) as GenerationTag | undefined, watermarkMs })
 const found = async () => (await generations.find()).map(({ complete }) => complete)
 const serving = async (): Promise<number | undefined> => (await found()).find((each) => each?.isServing)?.number
 const isWritable = async (): Promise<boolean> => (await found()).every((each) => each?.isWritable)
@@ -87,10 +79,10 @@ async function building(): Promise<WrittenGeneration> {
 test('an indexer that starts between closing and switch waits while the hold stands, then gives writing back', async () => {
   const { generation } = await open()
   await close(generation)
-  redis.isHeld = true
+  redis.isLocked = true
   await expect(open()).rejects.toThrow('a rebuild is about to switch')
   expect(await isWritable()).toBe(false)
-  redis.isHeld = false
+  redis.isLocked = false
   expect((await open()).generation.tag).toBe(generation.tag)
   expect(await isWritable()).toBe(true)
 })
@@ -98,25 +90,20 @@ test('an indexer that starts between closing and switch waits while the hold sta
 test('an indexer that writes keeps a closed generation while the hold stands, and opens it again once it has expired', async () => {
   const opened = await open()
   await close(opened.generation)
-  redis.isHeld = true
+  redis.isLocked = true
   expect([await opened.isCurrent(), await publish(opened, 'held')]).toEqual([true, 'continue'])
-  redis.isHeld = false
-  expect([await opened.isCurrent(), await publish(opened, '9')]).toEqual([false, 'retired'])
+  redis.isLocked = false
+  expect([await opened.isCurrent(), await publish(opened, 'complete')]).toEqual([false, 'retired'])
 })
 
-test.each(['6000', 'withheld', 'no append times'])(
-  'a generation that is built again serves only once its watermark is published, or there is none: %s',
-  async (answer) => {
-    const opened = await building()
-    expect([opened.generation.number, await serving(), redis.floorMs]).toEqual([3, undefined, startMs])
-    for (const each of ['incomplete', 'behind', 'held']) expect(await publish(opened, each)).toBe('continue')
-    expect([opened.notServingReason(), await serving()]).toEqual(['generation 3 is being built from Kafka', undefined])
-    const round = answer === 'no append times' ? opened.publish(undefined) : publish(opened, answer)
-    expect(await round).toBe('continue')
-    expect([opened.notServingReason(), await serving()]).toEqual([undefined, 3])
-    expect(opened.watermarkMs).toBe(answer === '6000' ? 6_000 : undefined)
-  },
-)
+test('a generation that is built again serves once the positions of all partitions are known, and not before', async () => {
+  const opened = await building()
+  expect([opened.generation.number, await serving(), redis.generation]).toEqual([3, undefined, opened.generation.tag])
+  for (const each of ['incomplete', 'held'] as const) expect(await publish(opened, each)).toBe('continue')
+  expect([opened.notServingReason(), await serving()]).toEqual(['generation 3 is being built from Kafka', undefined])
+  expect(await publish(opened, 'complete', 6_000)).toBe('continue')
+  expect([opened.notServingReason(), await serving(), opened.watermarkMs]).toEqual([undefined, 3, 6_000])
+})
 
 test('a generation of another release is neither written nor changed', async () => {
   for (const kind of documentKinds) {
@@ -135,72 +122,66 @@ test('an indexer leaves a generation that is lost, also while it is being built,
   const built = await building()
   expect([await lost.isCurrent(), await built.isCurrent()]).toEqual([false, true])
   await close(built.generation)
-  redis.isHeld = true
+  redis.isLocked = true
   expect(await built.isCurrent()).toBe(true)
-  redis.isHeld = false
+  redis.isLocked = false
   expect(await built.isCurrent()).toBe(false)
   const again = await open()
   simulated.deleteIndices(`${prefix}-*`)
   expect(await again.isCurrent()).toBe(false)
 })
 
-test('a generation that is being built serves when one of its indexers has published its watermark, and not before', async () => {
+test('a generation that is being built serves as soon as one of its indexers has made it serve', async () => {
   const first = await building()
   const second = await open()
   const reason = 'generation 3 is being built from Kafka'
   expect([second.notServingReason(), await serving()]).toEqual([reason, undefined])
-  await publish(first, '6000')
+  await publish(first, 'complete')
   expect([await second.isCurrent(), second.notServingReason()]).toEqual([true, undefined])
 })
 
-test('a generation that serves, but was restored from a snapshot, promises nothing that was appended before', async () => {
-  await open()
+test('a generation that serves, but was restored from a snapshot, is another one, of which nothing is published', async () => {
+  const before = await open()
   simulated.deleteIndices(`${prefix}-*`)
   await serve(await create(1))
   const { generation } = await open()
-  expect([await serving(), redis.generation, redis.floorMs]).toEqual([1, generation.tag, startMs])
+  expect([await serving(), redis.generation]).toEqual([1, generation.tag])
+  expect(generation.tag).not.toBe(before.generation.tag)
 })
 
-test('where Redis has lost everything, commits of the indexers or of its rebuild tell that a serving generation holds the promised', async () => {
+test('where Redis and the read aliases are lost, only commits of the indexers say that a generation holds what was promised', async () => {
   const { generation } = await open()
   const commits = commitsOf(generation)
-  const floorOf = async (each: Partial<Commits>): Promise<number> => {
+  const servesWith = async (each: Partial<Commits>): Promise<number | undefined> => {
     redis = new Redis()
+    removeReadAliases()
     await open(each)
-    return redis.floorMs
+    return await serving()
   }
-  for (const group of ['own', 'rebuilt']) expect([group, await floorOf({ [group]: commits })]).toEqual([group, -1])
-  expect(await floorOf({})).toBe(startMs)
+  expect(await servesWith({})).toBeUndefined()
   // A rebuild that has not switched yet may lack what indexers have read since.
-  removeReadAliases()
-  expect(await floorOf({ rebuilt: commits })).toBe(startMs)
+  expect(await servesWith({ rebuilt: commits })).toBeUndefined()
+  expect(await servesWith({ own: commits })).toBe(1)
 })
 
-test('a Redis that forgot the generation is told again, with the start of the build until a watermark was published', async () => {
-  const opened = await building()
-  const tell = async (): Promise<unknown> => {
-    redis.generation = null
-    expect(await publish(opened, 'forgotten')).toBe('continue')
-    return [redis.generation, redis.floorMs]
-  }
-  expect(await tell()).toEqual([opened.generation.tag, startMs])
-  await publish(opened, '6000')
-  expect(await tell()).toEqual([opened.generation.tag, -1])
-})
-
-test('another claim of a partition, and a watermark of another generation, end the round', async () => {
+test('a Redis that forgot the generation is told again', async () => {
   const opened = await open()
-  expect([await publish(opened, 'displaced'), await publish(opened, 'superseded')]).toEqual(['displaced', 'retired'])
+  redis.generation = null
+  expect(await publish(opened, 'incomplete')).toBe('continue')
+  expect(redis.generation).toBe(opened.generation.tag)
+})
+
+test('a round that finds another generation in Redis is the last one', async () => {
+  const opened = await open()
+  redis.generation = '9-0123456789abcdef'
+  expect(await publish(opened, 'complete')).toBe('retired')
 })
 
 test('a generation that is retired while a round is published does not serve, and is left for good', async () => {
   const opened = await building()
-  const next = await create(4)
-  redis.beforeAnswer = async () => {
-    await serve(next)
-    expect(await opened.isCurrent()).toBe(false)
-  }
-  expect([await publish(opened, '6000'), await serving()]).toEqual(['retired', 4])
+  await serve(await create(4))
+  expect(await opened.isCurrent()).toBe(false)
+  expect([await publish(opened, 'complete'), await serving()]).toEqual(['retired', 4])
   await serve(opened.generation)
-  expect(await publish(opened, '7000')).toBe('retired')
+  expect(await publish(opened, 'complete')).toBe('retired')
 })

@@ -1,7 +1,14 @@
 import { unreadLog } from '../../../../indexer/readLog.ts'
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
-import { currentLags, type GroupSurvey, type Observed, surveyGroup } from '../../../../indexer/status/observe.ts'
+import {
+  currentLags,
+  type GroupSurvey,
+  type Observed,
+  surveyGroup,
+  type VisibleMs,
+} from '../../../../indexer/status/observe.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
+import { partitionName } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../../../src/core/process/config.ts'
 import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 
@@ -15,13 +22,13 @@ const observed = (groupAtMs: number): Observed => ({
       ...{ indexers: 1, deadLetters: 3, rebuild: undefined },
     },
   },
-  ...{ watermarkMs: nowMs - 2_500, marks: new Map(), redisMemory: undefined, indices: undefined },
+  ...{ watermarkMs: nowMs - 2_500, visibleMs: () => undefined, redisMemory: undefined, indices: undefined },
 })
 
 test('the lag of every partition grows while Redis, or whoever should read it, is away', () => {
-  const marks = new Map([['forms/0', nowMs - 20_000]])
+  const visibleMs: VisibleMs = (of) => (partitionName(of) === 'forms/0' ? nowMs - 20_000 : undefined)
   const lagsAt = (groupAtMs: number): unknown[] =>
-    currentLags({ ...observed(groupAtMs), marks }, groupAtMs + 2_000).map((lag) => [
+    currentLags({ ...observed(groupAtMs), visibleMs }, groupAtMs + 2_000).map((lag) => [
       lag.behindRecords,
       lag.behindSeconds,
     ])
@@ -52,7 +59,7 @@ const config = {
 } as Config
 const [serving, next] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
 const commit = (topic: string, position: bigint, generation: GenerationTag) => {
-  return { topic, partition: 0, position, metadata: commitMetadata(generation, 0n, 0, 0, unreadLog) }
+  return { topic, partition: 0, position, metadata: commitMetadata(generation, 0n, 0, unreadLog) }
 }
 
 /** What the survey says of a rebuild with these commits while generation 1 serves. */

@@ -12,7 +12,10 @@ const lateMs = Date.parse('2026-05-02T00:00:00.000Z')
 function documentsOf(value: string | null, changedAtMs: number, at = 0n): readonly [DocumentWrite, DocumentWrite] {
   const record = { topic: 's', partition: 0, offset: at as Offset, appendedAtMs: 0, headers: noHeaders }
   const bytes = value === null ? null : Buffer.from(value)
-  const projection = convertRecord({ ...record, key: Buffer.from('acme/s1'), value: bytes }, changedAtMs, topics)
+  const projection = convertRecord(
+    { ...record, appendedAtMs: changedAtMs, key: Buffer.from('acme/s1'), value: bytes },
+    topics,
+  )
   if (projection.kind !== 'documents') throw new Error('the record is not valid')
   const [list, detail] = projection.documents
   if (list === undefined || detail === undefined) throw new Error('a document is missing')

@@ -77,7 +77,7 @@ const form = (id: string, revision: number): SourceRecord =>
 /** Writes the documents of records, as an indexer does; `route` says by which team, if not by its own. */
 async function index(records: readonly SourceRecord[], route?: string): Promise<void> {
   const documents = records.flatMap((record) => {
-    const projection = convertRecord(record, nowMs, config)
+    const projection = convertRecord({ ...record, appendedAtMs: nowMs }, config)
     if (projection.kind !== 'documents') throw new Error('the record is a dead letter')
     return projection.documents.map((each) => (route === undefined ? each : { ...each, teamId: route as TeamId }))
   })
@@ -109,7 +109,7 @@ const source = {
             topic,
             partition: 0,
             position,
-            metadata: commitMetadata(committedFor ?? serving.tag, 0n, 0, 0, unreadLog),
+            metadata: commitMetadata(committedFor ?? serving.tag, 0n, 0, unreadLog),
           },
         })),
   readTopic: async ({ topic, ranges, onRecord }: ReadOptions) => {

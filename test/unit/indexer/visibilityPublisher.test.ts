@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { replacedAfterMs, unreadLog } from '../../../indexer/readLog.ts'
-import { type RoundResult, type VisibleRound, WatermarkPublisher } from '../../../indexer/watermarkPublisher.ts'
+import { type RoundResult, VisibilityPublisher, type VisibleRound } from '../../../indexer/visibilityPublisher.ts'
 import type { PartitionCommit } from '../../../src/core/kafka/consumerGroup.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
@@ -12,24 +12,21 @@ const forms = 'forms/0'
 const list = teamList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
 
-const claimed = { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
-
-function setting(options: { start?: number; high: number; promisedMs?: number }) {
+function setting(options: { start?: number; high: number }) {
   const start = {
     ...{ position: at(options.start ?? 0), deadLetteredBelow: at(0) },
-    ...{ coveredAtMs: 1, promisedMs: options.promisedMs ?? 0, log: unreadLog },
+    ...{ coveredAtMs: 1, log: unreadLog },
   }
-  const claim = claimed
-  const assigned = assignPartition({ topic: 'forms', partition: 0 }, start, claim, () => Number.POSITIVE_INFINITY)
-  const { offsets, changeTimes } = assigned
+  const assigned = assignPartition({ topic: 'forms', partition: 0 }, start, () => Number.POSITIVE_INFINITY)
+  const { offsets } = assigned
   /** At least `high`, and nothing is read beyond it. */
   const end = (): bigint => {
     const { position } = current.assigned.offsets.progress()
-    return position > options.high ? position : BigInt(options.high)
+    return position > current.end ? position : BigInt(current.end)
   }
   const current = {
-    ...{ assigned, redisMs: Number.POSITIVE_INFINITY, nowMs: 100_000 },
-    ...{ isBehind: false, isDisplaced: false, isHeld: false, looks: 0 },
+    ...{ assigned, end: options.high, redisMs: Number.POSITIVE_INFINITY, nowMs: 100_000 },
+    ...{ isBehind: false, isHeld: false, looks: 0 },
   }
   const steps: string[] = []
   const rounds: VisibleRound[] = []
@@ -44,14 +41,12 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  const promisedIn = (metadata: string): string =>
-    options.promisedMs === undefined ? '' : ` ${metadata.split(' ').at(3)}`
-  const publisher = new WatermarkPublisher({
+  const publisher = new VisibilityPublisher({
     consumer: {
       assigned: () => [current.assigned],
       commit: (all) => {
         commits.push(...all)
-        return step('commit', all.map((each) => ` ${each.position}${promisedIn(each.metadata)}`).join(''))
+        return step('commit', all.map((each) => ` ${each.position}`).join(''))
       },
       rejoin: () => void steps.push('rejoin'),
     },
@@ -61,15 +56,13 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
     publishVisible: async (round) => {
       if (round.lists.length > 0) await step('tokens', ` ${round.lists.join()}`)
       rounds.push(round)
-      return current.isHeld ? 'held' : 'published'
+      const outcome = current.isHeld ? 'held' : 'complete'
+      return { outcome, serving: undefined, watermarkMs: undefined }
     },
-    redis: {
-      redisTimeMs: async () => current.redisMs,
-      noteRaised: (changedAtRaisedByMs) => step('raised', ` ${changedAtRaisedByMs}`),
-      publishWatermarks: async (_owner, watermarks): Promise<RoundResult> => {
-        await step('publish', [...watermarks].map(([name, watermark]) => ` ${name}=${watermark}`).join(''))
-        return current.isDisplaced ? 'displaced' : 'continue'
-      },
+    redisTimeMs: async () => current.redisMs,
+    afterRound: async ({ outcome }): Promise<RoundResult> => {
+      await step('after', ` ${outcome}`)
+      return 'continue'
     },
     isBehind: () => {
       current.looks++
@@ -88,27 +81,25 @@ function setting(options: { start?: number; high: number; promisedMs?: number })
       processed()
     }
   }
-  return { offsets, changeTimes, current, publisher, submit, steps, commits, rounds, failing, during }
+  return { offsets, current, publisher, submit, steps, commits, rounds, failing, during }
 }
 
 const visible = ['refresh', 'tokens forms/acme']
 
 describe('A round', () => {
-  const order = ['raised 30', ...visible, 'commit 1', `publish ${forms}=99000`]
-  /** One record whose time was raised by 30 ms is written and acknowledged. */
+  const order = [...visible, 'commit 1', 'after complete']
+  /** One record is written and acknowledged. */
   const written = (): ReturnType<typeof setting> => {
     const bench = setting({ high: 1 })
-    bench.changeTimes.watermarkDecided(80)
-    bench.changeTimes.next(0n, 50)
     bench.submit(0)()
     return bench
   }
 
-  test('notes and refreshes what was written, then replaces tokens, and commits and promises last; then it is done', async () => {
+  test('refreshes what was written, publishes it with new tokens, and commits last; then it is done', async () => {
     const { publisher, steps } = written()
     await publisher.publish()
     await publisher.publish()
-    expect(steps).toEqual([...order, `publish ${forms}=99000`])
+    expect(steps).toEqual([...order, 'after complete'])
   })
 
   test.each(order.map((step, at) => [step.split(' ')[0] ?? '', at] as const))(
@@ -137,11 +128,11 @@ test('a round that is asked for while another refreshes begins after it, and com
   })
   await publisher.publish()
   await second
-  expect(steps.slice(0, 4)).toEqual([...visible, 'commit 1', `publish ${forms}=99000`])
+  expect(steps.slice(0, 4)).toEqual([...visible, 'commit 1', 'after complete'])
   expect(steps.filter((each) => each.startsWith('commit'))).toHaveLength(1)
 })
 
-test('a partition that was given to another indexer meanwhile is neither committed nor promised any more', async () => {
+test('a partition that was given to another indexer meanwhile is not committed any more', async () => {
   const { offsets, current, publisher, steps, during } = setting({ high: 1 })
   offsets.track(at(0), 50)()
   publisher.noteWrite(list)
@@ -149,36 +140,32 @@ test('a partition that was given to another indexer meanwhile is neither committ
     current.assigned = { ...current.assigned }
   })
   await publisher.publish()
-  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'publish'])
+  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'after complete'])
 })
 
-test('an idle partition promises the time of asking, less the allowed skew, never more than its newest commit allows', async () => {
-  const { publisher, steps, current } = setting({ start: 7, high: 7, promisedMs: 1 })
-  for (const nowMs of [100_000, 101_000, 101_001]) {
+test('an idle partition is published with the time of each round, and committed once a second', async () => {
+  const { publisher, steps, rounds, current } = setting({ start: 7, high: 7 })
+  for (const nowMs of [100_000, 100_999, 101_000]) {
     current.nowMs = nowMs
     await publisher.publish()
   }
-  expect(steps).toEqual([
-    ...['commit 7 100000', `publish ${forms}=99000`],
-    `publish ${forms}=100000`,
-    ...['commit 7 101001', `publish ${forms}=100001`],
-  ])
+  expect(rounds.map(({ partitions }) => partitions[0]?.timeMs)).toEqual([100_000, 100_999, 101_000])
+  expect(steps.filter((each) => each.startsWith('commit'))).toHaveLength(2)
 })
 
-test('no watermark passes a record that is not processed, and no commit takes back what an earlier one has allowed', async () => {
-  const { offsets, publisher, steps, current } = setting({ high: 0, promisedMs: 1 })
+test('no time is published before what was appended until then is processed', async () => {
+  const { offsets, publisher, rounds, current } = setting({ high: 0 })
   await publisher.publish()
   offsets.track(at(0), 50)()
-  offsets.track(at(1), 60)
-  current.nowMs = 200_000
+  const processed = offsets.track(at(1), 60)
+  current.end = 2
+  for (const nowMs of [200_000, 300_000]) {
+    current.nowMs = nowMs
+    await publisher.publish()
+  }
+  processed()
   await publisher.publish()
-  expect(steps).toEqual(['commit 0 100000', `publish ${forms}=99000`, 'commit 1 100000', `publish ${forms}=60`])
-})
-
-test('what an earlier owner of the partition may have promised stays in its commit', async () => {
-  const { publisher, steps } = setting({ start: 7, high: 7, promisedMs: 200_000 })
-  await publisher.publish()
-  expect(steps).toEqual(['commit 7 200000', `publish ${forms}=99000`])
+  expect(rounds.map(({ partitions }) => partitions[0]?.timeMs)).toEqual([100_000, 100_000, 100_000, 300_000])
 })
 
 test('a partition is told to be visible as far as it is committed', async () => {
@@ -197,7 +184,7 @@ test('a partition is told to be visible as far as it is committed', async () => 
 describe('A partition that may be another log than was read', () => {
   /** What Kafka answered twice, half a minute apart, where the topic of two records that were read has one of a later time. */
   function replaced() {
-    const bench = setting({ high: 2, promisedMs: 0 })
+    const bench = setting({ high: 2 })
     const { assigned } = bench.current
     bench.submit(0)()
     bench.submit(1)()
@@ -207,23 +194,21 @@ describe('A partition that may be another log than was read', () => {
     return { ...bench, assigned, check }
   }
 
-  test('is committed, but neither promised nor shown to followers while it is doubted', async () => {
+  test('is committed, but not published while it is doubted', async () => {
     const { publisher, check, rounds, steps } = replaced()
     check(0)
     await publisher.publish()
     expect(rounds).toMatchObject([{ partitions: [] }])
-    expect(steps.filter((each) => each.startsWith('publish'))).toEqual(['publish'])
-    expect(steps).toContain('commit 2 0')
+    expect(steps).toContain('commit 2')
   })
 
   test('neither is one whose end is below what was read', async () => {
-    const { publisher, current, rounds, steps } = setting({ start: 7, high: 7, promisedMs: 0 })
+    const { publisher, current, rounds } = setting({ start: 7, high: 7 })
     const log = { isReplaced: false, prefixes: [{ below: 9n, latestMs: 50 }] }
     const start = { ...current.assigned.start, log }
-    current.assigned = assignPartition({ topic: 'forms', partition: 0 }, start, claimed, () => Number.POSITIVE_INFINITY)
+    current.assigned = assignPartition({ topic: 'forms', partition: 0 }, start, () => Number.POSITIVE_INFINITY)
     await publisher.publish()
     expect(rounds).toMatchObject([{ partitions: [] }])
-    expect(steps.filter((each) => each.startsWith('publish'))).toEqual(['publish'])
   })
 
   test('is committed as replaced once it counts as that, though nothing was read since', async () => {
@@ -243,7 +228,7 @@ describe('A partition that may be another log than was read', () => {
     const { publisher, check, assigned, commits, steps } = replaced()
     check(0)
     check(replacedAfterMs)
-    const other = assignPartition(assigned, assigned.start, { ...claimed, owner: 'other' }, () => 1)
+    const other = assignPartition(assigned, assigned.start, () => 1)
     await publisher.readAgain([{ of: other, low: at(0) }])
     expect(steps).toEqual([])
     await publisher.readAgain([{ of: assigned, low: at(0) }])
@@ -371,7 +356,7 @@ test('the first write after a pause is published at once, whatever the clock rea
   const bench = setting({ high: 1 })
   await whileRunning(bench, async (refreshes) => {
     await someTurns()
-    expect(bench.steps).toEqual(['commit 0', 'publish'])
+    expect(bench.steps).toEqual(['commit 0', 'after complete'])
     bench.publisher.noteWrite(list)
     await someTurns()
     expect(refreshes()).toBe(1)
@@ -437,19 +422,12 @@ test('while far behind, what was written is made visible every ten seconds, and 
   })
 })
 
-test('an idle partition promises the time of the slower clock, ours or that of Redis', async () => {
-  const { current, publisher, steps } = setting({ start: 7, high: 7 })
+test('the time of a round is that of the slower clock, ours or that of Redis', async () => {
+  const { current, publisher, rounds } = setting({ start: 7, high: 7 })
   current.redisMs = 95_000
   await publisher.publish()
   current.redisMs = 105_000
   await publisher.publish()
-  expect(steps.filter((each) => each !== 'commit 7')).toEqual([`publish ${forms}=94000`, `publish ${forms}=99000`])
+  expect(rounds.map(({ partitions }) => partitions[0]?.timeMs)).toEqual([95_000, 100_000])
   expect(publisher.clockOffsetMs).toBe(-5_000)
-})
-
-test('an indexer whose partitions were claimed by another one joins the group again', async () => {
-  const { current, publisher, steps } = setting({ start: 7, high: 7 })
-  current.isDisplaced = true
-  expect(await publisher.publish()).toBe('displaced')
-  expect(steps).toEqual(['commit 7', `publish ${forms}=99000`, 'rejoin'])
 })

@@ -5,24 +5,20 @@ import { partitionName, type TopicPartition } from '../src/core/kafka/sourceReco
 import type { Offset, TeamList } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
-import { maxListsPerRound, type PublishedPartition, type PublishedRound } from '../src/core/stores/visiblePositions.ts'
-import type { PartitionWatermarks } from '../src/core/stores/watermark.ts'
+import {
+  maxListsPerRound,
+  type PublishedPartition,
+  type PublishedRound,
+  type RoundPublished,
+} from '../src/core/stores/visiblePositions.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
-import { decideWatermark, hasNews, type PartitionProgress } from './decideWatermark.ts'
+import { hasNews, type PartitionProgress, progressOf } from './partitionProgress.ts'
 import { unreadLog } from './readLog.ts'
 import { commitMetadata } from './startOffsets.ts'
 
-/** `displaced`: another indexer has claimed a partition, so nothing was published. `retired`: another generation is written from now on. */
-export type RoundResult = 'continue' | 'displaced' | 'retired'
-
-/** What the publisher reads and writes in Redis, for a generation that readers see (`watermark.ts`, `listVersions.ts`). */
-export type PublisherRedis = {
-  redisTimeMs(): Promise<number>
-  noteRaised(changedAtRaisedByMs: number): Promise<void>
-  /** Publishes watermarks (epoch ms) of partitions that `owner` has claimed. `known`: every partition of the topics. By `partitionName`. */
-  publishWatermarks(owner: string, watermarks: PartitionWatermarks, known: OffsetRanges): Promise<RoundResult>
-}
+/** `retired`: another generation is written from now on. */
+export type RoundResult = 'continue' | 'retired'
 
 type PublisherOptions = {
   readonly consumer: Pick<SourceConsumer, 'assigned' | 'commit' | 'rejoin'>
@@ -31,10 +27,12 @@ type PublisherOptions = {
   /** Makes every acknowledged write searchable. */
   refresh(): Promise<void>
   /** Publishes in Redis, in one step, what is searchable, and other versions of the lists that have changed (`visiblePositions.ts`). */
-  publishVisible(round: VisibleRound): Promise<'published' | 'held'>
+  publishVisible(round: VisibleRound): Promise<RoundPublished>
+  /** Acts on what came of a round. */
+  afterRound(published: RoundPublished): Promise<RoundResult>
   readonly tag: GenerationTag
-  /** Undefined while the generation is rebuilt: it has no readers. */
-  readonly redis: PublisherRedis | undefined
+  /** The clock of Redis (epoch ms). */
+  redisTimeMs(): Promise<number>
   /** Whether many writes are in flight; then refreshes are less frequent. */
   isBehind(): boolean
   readonly clock: () => number
@@ -61,12 +59,11 @@ const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
 
 /**
- * Makes progress visible, always in this order: refresh, positions with change tokens, commit, watermark. Therefore committed
- * records are searchable, no reader who has seen a watermark is answered "not changed" for older content, and the watermark covers only what
- * is searchable. No watermark is published above what the commits of its partitions allow: Redis may lose the newest, and the next
- * owner of a partition learns from its commit below which time no record may be dated.
+ * Makes progress visible, always in this order: refresh; positions and other versions of the lists that changed, in one script; commit. Therefore
+ * what is committed is searchable, and what a client reads of positions, versions and watermark is true of what it finds. After a crash between
+ * two steps records are read again, which changes nothing but versions of lists.
  */
-export class WatermarkPublisher {
+export class VisibilityPublisher {
   readonly #options: PublisherOptions
   /** Lists whose documents were written since the last refresh. */
   #written = new Set<TeamList>()
@@ -78,7 +75,6 @@ export class WatermarkPublisher {
   /** The end of the rest after the last refresh, or after a failed round. */
   #restedAtMs = Number.NEGATIVE_INFINITY
   #wake = (): void => undefined
-  #changedAtRaisedByMs = 0
   /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
   clockOffsetMs: number | undefined
   /** Why progress does not become visible; undefined while it does. */
@@ -161,9 +157,8 @@ export class WatermarkPublisher {
       const owned = partitions.filter(({ of }) => assigned.includes(of))
       if (owned.length === 0) return
       const commits = owned.map(({ of, low }) => {
-        const { topic, partition, coverage, log, start, committed } = of
-        const { promisedMs } = committed ?? start
-        const metadata = commitMetadata(tag, 0n, coverage.coveredAtMs, promisedMs, log.state(low))
+        const { topic, partition, coverage, log } = of
+        const metadata = commitMetadata(tag, 0n, coverage.coveredAtMs, log.state(low))
         return { topic, partition, position: low, metadata }
       })
       await consumer.commit(commits)
@@ -184,45 +179,21 @@ export class WatermarkPublisher {
     const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()
     const partitions = owned.map(({ of, readBefore }) =>
-      decideWatermark(of, ranges.get(partitionName(of))?.high, askedAtMs, readBefore),
+      progressOf(of, ranges.get(partitionName(of))?.high, askedAtMs, readBefore),
     )
-    await this.#noteRaised(partitions)
     await this.#makeSearchable(ranges)
-    await this.#publishVisible(partitions, ranges)
+    const published = await this.#publishVisible(partitions, ranges)
     await this.#commit(partitions)
-    return await this.#publishWatermarks(partitions, ranges)
+    return await this.#options.afterRound(published)
   }
 
   /** What the slower clock reads, ours or that of Redis (epoch ms). */
   async #readClocks(): Promise<number> {
-    const { clock, redis } = this.#options
+    const { clock, redisTimeMs } = this.#options
     const beforeMs = clock()
-    if (redis === undefined) return beforeMs
-    const redisMs = await redis.redisTimeMs()
+    const redisMs = await redisTimeMs()
     this.clockOffsetMs = (beforeMs + clock()) / 2 - redisMs
     return Math.min(beforeMs, redisMs)
-  }
-
-  async #noteRaised(partitions: readonly PartitionProgress[]): Promise<void> {
-    const changedAtRaisedByMs = Math.max(0, ...partitions.map(({ of }) => of.changeTimes.changedAtRaisedByMs))
-    if (changedAtRaisedByMs <= this.#changedAtRaisedByMs) return
-    await this.#options.redis?.noteRaised(changedAtRaisedByMs)
-    this.#changedAtRaisedByMs = changedAtRaisedByMs
-  }
-
-  async #publishWatermarks(partitions: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundResult> {
-    const { redis, consumer } = this.#options
-    if (redis === undefined) return 'continue'
-    // All partitions of an assignment have one owner.
-    const owner = partitions[0]?.of.owner ?? ''
-    const decided = partitions.flatMap(({ of, watermarkMs }) => {
-      const isAllowed = watermarkMs !== undefined && watermarkMs <= (of.committed?.promisedMs ?? 0)
-      return isAllowed ? [[partitionName(of), watermarkMs] as const] : []
-    })
-    const result = await redis.publishWatermarks(owner, new Map(decided), known)
-    // A rebalance during this round may have made a new claim of our own.
-    if (result === 'displaced' && consumer.assigned()[0]?.owner === owner) consumer.rejoin()
-    return result
   }
 
   /**
@@ -252,14 +223,14 @@ export class WatermarkPublisher {
    * while a rebuild switches, only its lists get another version, which is not enough for followers. The next publication of that partition
    * gives all lists another one, as those that changed are not remembered.
    */
-  async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<void> {
+  async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(
       ({ of, position, isDoubted }) => !isDoubted && !of.log.isDoubted && of.visible.isState(position),
     )
     const changed = visible.flatMap(({ of, position }) => of.visible.changedBelow(position))
     const lists = [...new Set([...this.#refreshed, ...changed])]
     const { changesEveryList, ...named } = namedOrAll(lists)
-    const result = await this.#options.publishVisible({
+    const published = await this.#options.publishVisible({
       ...named,
       changesEveryList: changesEveryList || visible.some(({ of }) => of.visible.hasUnpublishedLists),
       partitions: visible.map(({ of, position, coveredAtMs }) => ({
@@ -270,7 +241,8 @@ export class WatermarkPublisher {
     })
     for (const list of lists) this.#refreshed.delete(list)
     for (const each of progress)
-      each.of.visible.endRound(result === 'published' && visible.includes(each) ? each.position : undefined)
+      each.of.visible.endRound(published.outcome !== 'held' && visible.includes(each) ? each.position : undefined)
+    return published
   }
 
   async #commit(partitions: readonly PartitionProgress[]): Promise<void> {
@@ -280,13 +252,13 @@ export class WatermarkPublisher {
     const due = partitions.filter((each) => hasNews(each) && assigned.includes(each.of))
     if (due.length === 0) return
     const logs = due.map(({ of, position }) => of.log.state(position))
-    const commits = due.map(({ of: { topic, partition, start }, position, coveredAtMs, promisedMs }, at) => {
-      const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredAtMs, promisedMs, logs[at] ?? unreadLog)
+    const commits = due.map(({ of: { topic, partition, start }, position, coveredAtMs }, at) => {
+      const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredAtMs, logs[at] ?? unreadLog)
       return { topic, partition, position, metadata }
     })
     await consumer.commit(commits)
-    due.forEach(({ of, position, promisedMs }, at) => {
-      of.committed = { position, promisedMs, isReplaced: logs[at]?.isReplaced ?? false }
+    due.forEach(({ of, position, coveredAtMs }, at) => {
+      of.committed = { position, coveredAtMs, isReplaced: logs[at]?.isReplaced ?? false }
     })
   }
 }
