@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { KafkaSink } from '../src/core/kafka/sink.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
-import { appendPositionOf, type SourceRecord } from '../src/core/kafka/sourceRecord.ts'
+import { type AppendPosition, appendPositionOf, type SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, recordValueOf } from '../src/core/model/accountKey.ts'
+import type { DocumentId } from '../src/core/model/ids.ts'
 import { type RecordKey, readAccountKeyRecord } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/schema.ts'
 import type { Config } from '../src/core/process/config.ts'
@@ -12,6 +13,7 @@ import { summaryOf } from '../src/core/process/log.ts'
 import type { AccountKeyStore, ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
 import { type Retries, until } from './backoff.ts'
 import { sameRevision } from './deadLetters/deadLetters.ts'
+import { readTopicRules } from './topics.ts'
 
 const checkIntervalMs = 1_000
 const completePollMs = 200
@@ -92,7 +94,7 @@ export class AccountKeys {
       try {
         const run = await store.completeRun()
         if (run === undefined || run !== (known ?? run))
-          log.info({ records: await this.#replay() }, 'account-key replay completed')
+          log.info({ records: await this.replay() }, 'account-key replay completed')
         known = run
         this.contested = await store.contested(maxContested)
         this.blockedReason = undefined
@@ -104,23 +106,54 @@ export class AccountKeys {
     }
   }
 
-  /** Reads the topic to its present end, and marks the store complete. Returns the number of records. */
-  async #replay(): Promise<number> {
-    const { config, source, store, signal } = this.#deps
+  /**
+   * Reads the topic to its present end, forgets keys that it does not name, and marks the store complete. Returns the number of records.
+   *
+   * Such a key was deleted by a null value, which Kafka has forgotten before an indexer read it, or which was read before Redis was set back to an
+   * older state: the topic, which is compacted, keeps a record of each live key. The keys are listed first, so that one that is created
+   * meanwhile is not among them, and the topic is read once more for those that are left: a record that compaction took while the topic was
+   * read has a later one by then.
+   */
+  async replay(): Promise<number> {
+    const { config, source, store, log } = this.#deps
     const { complete } = await store.beginReplay(randomUUID())
+    const { forgetful } = await readTopicRules(source, config)
+    const unnamed =
+      config.TOPIC_ACCOUNT_KEYS in forgetful ? new Map<DocumentId, AppendPosition>() : await store.readPositions()
+    const records = await this.#readTopic(unnamed, async (record) => {
+      const read = readAccountKeyRecord(record.key, record.value)
+      if (!read.ok) return
+      const { teamId, entityId, ...state } = read.value
+      await store.apply(teamId, entityId, state, appendPositionOf(record))
+    })
+    if (unnamed.size > records)
+      throw new Error(
+        `${config.TOPIC_ACCOUNT_KEYS} holds ${records} records and none of ${unnamed.size} keys: was it lost? Have them all appended again`,
+      )
+    if (unnamed.size > 0) {
+      await this.#readTopic(unnamed)
+      for (const [id, position] of unnamed) await store.forget(id, position)
+      if (unnamed.size > 0) log.warn({ keys: unnamed.size }, 'forgot account keys that are in no record any more')
+    }
+    if (!(await complete())) throw new Error('Redis lost account keys during the replay')
+    return records
+  }
+
+  /** Reads the topic to its present end, and takes the keys that it names from `unnamed`. Returns the number of records. */
+  async #readTopic(
+    unnamed: Map<DocumentId, AppendPosition>,
+    onRecord: (record: SourceRecord) => Promise<void> = async () => undefined,
+  ): Promise<number> {
+    const { config, source, signal } = this.#deps
     let count = 0
     await source.readTopic({
-      topic: config.TOPIC_ACCOUNT_KEYS,
-      signal,
+      ...{ topic: config.TOPIC_ACCOUNT_KEYS, signal },
       onRecord: async (record) => {
         count++
-        const read = readAccountKeyRecord(record.key, record.value)
-        if (!read.ok) return
-        const { teamId, entityId, ...state } = read.value
-        await store.apply(teamId, entityId, state, appendPositionOf(record))
+        unnamed.delete(record.key?.toString() as DocumentId)
+        await onRecord(record)
       },
     })
-    if (!(await complete())) throw new Error('Redis lost account keys during the replay')
     return count
   }
 }

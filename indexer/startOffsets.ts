@@ -43,7 +43,7 @@ function readCommit({ position, metadata }: PartitionCommit) {
 }
 
 /**
- * Chooses the start offset of a partition so that no record is missing in `generation` (undefined: the records go into no index).
+ * Chooses the start offset of a partition so that no record is missing in `generation` (undefined: account keys, which go into no index).
  * - Our own committed offset, when it names that generation.
  * - The offset committed by a rebuild, when it names that generation, but never above our own: only below our own offset is it
  *   certain that rejected records are in the dead letters.
@@ -66,7 +66,7 @@ function startOffset(
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
   const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
-    generation === undefined || (coveredAtMs !== notCovered && position >= high) ? nowMs : coveredAtMs
+    coveredAtMs !== notCovered && position >= high ? nowMs : coveredAtMs
   const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
   const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
   const log = generation === undefined ? unreadLog : (ofGeneration?.log ?? readKeptLog(keptLog))
@@ -95,7 +95,9 @@ function coveredWithoutCommit(
   nowMs: number,
 ): number {
   // Nothing was ever appended.
-  if (generation === undefined || high === 0n) return nowMs
+  if (high === 0n) return nowMs
+  // Redis may hold account keys that were deleted long ago.
+  if (generation === undefined) return notCovered
   const covered = [...others].flatMap((each) => (each.generation === generation.tag ? each.coveredAtMs : []))
   return covered.length === 0 ? generation.createdAtMs : Math.max(...covered)
 }

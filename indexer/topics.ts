@@ -92,7 +92,7 @@ export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>,
     hasAppendTimes: documents.every((topic) => setting(topic, 'message.timestamp.type') === 'LogAppendTime'),
     /** The source topics that are not purely compacted, with their cleanup.policy: they lose records that nothing has replaced. */
     forgetful,
-    /** How long (ms) each document topic keeps a deletion for certain. */
-    keptMs: Object.fromEntries(documents.map((topic) => [topic, keptMs(topic)])),
+    /** How long (ms) each source topic keeps a deletion for certain. */
+    keptMs: Object.fromEntries(sources.map((topic) => [topic, keptMs(topic)])),
   }
 }

@@ -16,6 +16,7 @@ import { visibleRound, withoutTimes } from '../visibleRound.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
+const keyCheckMs = 1_000
 /** The settings of the topics are read again with every so many checks of the generation. */
 const checksPerRules = 60
 
@@ -60,6 +61,7 @@ export class GenerationRunner {
       log.info({ generation: written.generation.number }, 'generation opened for writing')
       const ended = AbortSignal.any([stopping, written.left])
       const watching = [this.#watch(written, ended, hasAppendTimes)]
+      watching.push(this.#makeUpForMissedKeys(pipeline, ended))
       if (hasAppendTimes) watching.push(this.#watchLogs(pipeline, ended))
       await pipeline.run(ended)
       await Promise.all(watching)
@@ -78,8 +80,8 @@ export class GenerationRunner {
     const reasons = Object.entries(this.#rules.forgetful).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
     )
-    const assigned = this.current?.pipeline.consumer.assigned() ?? []
-    const missed = assigned.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
+    const partitions = this.current?.pipeline.documentPartitions() ?? []
+    const missed = partitions.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
     if (missed.length > 0)
       reasons.push(
         `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`,
@@ -118,7 +120,6 @@ export class GenerationRunner {
       generation: written.generation,
       groupId: config.CONSUMER_GROUP,
       topics: sourceTopics(config),
-      // Account keys are not in the indices; a deletion of one is a record that compaction keeps.
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       redisTimeMs: () => redisTimeMs(redis),
       publishVisible: (round) => {
@@ -154,6 +155,31 @@ export class GenerationRunner {
         hasFailed = true
       }
       nextMs = performance.now() + logCheckMs
+    }
+  }
+
+  /**
+   * Replays all account keys when a deletion of one may have been missed: a producer deletes by a null value, and Kafka forgets that after
+   * `delete.retention.ms`. Tries again each second.
+   */
+  async #makeUpForMissedKeys({ consumer }: Pipeline, ended: AbortSignal): Promise<void> {
+    const { config, accountKeys, clock, log } = this.#deps
+    const topic = config.TOPIC_ACCOUNT_KEYS
+    while (!ended.aborted) {
+      const missed = consumer.assigned().filter((each) => each.topic === topic && each.coverage.mayHaveMissed)
+      if (missed.length > 0 && !(topic in this.#rules.forgetful))
+        try {
+          const beganAtMs = clock()
+          const records = await accountKeys.replay()
+          for (const { coverage } of missed) coverage.coveredAtMs = beganAtMs
+          log.info({ records }, 'account keys replayed: a deletion may have been missed')
+        } catch (error) {
+          log.warn(
+            { err: error },
+            'account keys whose deletion may have been missed could not be replayed; trying again',
+          )
+        }
+      await sleep(keyCheckMs, undefined, { signal: ended }).catch(() => undefined)
     }
   }
 

@@ -7,6 +7,7 @@ import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { AccountKeyStore, AccountKeysIncomplete, holderOf, readField } from '../../src/core/stores/accountKeyStore.ts'
 import type { KeyHolder } from '../../src/core/stores/keyLookups.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
+import { scanHashes } from '../../src/core/stores/scanHashes.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
@@ -52,37 +53,27 @@ async function compareOnce({ config, source, redis, team, rest, signal }: Verify
 
 const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === undefined || teamIdOf(id) === team
 
-const namesAtOnce = 500
-
 /** What the account-key store holds: the state of each key, deleted ones included, and the holders of each digest. */
 export type AccountKeySurvey = Awaited<ReturnType<typeof surveyAccountKeys>>
 
 /** Reads the whole account-key store in pages. Concurrent writes may be included or not. */
-export async function surveyAccountKeys({ client, keys: names }: RedisConnection) {
+export async function surveyAccountKeys(redis: RedisConnection) {
+  const { keys: names } = redis
   const states = new Map<DocumentId, AccountKeyState>()
   // A deletion moves from the first to the second.
   for (const prefix of [names.teamKeys(''), names.deletedKeys('')])
-    for await (const [teamId, hash] of hashesWith(client, prefix))
+    for await (const [teamId, hash] of scanHashes(redis, prefix))
       for (const [keyId, field] of Object.entries(hash)) {
         const state = readField(field)
         if (state !== undefined) states.set(`${teamId}/${keyId}` as DocumentId, state)
       }
   // Digest → the live keys that share it; a look-up succeeds for one key only.
   const claims = new Map<Digest, readonly KeyHolder[]>()
-  for await (const [digest, hash] of hashesWith(client, names.accountKey(''))) {
+  for await (const [digest, hash] of scanHashes(redis, names.accountKey(''))) {
     const holders = Object.values(hash).map((text) => JSON.parse(text) as KeyHolder)
     claims.set(digest as Digest, holders)
   }
   return { states, claims }
-}
-
-/** The hashes whose names begin with `prefix`, as rest of the name → fields. `prefix` contains no glob characters. */
-async function* hashesWith(client: RedisConnection['client'], prefix: string) {
-  for await (const page of client.scanStream({ match: `${prefix}*`, count: namesAtOnce })) {
-    const names = page as readonly string[]
-    const hashes = await Promise.all(names.map((name) => client.hgetall(name)))
-    for (const [at, hash] of hashes.entries()) yield [(names[at] ?? '').slice(prefix.length), hash] as const
-  }
 }
 
 /** The newest states of a key: several when two writers made one revision at once. */
@@ -90,11 +81,14 @@ type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
  * What the account-key store must hold, by the rules of its scripts (`accountKeyStore.ts`), whatever the order of the records: a
- * deletion beats all, then the highest revision, then the revocation; a digest that several live keys claim opens none of them.
+ * deletion beats all, then the highest revision, then the revocation; a digest that several live keys claim opens none of them, nor one whose key has live records in two partitions.
  */
 export class AccountKeyFold {
   /** Of every key, deleted ones included. */
   readonly states = new Map<DocumentId, Newest>()
+  /** The partition of the last live record of each key, and the keys that have one in another partition, too. */
+  readonly #partitions = new Map<DocumentId, number>()
+  readonly #split = new Set<DocumentId>()
 
   /** Applies a record of `account-keys`; a dead letter changes nothing. */
   apply(record: SourceRecord): void {
@@ -102,20 +96,25 @@ export class AccountKeyFold {
     if (!read.ok) return
     const { teamId, entityId, ...state } = read.value
     const id = documentId(teamId, entityId)
+    if (state.key !== null) {
+      if ((this.#partitions.get(id) ?? record.partition) !== record.partition) this.#split.add(id)
+      this.#partitions.set(id, record.partition)
+    }
     const known = this.states.get(id)
     const order = known === undefined ? 1 : orderOf(state, known[0])
     if (known === undefined || order > 0) this.states.set(id, [state])
     else if (order === 0 && !isAmong(state, known)) this.states.set(id, [...known, state])
   }
 
-  /** For each digest the live keys that claim it, each by the holders that a look-up may find. */
+  /** For each digest the live keys that claim it, each by the holders that a look-up may find; twice if two partitions have live records of it. */
   claims(): ReadonlyMap<Digest, readonly (readonly KeyHolder[])[]> {
     const claims = new Map<Digest, KeyHolder[][]>()
     for (const [id, newest] of this.states) {
       const live = newest.flatMap(({ key }) => key ?? [])
       for (const [digest, keys] of Map.groupBy(live, (key) => key.digest)) {
         const holders = keys.map((key) => holderOf(teamIdOf(id), entityIdOf(id), key))
-        claims.set(digest, [...(claims.get(digest) ?? []), holders])
+        const own = this.#split.has(id) ? [holders, holders] : [holders]
+        claims.set(digest, [...(claims.get(digest) ?? []), ...own])
       }
     }
     return claims

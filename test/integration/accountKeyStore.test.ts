@@ -184,3 +184,41 @@ test('a key that Redis loses while it is looked for is not unknown', async () =>
   })
   await expect(store.find(acme, k1)).rejects.toThrow(AccountKeysIncomplete)
 })
+
+test('a key without a record is forgotten and opens nothing; one that has got another record stays', async () => {
+  const positionOf = (offset: bigint) => appendPositionOf({ partition: 1, offset })
+  await store.apply(acme, k1, keyState(), positionOf(5n))
+  await store.apply(acme, 'k2' as EntityId, keyState({ id: 'k2', digest: digestOf('two') }), positionOf(6n))
+  // Its record is still to come.
+  await apply('k3', keyState({ id: 'k3', digest: digestOf('three') }))
+  const known = await store.readPositions()
+  expect(known).toEqual(
+    new Map([
+      ['acme/k1', positionOf(5n)],
+      ['acme/k2', positionOf(6n)],
+    ]),
+  )
+  await store.apply(
+    acme,
+    'k2' as EntityId,
+    keyState({ id: 'k2', digest: digestOf('two'), revision: 2 }),
+    positionOf(7n),
+  )
+  const forgotten = [...known].sort().map(([id, position]) => store.forget(id, position))
+  expect(await Promise.all(forgotten)).toEqual([true, false])
+  const held = await readHolders(redis, ['rqp_acct_one', 'two', 'three'].map(digestOf))
+  expect(held?.map((holder) => holder?.keyId)).toEqual([undefined, 'k2', 'k3'])
+  expect((await store.list(acme)).map(({ id }) => id).sort()).toEqual(['k2', 'k3'])
+})
+
+test('a key with live records in two partitions opens nothing, until it is deleted; both claims are named', async () => {
+  const inPartition = (partition: number) => appendPositionOf({ partition, offset: 5n })
+  await store.apply(acme, k1, keyState(), inPartition(0))
+  await store.apply(acme, k1, keyState({ revision: 2 }), inPartition(1))
+  expect(await readHolders(redis, [digestOf('rqp_acct_one')])).toEqual([null])
+  expect(await store.contested(9)).toEqual([
+    { digest: digestOf('rqp_acct_one'), keys: ['acme/k1', 'acme/k1 in another partition'] },
+  ])
+  await store.apply(acme, k1, { revision: 3 as Revision, key: null }, inPartition(1))
+  expect(await store.contested(9)).toEqual([])
+})

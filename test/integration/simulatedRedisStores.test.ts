@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
-import { type EntityId, entityTypes, type TeamId, teamList } from '../../src/core/model/ids.ts'
+import { documentId, type EntityId, entityTypes, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
@@ -159,6 +159,12 @@ const keySteps = [
     ({ store }, [{ teamId, keyId, state }, place]) => store.apply(teamId, keyId, state, place, 'when complete'),
     8,
   ),
+  step('readPositions', none, async ({ store }) => byText([...(await store.readPositions())])),
+  step('forget', fc.tuple(teams, ids, oneOf(true, true, false)), async ({ store }, [team, keyId, isKnown]) => {
+    const position = (await store.readPositions()).get(documentId(team, keyId))
+    const expected = isKnown ? position : appendPositionOf({ partition: 9, offset: 9n })
+    return expected !== undefined && (await store.forget(documentId(team, keyId), expected))
+  }),
   step('contested', none, ({ store }) => store.contested(9)),
   step('reserve', fc.tuple(teams, reserved, fc.nat(9)), (side, [team, id, lifeMs]) =>
     side.store.reserve(team, id, ++side.reservedAtMs, side.reservedAtMs + lifeMs),

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { surveyAccountKeys } from '../../indexer/verify/compareAccountKeys.ts'
+import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, type Revision, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
@@ -75,10 +76,11 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
   'tidemark-indexer': async (link) => {
     const view = new AccountKeyStore(link)
     const fold = await view.beginReplay(randomUUID())
-    await view.apply(team, keyId, keyWith(1, 'first'))
+    await view.apply(team, keyId, keyWith(1, 'first'), appendPositionOf({ partition: 0, offset: 0n }))
     await view.apply(team, keyId, keyWith(2, 'second'))
     await view.apply(team, 'key-3' as EntityId, keyWith(1, 'second', 'key-3'))
     await view.contested(1)
+    for (const [id, position] of await view.readPositions()) await view.forget(id, position)
     await view.apply(team, 'key-3' as EntityId, deleted)
     await view.apply(team, keyId, deleted)
     await fold.complete()

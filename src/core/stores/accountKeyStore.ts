@@ -1,9 +1,18 @@
 import type { AppendPosition } from '../kafka/sourceRecord.ts'
 import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
-import type { Digest, EntityId, TeamId } from '../model/ids.ts'
+import {
+  type Digest,
+  type DocumentId,
+  documentId,
+  type EntityId,
+  entityIdOf,
+  type TeamId,
+  teamIdOf,
+} from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
 import type { KeyHolder } from './keyLookups.ts'
 import { type RedisConnection, script } from './redis.ts'
+import { scanHashes } from './scanHashes.ts'
 
 /**
  * The outcome of applying a state. `stale`: the same or a newer state is stored; `conflict`: another state of the same revision is.
@@ -36,7 +45,8 @@ const replayLifeMs = 3_600_000
  * record no indexer has read yet; value by `accountKeyValue`. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Scripts never
  * re-encode values, because Lua loses digits of revisions. A deletion whose record was read moves to `deletedKeys`, which grows without
  * end, so that no script reads all of it. The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each
- * live key with that digest.
+ * live key with that digest, and `<teamId>/<keyId> in another partition` for one of which two partitions hold a live record: the deletion of
+ * one would leave the other, so such a key opens nothing.
  */
 
 const decode = `
@@ -47,16 +57,26 @@ local function decode(field)
   return entry, position, value
 end`
 
+/** Lua `claim(digests, contested, digest, name, holder, isSplit)`: a key claims its digest, or without a holder claims it no more. */
+const claim = `
+local function claim(digests, contested, digest, name, holder, isSplit)
+  local claims = digests .. digest
+  if holder then redis.call('HSET', claims, name, holder) else redis.call('HDEL', claims, name, name .. ' in another partition') end
+  if holder and isSplit then redis.call('HSET', claims, name .. ' in another partition', holder) end
+  redis.call(redis.call('HLEN', claims) > 1 and 'SADD' or 'SREM', contested, digest)
+end`
+
 /**
  * A deletion wins, then the higher revision. Of two states with one revision, from concurrent writers, the revoked one wins. `newest` is
  * also returned of a deletion without a position, whose record may never have been appended.
  */
-const applyScript = script(`${decode}
+const applyScript = script(`${decode}${claim}
 local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
 local team, id, position, value, holder, complete, runId = unpack(ARGV)
 if complete and redis.call('GET', complete) ~= runId then return {'incomplete'} end
 local old, oldPosition, oldValue = decode(redis.call('HGET', teamKeys, id) or redis.call('HGET', deletedKeys, id))
 local new, place = decode(position .. ' ' .. value)
+local name = team .. '/' .. id
 local function store(value)
   local isForGood = new.isDeleted and place ~= ''
   if isForGood then redis.call('HDEL', teamKeys, id) end
@@ -68,7 +88,15 @@ local function isNewer()
   if new.revision ~= old.revision then return new.revision > old.revision end
   return new.key.state == 'revoked' and old.key.state ~= 'revoked'
 end
+local function isSplit()
+  if not old.key or not new.key then return false end
+  local known, found = string.match(oldPosition, '^%d+'), string.match(place, '^%d+')
+  if known and found and known ~= found then return true end
+  return redis.call('HGET', digests .. old.key.digest, name .. ' in another partition') ~= false
+end
+local split = isSplit()
 if not isNewer() then
+  if split then claim(digests, contested, old.key.digest, name, redis.call('HGET', digests .. old.key.digest, name), true) end
   local isLater = place > oldPosition
   if value == oldValue or old.isDeleted and new.isDeleted then
     if isLater then store(oldValue) end
@@ -79,14 +107,19 @@ if not isNewer() then
 end
 
 store(value)
-local function claim(digest, its)
-  if its then redis.call('HSET', digests .. digest, team .. '/' .. id, its)
-  else redis.call('HDEL', digests .. digest, team .. '/' .. id) end
-  redis.call(redis.call('HLEN', digests .. digest) > 1 and 'SADD' or 'SREM', contested, digest)
-end
-if old.key and not (new.key and new.key.digest == old.key.digest) then claim(old.key.digest) end
-if new.key then claim(new.key.digest, holder) end
+if old.key and not (new.key and new.key.digest == old.key.digest) then claim(digests, contested, old.key.digest, name) end
+if new.key then claim(digests, contested, new.key.digest, name, holder, split) end
 return {'applied'}`)
+
+/** Does nothing if another record of the key has been read since. */
+const forgetScript = script(`${decode}${claim}
+local teamKeys, digests, contested = unpack(KEYS)
+local name, id, expected = unpack(ARGV)
+local entry, position = decode(redis.call('HGET', teamKeys, id))
+if position ~= expected then return 0 end
+redis.call('HDEL', teamKeys, id)
+if entry.key then claim(digests, contested, entry.key.digest, name) end
+return 1`)
 
 /** Any record of the key replaces a reserved slot; an expired one is deleted. */
 const reserveScript = script(`${decode}
@@ -200,6 +233,25 @@ export class AccountKeyStore {
     const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
     const claims = await Promise.all(digests.map((digest) => client.hkeys(keys.accountKey(digest))))
     return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
+  }
+
+  /** Where the record of each live key is that an indexer has read. Reads the whole store in pages. */
+  async readPositions(): Promise<Map<DocumentId, AppendPosition>> {
+    const positions = new Map<DocumentId, AppendPosition>()
+    for await (const [teamId, fields] of scanHashes(this.#redis, this.#redis.keys.teamKeys('')))
+      for (const [keyId, field] of Object.entries(fields)) {
+        const [position] = /^\d+\/\d+(?= )/.exec(field) ?? []
+        if (position !== undefined)
+          positions.set(documentId(teamId as TeamId, keyId as EntityId), position as AppendPosition)
+      }
+    return positions
+  }
+
+  /** Forgets a live key whose record at `position` is in the topic no more; nothing if it has another one. */
+  async forget(id: DocumentId, position: AppendPosition): Promise<boolean> {
+    const { keys } = this.#redis
+    const names = [keys.teamKeys(teamIdOf(id)), keys.accountKey(''), keys.contestedDigests]
+    return (await forgetScript(this.#redis, names, [id, entityIdOf(id), position])) === 1
   }
 
   /** Starts a replay of all records; `token` is unique to it. `complete` ends it; false when Redis lost keys meanwhile. */

@@ -35,6 +35,8 @@ export const commands = {
   },
   /** For prefixes alone, such as tests clear. */
   keys: (keys, [pattern = '']) => keys.namesWith(pattern.slice(0, -1)),
+  /** All in one page. */
+  scan: (keys, [, , pattern = '']) => ['0', keys.namesWith(pattern.slice(0, -1))],
 
   get: (keys, [key = '']) => textOf(keys, key),
   mget: (keys, names) => names.map((key) => keys.read('string', key)?.text ?? null),
