@@ -236,7 +236,7 @@ test('the answer has the headers of others, no ETag and no Link', async () => {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'private, no-cache',
     'ignored-parameters': 'page, Limit',
-    'replica-watermark': changedAt,
+    'replica-watermark': later,
     ratelimit: expect.any(String),
   })
   expect(headers).not.toHaveProperty('etag')

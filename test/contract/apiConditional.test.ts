@@ -38,7 +38,7 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     ['any tag', () => '*'],
   ])('is answered 304 without a body to %s, with the watermark of now', async (_, sent) => {
     const etag = await etagOf(endpoint)
-    await api.replica.publishWatermark(later)
+    await api.replica.advanceWatermark(later)
     const { status, text, headers } = await get(endpoint, sent(etag))
     expect([status, text, headers['etag'], headers['replica-watermark']]).toEqual([304, '', etag, later])
     expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', ratelimit: expect.any(String) })

@@ -58,7 +58,7 @@ describe.each(endpoints)('%s, asked again', (endpoint) => {
 
   test('is answered the same without Elasticsearch until the list changes, with the watermark of now', async () => {
     const before = await api.get(endpoint)
-    await api.replica.publishWatermark(later)
+    await api.replica.advanceWatermark(later)
     const asked = passed.met()
     const again = await api.get(endpoint)
     const headers = { ...before.headers, 'replica-watermark': later }

@@ -133,6 +133,8 @@ export async function createTestReplica() {
     })
   }
 
+  /** A time that raises no watermark. */
+  const longAgo = toInstant(1)
   const misleading = (kind: string): string => `${prefix}-misleading-${kind}`
 
   const store = async (writes: DocumentWrite[]): Promise<void> => {
@@ -204,7 +206,7 @@ export async function createTestReplica() {
     /** Where the next record of each partition would be appended. */
     positions: (type: EntityType): readonly number[] => [...ends[type]],
     /** Replaces the change token of a list, as an indexer does after a refresh. */
-    replaceChangeToken: (list: TestList) => publishPositions(toInstant(0), { lists: [list] }),
+    replaceChangeToken: (list: TestList) => publishPositions(longAgo, { lists: [list] }),
     /** Makes Redis lose watermark and tokens, or switches generations. */
     disturb: async (event: 'flushed' | 'switched'): Promise<void> => {
       if (event === 'flushed') {
@@ -216,7 +218,7 @@ export async function createTestReplica() {
       }
       const serving = event === 'flushed' ? generation : ('2-0123456789abcdef' as GenerationTag)
       await setServing(link, serving)
-      await publishPositions(toInstant(0), { generation: serving })
+      await publishPositions(longAgo, { generation: serving })
     },
     /** Ends the rate-limit windows of all keys. */
     endMinutes: async (): Promise<void> => {
