@@ -1,5 +1,6 @@
 import {
   type RecordKey,
+  type RenderedSubmission,
   readAccountKeyRecord,
   readFormRecord,
   readSubmissionRecord,
@@ -126,6 +127,40 @@ test('the first problem is told, and those after it are not', () => {
   expect(problemOf(read('form', bytes(formText({ scene: 'x', createdAt: '' }))))).toBe('form.scene')
 })
 
+const ofIdentifiers = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
+const ofMoments = 'must be an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
+const ofDepth = (levels: number): string =>
+  `must not be nested deeper than ${levels} levels, nor hold a number of more than 1000 characters`
+const listOf = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+
+const formWithList = (levels: number): Buffer => bytes(formText({ fields: '?' }).replace('"?"', listOf(levels)))
+
+test.each([
+  ['no key', null, 'key', 'must be <teamId>/<id> in UTF-8'],
+  ['a key without a slash', 'acme', 'key', 'must be <teamId>/<id>'],
+  ['a key without a team', '/f1', 'key', `teamId must be ${ofIdentifiers}`],
+  ['a key without an id', 'acme/', 'key', `id must be ${ofIdentifiers}`],
+  ['the key of another form', 'acme/f2', 'form.id', 'must be the id in the record key'],
+])('the reason why a record with %s is refused says what its key must be', (_, key, path, rule) => {
+  const result = read('form', recordOf('form', form), key === null ? null : bytes(key))
+  expect(result).toEqual({ ok: false, problem: { path, rule } })
+})
+
+test.each([
+  ['with half a character', Buffer.from([0xc3]), 'value', 'must be UTF-8'],
+  ['that ends too early', bytes('{"revision":1'), 'value', 'must be JSON'],
+  ['that is a list', bytes('[]'), 'value', 'must be a JSON object'],
+  ['without a revision', bytes('{}'), 'revision', 'must be an integer from 1 to 9007199254740990'],
+  ['of a day that there is not', bytes(formText({ createdAt: '2026-02-30T00:00Z' })), 'form.createdAt', ofMoments],
+  ['that is nested too deep for Elasticsearch', formWithList(999), 'form.fields', ofDepth(998)],
+])('the reason why a record %s is refused says which member must be what', (_, value, path, rule) => {
+  expect(read('form', value)).toEqual({ ok: false, problem: { path, rule } })
+})
+
+test('a list of a form may be as deep as the reason for a refusal says', () => {
+  expect(problemOf(read('form', formWithList(998)))).toBe('accepted')
+})
+
 test.each([
   ['9007199254740991', 'accepted'],
   ['-9007199254740991.0', 'accepted'],
@@ -147,6 +182,54 @@ test('what is not served, or only text, may be nested deep and have many digits'
   const secret = '['.repeat(5_000) + ']'.repeat(5_000)
   const text = formText({ description: '['.repeat(5_000) + '7'.repeat(5_000) })
   expect(problemOf(read('form', bytes(text.replace('"form":{', `"form":{"secret":${secret},`))))).toBe('accepted')
+})
+
+describe.each([
+  ['on one line', ''],
+  ['with line breaks and tabs', '\t'],
+])('of a record %s', (_, indent) => {
+  const readChanged = (kind: 'form' | 'submission', changes: object) => {
+    const value = JSON.stringify({ revision: 1, [kind]: { ...kinds[kind].entity, ...changes } }, null, indent)
+    return read(kind, bytes(value.replace('"?"', '80.50')))
+  }
+  const entityOf = (kind: 'form' | 'submission', changes: object) => {
+    const result = readChanged(kind, changes)
+    return result.ok ? (result.value.live?.entity as unknown as RenderedSubmission) : undefined
+  }
+
+  test('a submission is found by its form, status and moment, and by its answers and score as they are written', () => {
+    const given = { formId: 'f7', submittedAt: '2026-03-31T12:00:00+02:00', result: { status: 'failed', score: '?' } }
+    const entity = entityOf('submission', { ...given, data: { q1: 'é' } })
+    const found = { formId: 'f7', status: 'failed', submittedAt: '2026-03-31T10:00:00.000Z' }
+    expect(entity).toMatchObject({ id: 's1', ...found, foundBy: { score: '80.50' } })
+    expect(JSON.parse(entity?.foundBy.data ?? '')).toEqual({ q1: 'é' })
+  })
+
+  test.each([[null], [undefined]])(
+    'a submission whose answers are %s, and that has no score, is found by neither',
+    (data) => {
+      const entity = entityOf('submission', { data, result: { status: 'pending' } })
+      expect(entity).toMatchObject({ foundBy: { data: '', score: '' } })
+    },
+  )
+
+  test.each([
+    [{ formId: 'f 7' }, 'submission.formId'],
+    [{ result: { status: 'done' } }, 'submission.result.status'],
+    [{ result: {} }, 'submission.result.status'],
+    [{ reportResult: { status: 'done' } }, 'submission.reportResult.status'],
+    [{ submittedAt: '2026-02-30T00:00Z' }, 'submission.submittedAt'],
+    [{ updatedAt: 'now' }, 'submission.updatedAt'],
+  ])('a submission with %j is refused', (changes, path) => {
+    expect(problemOf(readChanged('submission', changes))).toBe(path)
+  })
+
+  test.each(['form', 'submission'] as const)('the moments of a %s are served in UTC with milliseconds', (kind) => {
+    const created = kind === 'form' ? 'createdAt' : 'submittedAt'
+    const entity = entityOf(kind, { [created]: '2026-03-31T12:00:00.5+02:00', updatedAt: '2026-04-01T12:00:00+02:00' })
+    const served = { [created]: '2026-03-31T10:00:00.500Z', updatedAt: '2026-04-01T10:00:00.000Z' }
+    for (const text of [entity?.summary, entity?.detail]) expect(JSON.parse(String(text))).toMatchObject(served)
+  })
 })
 
 test('an account key holds no half of a surrogate pair, which the scripts of Redis cannot read', () => {
