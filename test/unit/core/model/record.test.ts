@@ -224,11 +224,15 @@ describe.each([
     expect(problemOf(readChanged('submission', changes))).toBe(path)
   })
 
-  test.each(['form', 'submission'] as const)('the moments of a %s are served in UTC with milliseconds', (kind) => {
-    const created = kind === 'form' ? 'createdAt' : 'submittedAt'
-    const entity = entityOf(kind, { [created]: '2026-03-31T12:00:00.5+02:00', updatedAt: '2026-04-01T12:00:00+02:00' })
-    const served = { [created]: '2026-03-31T10:00:00.500Z', updatedAt: '2026-04-01T10:00:00.000Z' }
-    for (const text of [entity?.summary, entity?.detail]) expect(JSON.parse(String(text))).toMatchObject(served)
+  test.each([
+    ['form', 'createdAt'],
+    ['form', 'updatedAt'],
+    ['submission', 'submittedAt'],
+    ['submission', 'updatedAt'],
+  ] as const)('of a %s, %s is served in UTC with milliseconds', (kind, name) => {
+    const entity = entityOf(kind, { [name]: '2026-03-31T12:00:00.5+02:00' })
+    for (const text of [entity?.summary, entity?.detail])
+      expect(JSON.parse(String(text))).toHaveProperty(name, '2026-03-31T10:00:00.500Z')
   })
 })
 

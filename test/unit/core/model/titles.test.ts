@@ -169,6 +169,31 @@ test.each([
 })
 
 test.each([
+  ['10,000 steps', '10000'],
+  ['10.000 Schritte', '10000'],
+  ["10'000 Schritte", '10000'],
+  ['10\u2019000 Schritte', '10000'],
+  ['10 000 kroků', '10000'],
+  ['١٠٬٠٠٠ خطوة', '10000'],
+  ['1,000,000 users', '1000000'],
+  ['1,00,000 users', '100000'],
+  ['12,34,567 users', '1234567'],
+  ['1,000+ users', '1000+'],
+])('the title %p is also found by the number without its separators: %p', (title, number) => {
+  expect(titleTerms(title).words).toContain(number)
+  expect(foldTitle(title)).not.toContain(number)
+  expect(soughtReadings(title).map((words) => words.map(textOf))[1]).toContain(number)
+})
+
+test.each(['1,25', '1.00', '1000,000', '10, 000', '10;000', '10,0000', '1,000,00', 'a,000', '1000 and 200'])(
+  'the digits of %p are no one number',
+  (title) => {
+    expect(soughtReadings(title)).toHaveLength(1)
+    expect(titleTerms(title).words.filter((word) => /^\d{5,}$/.test(word))).toEqual([])
+  },
+)
+
+test.each([
   ['Customer Feedback Form', ['customerfeedback', 'customerfeedbackform', 'feedbackform']],
   ['Go at it', ['goatit']],
   ['Pre-Test Quiz', ['pretestquiz']],
@@ -221,6 +246,19 @@ test.each([
   ['?!', []],
 ])('%p, which is typed, is taken apart: %p', (typed, words) => {
   expect(texts(typed)).toEqual(words)
+})
+
+test.each([
+  ['the words', 'cat 한국', ['cat', '한국']],
+  ['no shorter ones', 'ab 한', []],
+  ['no numbers, emoji or characters that are words', '2026 🎉 数学', []],
+  ['nothing that punctuation marks', '.net #tag (emea)', []],
+])('of %s, %p may stand inside of other words: %j', (_what, typed, words) => {
+  expect(
+    titleWords(typed)
+      .filter(titles.mayStandInside)
+      .map(({ text }) => text),
+  ).toEqual(words)
 })
 
 describe('A title may lack English function words', () => {
