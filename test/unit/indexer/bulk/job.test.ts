@@ -1,0 +1,131 @@
+import * as jobs from '../../../../indexer/bulk/job.ts'
+import { documentsOf } from '../../../support/bulkRecords.ts'
+
+/** Records of entities in the order of their submission, and what each is told. */
+function records() {
+  let order = 0
+  const told: (readonly [string, jobs.Outcome])[] = []
+  const jobOf = (version: number, content = 'a', isCompared = true, entity = 'e'): jobs.Job => {
+    const name = `${version}${content}`
+    const done = (outcome: jobs.Outcome) => told.push([name, outcome])
+    return jobs.newJob(
+      { documents: documentsOf(entity, version, content), isCompared, name: () => name, done },
+      order++,
+    )
+  }
+  return { jobOf, told }
+}
+const namesOf = (some: readonly jobs.Job[]): string[] => some.map((each) => each.name()).sort()
+
+test('a record belongs to the entity of its list document, whatever else it writes, and has not been tried', () => {
+  const { jobOf } = records()
+  expect(jobOf(3, 'a', true, 'one')).toMatchObject({ entity: 'forms/t/one', version: 3, attempts: 0, superseded: [] })
+  const fresh = { isStored: false, isDeduplicated: false, isSentSingly: false, suspicion: undefined }
+  expect(jobOf(3)).toMatchObject(fresh)
+  const nothing = { documents: [], isCompared: true, name: () => 'none', done: () => undefined }
+  expect(() => jobs.newJob(nothing, 0)).toThrow('a record writes at least one document')
+})
+
+test('of two records of an entity the newer one counts, of one revision the one that came first', () => {
+  const { jobOf } = records()
+  const [second, third, again, first] = [jobOf(2), jobOf(3), jobOf(3, 'b'), jobOf(1)]
+  expect(jobs.winnerOf(second, third)).toBe(third)
+  expect(jobs.winnerOf(again, third)).toBe(third)
+  expect(jobs.winnerOf(third, first)).toBe(third)
+  expect(namesOf(third.superseded)).toEqual(['1a', '2a', '3b'])
+  for (const older of [second, again, first]) expect(older.superseded).toEqual([])
+})
+
+test('a record that supersedes another also supersedes what that one did, whichever did more', () => {
+  const { jobOf } = records()
+  const few = jobs.winnerOf(jobOf(1), jobOf(2))
+  const many = [4, 5, 6].map((version) => jobOf(version)).reduce(jobs.winnerOf, jobOf(7))
+  const winner = jobs.winnerOf(few, many)
+  expect([winner.name(), namesOf(winner.superseded)]).toEqual(['7a', ['1a', '2a', '4a', '5a', '6a']])
+  const last = jobs.winnerOf(jobOf(8), winner)
+  expect([last.name(), namesOf(last.superseded)]).toEqual(['8a', ['1a', '2a', '4a', '5a', '6a', '7a']])
+})
+
+test('what is stored is told to the record, and what it supersedes is stale, but for other content of that revision', () => {
+  const { jobOf, told } = records()
+  const first = jobOf(7)
+  const winner = [jobOf(7, 'b'), jobOf(7), jobOf(6, 'c'), jobOf(7, 'd', false)].reduce(jobs.winnerOf, first)
+  winner.isStored = true
+  jobs.reportOutcomes(winner, { version: 7, digest: 'a' })
+  expect(told[0]).toEqual(['7a', { kind: 'indexed' }])
+  expect(new Map(told.slice(1))).toEqual(
+    new Map([
+      ['7b', { kind: 'conflict' }],
+      ['7a', { kind: 'stale' }],
+      ['6c', { kind: 'stale' }],
+      ['7d', { kind: 'stale' }],
+    ]),
+  )
+})
+
+test.each<[string, jobs.Stored, boolean, string]>([
+  ['its own content', { version: 7, digest: 'a' }, true, 'stale'],
+  ['other content', { version: 7, digest: 'b' }, true, 'conflict'],
+  ['other content, which nobody compares', { version: 7, digest: 'b' }, false, 'stale'],
+  ['content that nobody knows', { version: 7, digest: undefined }, true, 'stale'],
+  ['a later revision with other content', { version: 8, digest: 'b' }, true, 'stale'],
+])('a record under whose revision there is %s already is %s', (_, stored, isCompared, kind) => {
+  const { jobOf, told } = records()
+  jobs.reportOutcomes(jobOf(7, 'a', isCompared), stored)
+  expect(told).toEqual([['7a', { kind }]])
+})
+
+test('what is stored has to be known where it may differ: under the revision of one that is compared, which was not stored now', () => {
+  const { jobOf } = records()
+  expect(jobs.needsStored(jobOf(7))).toBe(true)
+  expect(jobs.needsStored(jobOf(7, 'a', false))).toBe(false)
+  expect(jobs.needsStored({ ...jobOf(7), isStored: true })).toBe(false)
+  const { list } = jobOf(7)
+  expect(jobs.needsStored({ ...jobOf(7), list: { ...list, digest: undefined } })).toBe(false)
+  expect(jobs.needsStored(jobs.winnerOf(jobOf(7, 'a', false), jobOf(7, 'b')))).toBe(true)
+  expect(jobs.needsStored(jobs.winnerOf(jobOf(7, 'a', false), jobOf(6, 'b')))).toBe(false)
+})
+
+test('a record that is rejected hears why, and the newest of those that it superseded counts in its place', () => {
+  const { jobOf, told } = records()
+  const winner = [jobOf(2), jobOf(4), jobOf(3)].reduce(jobs.winnerOf, jobOf(5))
+  const next = jobs.reportRejection(winner, 'refused')
+  expect(told).toEqual([['5a', { kind: 'rejected', reason: 'refused' }]])
+  expect([next?.name(), namesOf(next?.superseded ?? [])]).toEqual(['4a', ['2a', '3a']])
+  expect(jobs.reportRejection(jobOf(1), 'refused')).toBeUndefined()
+})
+
+test('a document is at fault once it has failed twice, over a minute', () => {
+  const { jobOf } = records()
+  const [early, late] = [jobOf(1), jobOf(1)]
+  expect([0, 30_000, 59_999, 60_000].map((nowMs) => jobs.confirmSuspicion(early, nowMs))).toEqual([
+    ...[false, false, false, true],
+  ])
+  expect([60_000, 120_000].map((nowMs) => jobs.confirmSuspicion(late, nowMs))).toEqual([false, true])
+})
+
+test('the minute counts from the first state of an entity that failed, but each state has to fail twice by itself', () => {
+  const { jobOf } = records()
+  const first = jobOf(1)
+  jobs.confirmSuspicion(first, 0)
+  const newer = jobs.winnerOf(first, jobOf(2))
+  expect([90_000, 90_001].map((nowMs) => jobs.confirmSuspicion(newer, nowMs))).toEqual([false, true])
+  const older = jobs.reportRejection(newer, 'refused')
+  expect(older).toBe(first)
+  expect([90_002, 90_003].map((nowMs) => jobs.confirmSuspicion(first, nowMs))).toEqual([false, true])
+  // What has failed itself keeps its own moment.
+  const [early, own] = [jobOf(1), jobOf(2)]
+  jobs.confirmSuspicion(early, 0)
+  jobs.confirmSuspicion(own, 50_000)
+  expect(jobs.confirmSuspicion(jobs.winnerOf(early, own), 109_999)).toBe(false)
+})
+
+test('documents of one index and one team share a shard, and weigh what their texts do', () => {
+  const [list, detail] = documentsOf('a', 1, '{"ä":1}')
+  const [other] = documentsOf('b', 2)
+  const [foreign] = documentsOf('a', 1, '{}', 'u')
+  if (list === undefined || detail === undefined || other === undefined || foreign === undefined) throw new Error()
+  expect(new Set([list, other, detail, foreign].map(jobs.shardOf)).size).toBe(3)
+  expect(jobs.shardOf(list)).toBe(jobs.shardOf(other))
+  expect(jobs.bytesOf([list, detail, other])).toBe(8 + 8 + 7)
+})
