@@ -103,12 +103,22 @@ test('without repeated names it is the same JSON, with each name once at every d
       const cleaned = rawJson.withoutRepeatedNames(text)
       expect(JSON.parse(cleaned)).toEqual(JSON.parse(text))
       expect(rawJson.withoutRepeatedNames(cleaned)).toBe(cleaned)
+      expect(tokens(cleaned)).toHaveLength(tokens(JSON.stringify(JSON.parse(text))).length)
       expect(cleaned === text).toBe(tokens(cleaned).length === tokens(text).length)
       const written = new Set(tokens(text))
       const scalars = tokens(cleaned).filter((token) => /^[-\d]/.test(token))
       for (const token of scalars) expect(written).toContain(token)
     }),
   )
+})
+
+test.each([
+  ['{"a":1,"b":2,"a":3.50}', '{"a":3.50,"b":2}'],
+  [' [ {"a":"x", "\\u0061":"y" } , 1e400 ] ', '[{"a":"y"},1e400]'],
+  ['{"10":{"b":[],"b":{}},"2":[ {"c":1},[0 , 1] ]}', '{"10":{"b":{}},"2":[ {"c":1},[0 , 1] ]}'],
+  ['{ "a" : 1 , "b" : "{\\"a\\":1,\\"a\\":2}" }', '{ "a" : 1 , "b" : "{\\"a\\":1,\\"a\\":2}" }'],
+])('without repeated names, %p is %p', (text, cleaned) => {
+  expect(rawJson.withoutRepeatedNames(text)).toBe(cleaned)
 })
 
 test('repeated names are taken out of a megabyte nested a thousand levels deep, each character read once', () => {
