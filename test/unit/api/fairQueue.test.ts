@@ -195,6 +195,51 @@ test('a permit that is given back twice frees its room once', async () => {
   expect([typeof queue.acquireNow('c'), queue.acquireNow('d')]).toEqual(['function', 'full'])
 })
 
+/** Who hears at once whether there is a permit. */
+async function heardAtOnce(permit: Promise<Permit>): Promise<Permit | 'waits'> {
+  let heard: Permit | 'waits' = 'waits'
+  permit.then(
+    (each) => {
+      heard = each
+    },
+    () => undefined,
+  )
+  await flushPromises()
+  return heard
+}
+
+test('who has gone before it asks gets no permit', async () => {
+  const queue = new FairQueue(bounds)
+  expect(await queue.acquire('a', AbortSignal.abort())).toBe('aborted')
+  expect([queue.tenants, queue.taken]).toEqual([0, 0])
+})
+
+test('without a bound for those that wait nobody waits, and as many wait as the bound says', async () => {
+  const unbounded = new FairQueue({ maxRunning: 1, maxRunningPerTenant: 1 })
+  unbounded.acquireNow('a')
+  expect(await heardAtOnce(unbounded.acquire('b', stays))).toBe('full')
+  const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 2 })
+  queue.acquireNow('a')
+  const answers = ['b', 'c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
+  expect(await Promise.all(answers)).toEqual(['waits', 'waits', 'full'])
+})
+
+test('who goes when it has its permit already, or has it for longer than it might have waited, leaves the queue as it is', async () => {
+  jest.useFakeTimers()
+  const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 1 })
+  const first = queue.acquireNow('a')
+  const client = new AbortController()
+  const second = queue.acquire('b', client.signal)
+  if (typeof first === 'function') first()
+  expect(await second).toBeInstanceOf(Function)
+  client.abort()
+  await jest.advanceTimersByTimeAsync(2_000)
+  const answers = ['c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
+  expect(await Promise.all(answers)).toEqual(['waits', 'full'])
+  expect([queue.tenants, queue.taken]).toEqual([2, 1])
+  jest.useRealTimers()
+})
+
 /** The ticks that the longest permit of a history lasts. */
 const maxTicks = 4
 const names = ['a', 'b', 'c', 'd', 'e']
