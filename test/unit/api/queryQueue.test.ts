@@ -98,12 +98,18 @@ test('a part of an export waits for its turn long after a page is refused', asyn
   expect(await part).toBe('part')
 })
 
-test('a question that Elasticsearch has no room for is asked again, and fails only when that lasts', async () => {
+test('a question that Elasticsearch has no room for is asked again, seven times at most', async () => {
   const { runQuery } = await requestOf('acme', false, queueQueries())
   let asked = 0
   const answered = runQuery(async () => (++asked < 4 ? await overloaded() : 'answer'))
-  expect(await answered).toBe('answer')
-  await expect(runQuery(overloaded)).rejects.toMatchObject({ reason: 'overloaded' })
+  expect([await answered, asked]).toEqual(['answer', 4])
+  asked = 0
+  const failed = runQuery(() => {
+    asked++
+    return overloaded()
+  })
+  await expect(failed).rejects.toMatchObject({ reason: 'overloaded' })
+  expect(asked).toBe(7)
 })
 
 test('a process asks for less at once while Elasticsearch has too much to do, and for more again as it answers', async () => {
@@ -147,4 +153,120 @@ test('answers that are not sent yet are held within the share of their team, and
   await refused
   clients[0]?.leave()
   await late.hold(4 * mebibyte)
+})
+
+test.each([
+  ['page', 'runQuery', 5_000],
+  ['part of an export', 'runPart', 35_000],
+] as const)(
+  'a question for a %s is given up at its deadline, and a client that leaves gives up at once',
+  async (_what, run, deadlineMs) => {
+    jest.useFakeTimers()
+    const [patient, leaving] = [await requestOf('acme'), await requestOf('acme')]
+    const heard: string[] = []
+    const hear = (error: Error): number => heard.push(error.message)
+    const patience = patient[run](untilAborted).catch(hear)
+    const gone = leaving[run](untilAborted).catch(hear)
+    await jest.advanceTimersByTimeAsync(1)
+    leaving.leave()
+    await gone
+    expect(heard).toEqual(['aborted'])
+    await jest.advanceTimersByTimeAsync(deadlineMs - 2)
+    expect(heard).toHaveLength(1)
+    await jest.advanceTimersByTimeAsync(1)
+    await patience
+    expect(heard).toHaveLength(2)
+    expect([jest.getTimerCount(), patient.listeners()]).toEqual([0, 0])
+  },
+)
+
+test('a client that leaves while its question waits to be asked again hears that Elasticsearch had no room', async () => {
+  jest.useFakeTimers()
+  const { runQuery, leave } = await requestOf('acme', false, queueQueries())
+  let asked = 0
+  const failed = expect(
+    runQuery(() => {
+      asked++
+      return overloaded()
+    }),
+  ).rejects.toMatchObject({ reason: 'overloaded' })
+  await jest.advanceTimersByTimeAsync(40)
+  leave()
+  await failed
+  expect([asked, jest.getTimerCount()]).toEqual([1, 0])
+})
+
+test.each([
+  ['of another reason', () => Promise.reject(new ElasticsearchUnavailable('refused', '403'))],
+  ['that is a bug', () => Promise.reject(new TypeError('refused'))],
+])('after a failure %s a question is not asked again, nor less at once', async (_what, fail) => {
+  const queue = queueQueries()
+  const { runQuery } = await requestOf('acme', false, queue)
+  let asked = 0
+  const failing = (): Promise<never> => {
+    asked++
+    return fail()
+  }
+  await expect(runQuery(failing)).rejects.toThrow('refused')
+  expect(asked).toBe(1)
+  jest.useFakeTimers()
+  const [left, right] = [await requestOf('a', false, queue), await requestOf('b', false, queue)]
+  const first = left.runQuery(untilAborted, 16 * mebibyte)
+  expect(await right.runQuery(async () => 'answer', 16 * mebibyte)).toBe('answer')
+  const aborted = expect(first).rejects.toThrow('aborted')
+  left.leave()
+  await aborted
+})
+
+/** Whether a team that holds so much is given one mebibyte more. */
+async function hasRoom(queue: ReturnType<typeof queueQueries>): Promise<boolean> {
+  const { hold, leave } = await requestOf('large', false, queue)
+  const held = hold(mebibyte).then(
+    () => true,
+    () => false,
+  )
+  await jest.advanceTimersByTimeAsync(2_000)
+  leave()
+  return await held
+}
+
+test('of a larger answer only what is more than the smaller one before is held in addition, and less or as much needs nothing', async () => {
+  jest.useFakeTimers()
+  const queue = queueQueries()
+  const { hold, leave, listeners } = await requestOf('large', false, queue)
+  for (const size of [16, 31, 31, 8]) await hold(size * mebibyte)
+  expect(await hasRoom(queue)).toBe(true)
+  await hold(32 * mebibyte)
+  expect(await hasRoom(queue)).toBe(false)
+  leave()
+  expect([await hasRoom(queue), listeners()]).toEqual([true, 0])
+})
+
+test('what is given back before the answer is sent is free at once, and held again when it is needed again', async () => {
+  jest.useFakeTimers()
+  const queue = queueQueries()
+  const { hold, leave, listeners } = await requestOf('large', false, queue)
+  const release = await hold(32 * mebibyte)
+  expect([await hasRoom(queue), listeners()]).toEqual([false, 1])
+  release()
+  expect([await hasRoom(queue), listeners()]).toEqual([true, 0])
+  await hold(32 * mebibyte)
+  expect(await hasRoom(queue)).toBe(false)
+  leave()
+  expect(await hasRoom(queue)).toBe(true)
+})
+
+test('an answer for a client that has left, or leaves while it waits, is not held', async () => {
+  jest.useFakeTimers()
+  const queue = queueQueries()
+  const gone = await requestOf('large', true, queue)
+  await expect(gone.hold(32 * mebibyte)).rejects.toMatchObject({ status: 503 })
+  const [first, waiting] = [await requestOf('large', false, queue), await requestOf('large', false, queue)]
+  await first.hold(32 * mebibyte)
+  const given = expect(waiting.hold(mebibyte)).rejects.toMatchObject({ status: 503 })
+  await jest.advanceTimersByTimeAsync(1)
+  waiting.leave()
+  await given
+  first.leave()
+  expect([await hasRoom(queue), jest.getTimerCount()]).toEqual([true, 0])
 })
