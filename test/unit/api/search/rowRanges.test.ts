@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import type { KeyRange, ListCounts } from '../../../../src/api/search/listSnapshot.ts'
-import { rangeOfPage } from '../../../../src/api/search/rowRanges.ts'
+import { countRows, rangeOfPage, rangesOfRows } from '../../../../src/api/search/rowRanges.ts'
 import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
 const rowsIn = (rows: readonly Row[], range: KeyRange | undefined): Row[] => {
@@ -19,13 +19,14 @@ const at = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 1_772_359_200_000, max: 1_772_359_270_000 }) },
   { weight: 1, arbitrary: fc.integer({ min: -62_167_219_200_000, max: 253_402_300_799_999 }) },
 )
-const lists = fc
-  .uniqueArray(fc.record({ atMs: at, id }), { maxLength: 700, size: 'max', selector: ({ id }) => id })
-  .filter((rows) => rows.length > 0)
+const listsUpTo = (maxLength: number): fc.Arbitrary<Row[]> =>
+  fc
+    .uniqueArray(fc.record({ atMs: at, id }), { maxLength, size: 'max', selector: ({ id }) => id })
+    .filter((rows) => rows.length > 0)
 
 test('whatever is in a list, every page is found, and few rows are passed over', async () => {
   await fc.assert(
-    fc.asyncProperty(lists, fc.nat(), fc.integer({ min: 1, max: 100 }), async (rows, number, limit) => {
+    fc.asyncProperty(listsUpTo(700), fc.nat(), fc.integer({ min: 1, max: 100 }), async (rows, number, limit) => {
       const offset = number % rows.length
       const { total, range } = await rangeOfPage(countsOf(rows), offset, limit)
       expect(total).toBe(rows.length)
@@ -44,6 +45,54 @@ test('a range ends soon after its page, however long the list goes on', async ()
     const { range } = await rangeOfPage(countsOf(rows), offset, 20)
     expect(rowsIn(rows, range).length).toBeLessThan(1_300)
   }
+})
+
+type Part = { readonly rows: readonly Row[]; readonly count: number }
+async function partsOf(rows: readonly Row[], limit: number): Promise<Part[]> {
+  const parts: Part[] = []
+  for await (const { clause, count } of rangesOfRows(countsOf(rows), limit))
+    parts.push({ rows: newestFirst(rows.filter((row) => finds(clause, row))), count })
+  return parts
+}
+
+test('whatever is in a list, its parts hold each row once, newest first, and no part more than it may', async () => {
+  await fc.assert(
+    fc.asyncProperty(listsUpTo(100), fc.integer({ min: 1, max: 60 }), async (rows, limit) => {
+      const parts = await partsOf(rows, limit)
+      expect(parts.flatMap((part) => part.rows)).toEqual(newestFirst(rows))
+      expect(parts.map(({ count }) => count)).toEqual(parts.map((part) => part.rows.length))
+      expect(Math.max(...parts.map(({ count }) => count))).toBeLessThanOrEqual(limit)
+      expect(await countRows(countsOf(rows))).toBe(rows.length)
+    }),
+    { numRuns: 100, endOnFailure: true },
+  )
+})
+
+test('parts are about as large as they may be, an empty list has none', async () => {
+  const rows = Array.from({ length: 5_000 }, (_, number) => ({ atMs: number * 900_000, id: `s${number}` }))
+  expect((await partsOf(rows, 500)).length).toBeLessThanOrEqual(12)
+  expect(await partsOf(rows, 10_000)).toHaveLength(1)
+  expect(await partsOf([], 500)).toEqual([])
+})
+
+test('past the end of a list there is no range, and at its end a range of what is left', async () => {
+  const rows = [3, 2, 1].map((atMs) => ({ atMs, id: `s${atMs}` }))
+  expect(await rangeOfPage(countsOf(rows), 3, 20)).toEqual({ total: 3 })
+  const { range } = await rangeOfPage(countsOf(rows), 2, 20)
+  expect(rowsIn(rows, range).slice(range?.skip)).toEqual([{ atMs: 1, id: 's1' }])
+})
+
+test('counts that change within a snapshot are a fault that is told', async () => {
+  const counts = countsOf([1, 2, 3].map((number) => ({ atMs: 1, id: `s${number}` })))
+  let isLater = false
+  const countByTime: ListCounts['countByTime'] = async (span, stepMs) => {
+    const steps = await counts.countByTime(span, stepMs)
+    const [first] = steps
+    if (isLater || first === undefined) return []
+    isLater = true
+    return [{ ...first, count: 3_000 }]
+  }
+  await expect(rangeOfPage({ ...counts, countByTime }, 2_000, 20)).rejects.toThrow('do not add up')
 })
 
 const tiesOf = (count: number, idOf: (number: number) => string): Row[] =>
