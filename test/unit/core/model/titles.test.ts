@@ -208,6 +208,70 @@ test('a title is found by the beginnings of long words, in alphabets only', () =
   expect(titleTerms('Geography of परीक्षाओं quiz').starts).toEqual(['geogr', 'geogra', 'geograp', 'geograph'])
 })
 
+test.each([
+  [
+    'knowledgeable',
+    ['knowl', 'knowle', 'knowled', 'knowledg', 'knowledge', 'knowledgea', 'knowledgeab', 'knowledgeabl'],
+  ],
+  [
+    'counterproductively',
+    ['count', 'counte', 'counter', 'counterp', 'counterpr', 'counterpro', 'counterprod', 'counterprodu'],
+  ],
+  ['survey form', ['surve']],
+  ['рынок вопросы', ['вопро', 'вопрос']],
+  ['2026 アンケートサーベイ', []],
+])('the beginnings of %p, by which it is found while it is typed, have 5 to 12 letters: %j', (title, starts) => {
+  expect(titleTerms(title).starts).toEqual(starts)
+})
+
+test('each term of a title is there once, and words are joined to at most 40 letters', () => {
+  const { words, starts } = titleTerms('quizzes Quizzes - quizzes-quizzes')
+  expect(words.filter((word) => word === 'quizzes')).toHaveLength(1)
+  expect(starts).toEqual(['quizz', 'quizze'])
+  expect(titleTerms(`${'a'.repeat(30)} ${'b'.repeat(10)}`).joined).toEqual(['a'.repeat(30) + 'b'.repeat(10)])
+  expect(titleTerms(`${'a'.repeat(30)} ${'b'.repeat(11)}`).joined).toEqual([])
+  const { words: joined } = titleTerms(`x-${'a'.repeat(30)}-${'b'.repeat(30)}`)
+  expect(joined).toContain('a'.repeat(30) + 'b'.repeat(10))
+  expect(joined).toContain(`x${'a'.repeat(30)}${'b'.repeat(30)}`)
+})
+
+test('a folded title ends with the last word that fits into 2,000 characters', () => {
+  expect(foldTitle(`${'a'.repeat(990)} ${'b'.repeat(1_008)} c`)).toBe(`${'a'.repeat(990)} ${'b'.repeat(1_008)}`)
+  expect(foldTitle('ﬃ '.repeat(666))).toBe('ffi '.repeat(500).trim())
+})
+
+test.each([
+  ['e-mail', true],
+  ["don't", true],
+  ['covid-19', true],
+  ['quiz', true],
+  ['한국-quiz', true],
+  ['2026-11', false],
+  ['数学', false],
+  ['quiz数', false],
+  ['数quiz', false],
+  ['quiz🎉', false],
+])('may the parts of %p be written as one word: %p', (typed, isOne) => {
+  expect(titles.areJoinable(titleWords(typed))).toBe(isOne)
+})
+
+test.each([
+  ['社員サーベイ', ['社員', 'さーべい']],
+  ['サー ベイ', ['さー', 'べい']],
+  ['サーベイ数', ['さーべい', '数']],
+  ['quizサーベイ', ['quiz', 'さーべい']],
+])('%p has these runs of kana, and words beside them: %j', (typed, parts) => {
+  expect(titles.kanaParts(titleWords(typed)).map(textOf)).toEqual(parts)
+})
+
+test('a long text is taken in pieces that follow each other, or overlap', () => {
+  expect(titles.piecesOf('abcdefg', 3)).toEqual(['abc', 'def', 'g'])
+  expect(titles.piecesOf('abcdefghij', 3, 2)).toEqual(['abcdef', 'defghi', 'ghij'])
+  expect(titles.piecesOf('abcdef', 3)).toEqual(['abc', 'def'])
+  expect(titles.piecesOf('🎉🎂', 1)).toEqual(['🎉', '🎂'])
+  expect(titles.piecesOf('', 3)).toEqual([''])
+})
+
 test('a word that is longer than Elasticsearch takes in one term is kept in pieces that overlap by half', () => {
   const word = Array.from({ length: 500 }, (_, at) => String.fromCodePoint(0x10480 + (at % 30))).join('')
   const { words } = titleTerms(word)
@@ -280,9 +344,12 @@ describe('A title may lack English function words', () => {
 })
 
 test.each([
-  [0, ['cat', 'परीक्षक', 'แบบสอบ', '2024', 'x1234567', 'notepad++']],
-  [1, ['quiz', 'science', 'вопрос', 'שאלונימ', 'あんけと', '중간고사', 'परीक्षाओं']],
-  [2, ['sciences']],
+  [0, ['cat', 'परीक्षक', 'แบบสอบ', '2024', 'x1234567', 'notepad++', 'あんけ', '중간고', 'a'.repeat(51)]],
+  [
+    1,
+    ['quiz', 'science', 'вопрос', 'שאלונימ', 'あんけと', 'あんけーとさー', '중간고사', '중간고사중간고사', 'परीक्षाओं'],
+  ],
+  [2, ['sciences', 'あんけーとさーべ', 'a'.repeat(50)]],
 ])('a word is forgiven %i mistakes if it is one of %j', (mistakes, words) => {
   expect(words.filter((word) => allowedMistakes(word) !== mistakes)).toEqual([])
 })
