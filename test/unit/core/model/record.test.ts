@@ -178,6 +178,13 @@ test.each([
   },
 )
 
+test('the reason for a refusal names a member within others by its path', () => {
+  const text = recordOf('submission', { ...submission, examinee: { customData: '?' } }).toString()
+  const custom = (levels: number) => read('submission', bytes(text.replace('"?"', listOf(levels))))
+  expect(custom(998)).toMatchObject({ problem: { path: 'submission.examinee.customData', rule: ofDepth(997) } })
+  expect(problemOf(custom(997))).toBe('accepted')
+})
+
 test('what is not served, or only text, may be nested deep and have many digits', () => {
   const secret = '['.repeat(5_000) + ']'.repeat(5_000)
   const text = formText({ description: '['.repeat(5_000) + '7'.repeat(5_000) })

@@ -152,6 +152,112 @@ test.each([
   expect(isParsed(recordOf(submission))).toBe(false)
 })
 
+const answers = (raw: string): Buffer => recordOf(withMember('data', `{"a":${raw}}`))
+
+test.each([
+  ...['0', '-0', '10', '-1.50', '0.10e5', '1E+2', '1e-2', '1e5', '9'.repeat(1_000), `-${'9'.repeat(999)}`],
+  ...['true', 'false', 'null', '""', '"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\u00e9\\uABCD\\uef01"', '"\u007f"', '"\\\\"'],
+  ...['[]', '[ ]', '{}', '{ }', '[ 1 , [ ] , { "a" : 1 , "b" : [ ] } ]', '{"a":1,"a":2}'],
+])('the answer %s is served as it is written, without being parsed', (raw) => {
+  expect(rendered('submission', answers(raw))?.summary).toContain(`"data":{"a":${raw}},`)
+  expect(isParsed(answers(raw))).toBe(false)
+})
+
+test.each([
+  ...[
+    '',
+    '+1',
+    '-',
+    '00',
+    '-01',
+    '1.',
+    '.5',
+    '1.e5',
+    '1e',
+    '1E+',
+    '1e-',
+    '0x1',
+    '1_0',
+    'Infinity',
+    'NaN',
+    '9'.repeat(1_001),
+  ],
+  ...[
+    't',
+    'tru',
+    'True',
+    'trues',
+    'fals',
+    'nul',
+    'nulL',
+    'undefined',
+    "'a'",
+    '"',
+    '"\\"',
+    '"a\tb"',
+    '"\u001f"',
+    '"\\x"',
+  ],
+  ...['"\\u"', '"\\u123"', '"\\u12g4"', '"\\u:000"', '"\\u000G"', '"\\u@000"', '"\\u/000"', '"\\', '"\\u00'],
+  ...['[', ']', '[1', '[1,', '[1,]', '[,1]', '[1 2]', '[1}', '{', '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{,}'],
+  ...[
+    '{"a" 1}',
+    '{"a":}',
+    '{"a",1}',
+    '{a:1}',
+    '{1:1}',
+    '{"a":1]',
+    '{"a":1 "b":2}',
+    '{"a":1;"b":2}',
+    '[[]',
+    '1]',
+    '1}',
+    '1,',
+    '1 1',
+  ],
+])('with %j as an answer a submission is refused', (raw) => {
+  expect(rendered('submission', answers(raw))).toBeUndefined()
+})
+
+test.each([
+  ...['', ' ', 'null', '[]', '"x"', '1', '{', '{}', '{"revision":1}', '{"submission":{}}'],
+  ...[`${recordOf(objectOf(members))}}`, `${recordOf(objectOf(members))},`, `[${recordOf(objectOf(members))}]`],
+])('a record of a submission %j is refused', (text) => {
+  expect(rendered('submission', Buffer.from(text))).toBeUndefined()
+})
+
+test('spaces may stand before and after a record', () => {
+  const [plain, spaced] = [recordOf(objectOf(members)), Buffer.from(`  ${recordOf(objectOf(members))} `)]
+  expect(rendered('submission', spaced)).toEqual(rendered('submission', plain))
+  expect(isParsed(spaced)).toBe(false)
+})
+
+/** Of each kind of JSON one value. */
+const ofKinds = { string: '"x"', number: '1.5', boolean: 'true', object: '{}', array: '[]' }
+type JsonKind = keyof typeof ofKinds
+
+test.each<[string, (raw: string) => string, readonly JsonKind[]]>([
+  ['shareToken', (raw) => withMember('shareToken', raw), ['string']],
+  ['serialNumber', (raw) => withMember('serialNumber', raw), []],
+  ['data', (raw) => withMember('data', raw), ['object']],
+  ['examinee', (raw) => withMember('examinee', raw), ['object']],
+  ['examinee.email', (raw) => withRaw(['examinee', 'email'], raw), ['string']],
+  ['examinee.customData', (raw) => withRaw(['examinee', 'customData'], raw), Object.keys(ofKinds) as JsonKind[]],
+  ['result.score', (raw) => withRaw(['result', 'score'], raw), ['number']],
+  ['reportResult', (raw) => withMember('reportResult', raw), ['object']],
+  [
+    'reportResult.dimensionAnalysis.items',
+    (raw) => withRaw(['reportResult', 'dimensionAnalysis', 'items'], raw),
+    ['array'],
+  ],
+])('%s of a submission may be null, but is refused with another type than its own', (_name, withValue, allowed) => {
+  expect(rendered('submission', recordOf(withValue('null')))).toBeDefined()
+  for (const [kind, raw] of Object.entries(ofKinds)) {
+    const isServed = rendered('submission', recordOf(withValue(raw))) !== undefined
+    expect({ kind, isServed }).toEqual({ kind, isServed: allowed.some((each) => each === kind) })
+  }
+})
+
 const scalar = fc.constantFrom(
   ...['null', 'true', 'false', '0', '-0.0', '1E+2', '12345678901234567890.10', '1e999', '"x"', '""', '"\\u00e9\\/\\""'],
   ...[
