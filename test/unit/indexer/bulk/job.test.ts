@@ -75,6 +75,13 @@ test.each<[string, jobs.Stored, boolean, string]>([
   expect(told).toEqual([['7a', { kind }]])
 })
 
+test('a record without content of its own, such as a deletion, is in conflict with nothing', () => {
+  const { jobOf, told } = records()
+  const deletion = jobOf(7)
+  jobs.reportOutcomes({ ...deletion, list: { ...deletion.list, digest: undefined } }, { version: 7, digest: 'b' })
+  expect(told).toEqual([['7a', { kind: 'stale' }]])
+})
+
 test('what is stored has to be known where it may differ: under the revision of one that is compared, which was not stored now', () => {
   const { jobOf } = records()
   expect(jobs.needsStored(jobOf(7))).toBe(true)
