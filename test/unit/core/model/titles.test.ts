@@ -100,11 +100,12 @@ test('what stands beyond the first 2,000 characters is not searched', () => {
   expect(foldCharacters(`${'\u0640'.repeat(1_999)}bc`)).toBe('b')
 })
 
-test('the salt of a team has a fixed length and is its own', () => {
+test('the salt of a team has a fixed length and is its own, of characters that no query reads as a sign', () => {
   const [a, b] = [titleSalt('team-1' as TeamId), titleSalt('team-2' as TeamId)]
   expect(a).toHaveLength(titleSaltLength)
   expect(b).toHaveLength(titleSaltLength)
   expect(a).not.toBe(b)
+  for (let team = 0; team < 100; team++) expect(titleSalt(`team-${team}` as TeamId)).toMatch(/^[\w-]+$/)
 })
 
 test.each([
@@ -192,6 +193,10 @@ test.each(['1,25', '1.00', '1000,000', '10, 000', '10;000', '10,0000', '1,000,00
     expect(titleTerms(title).words.filter((word) => /^\d{5,}$/.test(word))).toEqual([])
   },
 )
+
+test('digits are grouped by two with commas only', () => {
+  expect(titleTerms('1.00.000').words).not.toContain('100000')
+})
 
 test.each([
   ['Customer Feedback Form', ['customerfeedback', 'customerfeedbackform', 'feedbackform']],
