@@ -243,6 +243,8 @@ test('each term of a title is there once, and words are joined to at most 40 let
 test('a folded title ends with the last word that fits into 2,000 characters', () => {
   expect(foldTitle(`${'a'.repeat(990)} ${'b'.repeat(1_008)} c`)).toBe(`${'a'.repeat(990)} ${'b'.repeat(1_008)}`)
   expect(foldTitle('ﬃ '.repeat(666))).toBe('ffi '.repeat(500).trim())
+  expect(foldTitle('a1'.repeat(1_000))).toBe('a 1 '.repeat(500).trim())
+  expect(foldTitle(`bb${'1a'.repeat(999)}`)).toHaveLength(2_000)
 })
 
 test.each([
