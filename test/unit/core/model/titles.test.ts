@@ -251,6 +251,7 @@ test.each([
   ['e-mail', true],
   ["don't", true],
   ['covid-19', true],
+  ['19th', true],
   ['quiz', true],
   ['한국-quiz', true],
   ['2026-11', false],
