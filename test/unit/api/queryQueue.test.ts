@@ -135,6 +135,9 @@ test('a process asks for less at once while Elasticsearch has too much to do, an
   }
   expect(await atOnce()).toBe(32)
   const { runQuery } = await requestOf('acme', false, queue)
+  let asked = 0
+  await runQuery(async () => (++asked < 2 ? await overloaded() : 'answer'))
+  expect(await atOnce()).toBe(16)
   await expect(runQuery(overloaded)).rejects.toMatchObject({ reason: 'overloaded' })
   expect(await atOnce()).toBe(1)
   for (let answer = 0; answer < 64; answer++) await runQuery(async () => 'answer')
