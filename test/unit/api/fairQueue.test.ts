@@ -6,6 +6,19 @@ import { flushPromises } from '../../support/handClock.ts'
 const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
 const stays = new AbortController().signal
 
+/** Who hears at once whether there is a permit. */
+async function heardAtOnce(permit: Promise<Permit>): Promise<Permit | 'waits'> {
+  let heard: Permit | 'waits' = 'waits'
+  permit.then(
+    (each) => {
+      heard = each
+    },
+    () => undefined,
+  )
+  await flushPromises()
+  return heard
+}
+
 test('places go to tenants in turn, however many one of them asks for', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 1 })
   const order: string[] = []
@@ -124,9 +137,25 @@ test('with less room open there is still room for one, and what waits gets in wh
   const first = await queue.acquire('a', stays)
   expect(typeof first).toBe('function')
   const second = queue.acquire('b', stays)
-  await flushPromises()
+  expect(await heardAtOnce(second)).toBe('waits')
   queue.open(1)
   expect(await second).toBeInstanceOf(Function)
+})
+
+test('with half of the room open half as much runs, of all and of a tenant', async () => {
+  const queue = new FairQueue({ maxRunning: 8, maxRunningPerTenant: 4 })
+  queue.open(1 / 2)
+  const heard = []
+  for (const name of ['a', 'a', 'a', 'b', 'b', 'c']) heard.push(await heardAtOnce(queue.acquire(name, stays)))
+  expect(heard.map((each) => typeof each === 'function')).toEqual([true, true, false, true, true, false])
+  expect(queue.taken).toBe(1 / 2)
+})
+
+test('who does not wait overtakes nobody of its tenant, though what that one waits for is more', async () => {
+  const queue = new FairQueue(bounds)
+  queue.acquireNow('a')
+  expect(await heardAtOnce(queue.acquire('a', stays, 2))).toBe('waits')
+  expect(queue.acquireNow('a')).toBe('own-share')
 })
 
 const lasting = { ...wide, maxWaiting: 1_000, maxWaitMs: 60_000 }
@@ -194,19 +223,6 @@ test('a permit that is given back twice frees its room once', async () => {
   if (typeof first === 'function') for (let times = 0; times < 2; times++) first()
   expect([typeof queue.acquireNow('c'), queue.acquireNow('d')]).toEqual(['function', 'full'])
 })
-
-/** Who hears at once whether there is a permit. */
-async function heardAtOnce(permit: Promise<Permit>): Promise<Permit | 'waits'> {
-  let heard: Permit | 'waits' = 'waits'
-  permit.then(
-    (each) => {
-      heard = each
-    },
-    () => undefined,
-  )
-  await flushPromises()
-  return heard
-}
 
 test('who has gone before it asks gets no permit', async () => {
   const queue = new FairQueue(bounds)
