@@ -206,6 +206,8 @@ test.each([
     '{"a",1}',
     '{a:1}',
     '{1:1}',
+    '{a":1}',
+    '{1":1}',
     '{"a":1]',
     '{"a":1 "b":2}',
     '{"a":1;"b":2}',
@@ -224,6 +226,23 @@ test.each([
   ...[`${recordOf(objectOf(members))}}`, `${recordOf(objectOf(members))},`, `[${recordOf(objectOf(members))}]`],
 ])('a record of a submission %j is refused', (text) => {
   expect(rendered('submission', Buffer.from(text))).toBeUndefined()
+})
+
+const withoutMember = (name: string): (typeof members)[number][] => members.filter(([each]) => each !== name)
+
+test.each<[string, string]>([
+  ['a name with an escape', objectOf([...withoutMember('shareToken'), ['shareTok\\u0065n', '"x"']])],
+  ['a name with an escape that is not served', objectOf([...members, ['\\u0065', '1']])],
+  ['a name that only begins like a known one', objectOf(members).replace('"shareToken"', '"shareTokens"')],
+  ['a name twice', objectOf([...members, ['shareToken', '"second"']])],
+  ['a name twice, at last without a value', objectOf([...members, ['shareToken', 'null']])],
+  ['an object twice', objectOf([...members, ['examinee', '{"name":"Second"}']])],
+  ['a name twice in an object', withMember('examinee', '{"id":"first","email":"e","id":"second"}')],
+])('a submission with %s is served as JSON.parse reads it', (_what, submission) => {
+  // Of the record before, the order of members is remembered.
+  expectAsParsed(recordOf(objectOf(members)))
+  expect(rendered('submission', recordOf(submission))).toBeDefined()
+  expectAsParsed(recordOf(submission))
 })
 
 test('spaces may stand before and after a record', () => {
