@@ -240,6 +240,18 @@ test('without a bound for those that wait nobody waits, and as many wait as the 
   expect(await Promise.all(answers)).toEqual(['waits', 'waits', 'full'])
 })
 
+test('who leaves while it waits hears so at once, and leaves its place to others', async () => {
+  const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 1 })
+  queue.acquireNow('a')
+  const client = new AbortController()
+  const waiting = queue.acquire('b', client.signal)
+  expect([await heardAtOnce(waiting), queue.tenants]).toEqual(['waits', 2])
+  client.abort()
+  expect([await heardAtOnce(waiting), queue.tenants]).toEqual(['aborted', 1])
+  const answers = ['c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
+  expect(await Promise.all(answers)).toEqual(['waits', 'full'])
+})
+
 test('who goes when it has its permit already, or has it for longer than it might have waited, leaves the queue as it is', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 1 })
