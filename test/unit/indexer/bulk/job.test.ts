@@ -15,6 +15,11 @@ function records() {
   }
   return { jobOf, told }
 }
+/** As of a deletion. */
+function withoutContent(job: jobs.Job): jobs.Job {
+  const { digest: _, ...list } = job.list
+  return { ...job, list }
+}
 const namesOf = (some: readonly jobs.Job[]): string[] => some.map((each) => each.name()).sort()
 
 test('a record belongs to the entity of its list document, whatever else it writes, and has not been tried', () => {
@@ -77,8 +82,7 @@ test.each<[string, jobs.Stored, boolean, string]>([
 
 test('a record without content of its own, such as a deletion, is in conflict with nothing', () => {
   const { jobOf, told } = records()
-  const deletion = jobOf(7)
-  jobs.reportOutcomes({ ...deletion, list: { ...deletion.list, digest: undefined } }, { version: 7, digest: 'b' })
+  jobs.reportOutcomes(withoutContent(jobOf(7)), { version: 7, digest: 'b' })
   expect(told).toEqual([['7a', { kind: 'stale' }]])
 })
 
@@ -87,8 +91,7 @@ test('what is stored has to be known where it may differ: under the revision of 
   expect(jobs.needsStored(jobOf(7))).toBe(true)
   expect(jobs.needsStored(jobOf(7, 'a', false))).toBe(false)
   expect(jobs.needsStored({ ...jobOf(7), isStored: true })).toBe(false)
-  const { list } = jobOf(7)
-  expect(jobs.needsStored({ ...jobOf(7), list: { ...list, digest: undefined } })).toBe(false)
+  expect(jobs.needsStored(withoutContent(jobOf(7)))).toBe(false)
   expect(jobs.needsStored(jobs.winnerOf(jobOf(7, 'a', false), jobOf(7, 'b')))).toBe(true)
   expect(jobs.needsStored(jobs.winnerOf(jobOf(7, 'a', false), jobOf(6, 'b')))).toBe(false)
 })
