@@ -201,8 +201,11 @@ test('a heavy one that waits for a slow one keeps nobody waiting for the room be
   const queue = new FairQueue(lasting)
   const slow = await queue.acquire('slow', stays, 6)
   const heavy = queue.acquire('heavy', stays, 6)
-  const light = await Promise.all(['a', 'b', 'c', 'd'].map((name) => queue.acquire(name, stays)))
-  for (const permit of light) expect(permit).toBeInstanceOf(Function)
+  for (let round = 0; round < 2; round++) {
+    const light = await Promise.all(['a', 'b', 'c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays))))
+    for (const permit of light) expect(permit).toBeInstanceOf(Function)
+    for (const permit of round === 0 ? light : []) if (typeof permit === 'function') permit()
+  }
   if (typeof slow === 'function') slow()
   expect(await heavy).toBeInstanceOf(Function)
 })
