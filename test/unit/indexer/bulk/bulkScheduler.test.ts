@@ -98,6 +98,14 @@ test('of an entity only the newest record is sent, in the place of the first, an
   expect(names().slice(2)).toEqual([['a@5']])
 })
 
+test('of two records of one revision the one that was handed over first is sent', async () => {
+  const { scheduler, names } = scheduling()
+  for (const name of ['first', 'second', 'third'])
+    scheduler.submit({ documents: documentsOf('a', 1), isCompared: true, name: () => name, done: () => undefined })
+  await turn()
+  expect(names()).toEqual([['first']])
+})
+
 test('what has failed is sent again, unless a newer record of its entity counts by now', async () => {
   const { submit, names, requests } = scheduling()
   await submit('a@1', 'b@1')
