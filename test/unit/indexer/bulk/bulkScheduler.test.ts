@@ -239,6 +239,15 @@ test('what is stopped sends nothing more, and its end is no bug; any other error
   expect([fatal.length, requests.length]).toEqual([1, 0])
 })
 
+test('what waits to be sent again does so no longer than until the indexer stops', async () => {
+  const stop = new AbortController()
+  const { scheduler, submit, requests } = scheduling({}, 1, stop.signal)
+  await submit('a@1')
+  const retried = scheduler.retryLater(requests[0]?.jobs.map((job) => ({ ...job, attempts: 5 })) ?? [])
+  stop.abort()
+  await expect(retried).rejects.toThrow('aborted')
+})
+
 test('no more records are sent at once, or in a while, than the limit allows', async () => {
   const { submit, names, requests } = scheduling({ maxRecordsPerSecond: 40 })
   const startedMs = performance.now()
