@@ -213,17 +213,47 @@ describe('while the shard of a team has no primary', () => {
     expect(names().slice(4)).toEqual([['gone/e@1']])
   })
 
-  test('an entity waits in one of both places only', async () => {
-    const scheduled = scheduling({ maxBulkDocuments: 2 })
-    const { submit, names, requests } = scheduled
-    await submit('x@1', 'y@1', 'gone/a@1')
+  /** Ends all requests from this one on, also those that are sent meanwhile. */
+  async function endFrom(first: number, { requests }: ReturnType<typeof scheduling>): Promise<void> {
+    for (let at = first; at < requests.length; at++) await requests[at]?.end()
+  }
+
+  test('what is moved is sent once', async () => {
+    const scheduled = scheduling({ maxBulkDocuments: 4 })
+    const { submit, names } = scheduled
+    await submit(...many(4, 'first'))
+    await submit('here/a@1', 'gone/b@1', 'gone/c@1')
     note(scheduled, 'gone', away, away)
-    await submit('gone/a@2')
-    expect(names().slice(2)).toEqual([['gone/a@2']])
+    await endFrom(0, scheduled)
+    expect(names().slice(2).flat().sort()).toEqual(['gone/b@1', 'gone/c@1', 'here/a@1'])
+  })
+
+  test('of an entity that waits there the newest record is sent, which knows of those before', async () => {
+    const scheduled = scheduling()
+    const { submit, names, requests } = scheduled
+    note(scheduled, 'gone', away, away)
+    await submit('gone/a@1')
+    await submit('gone/b@2')
+    await submit('gone/b@1', 'gone/b@3')
     await requests[0]?.end()
-    await requests[1]?.end()
-    await requests[2]?.end()
-    expect(names()).toHaveLength(3)
+    expect(names()).toEqual([['gone/a@1'], ['gone/b@3']])
+    expect(requests[1]?.jobs[0]?.superseded.map((job) => job.name()).sort()).toEqual(['gone/b@1', 'gone/b@2'])
+  })
+
+  test('a record of which only the detail is left waits with the others, until a newer one counts in its place', async () => {
+    const scheduled = scheduling({ maxBulkDocuments: 2 })
+    const { scheduler, submit, names, requests } = scheduled
+    await submit('gone/a@1')
+    await submit('x@1', 'y@1')
+    note(scheduled, 'gone', away, written)
+    for (const job of requests[0]?.jobs ?? []) {
+      job.documents = job.documents.slice(1)
+      scheduler.putBack(job)
+    }
+    await submit('gone/a@2')
+    expect(names()).toEqual([['gone/a@1'], ['x@1'], ['gone/a@2']])
+    await endFrom(1, scheduled)
+    expect(names().slice(3)).toEqual([['y@1']])
   })
 })
 
