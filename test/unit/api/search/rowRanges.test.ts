@@ -71,6 +71,8 @@ test('whatever is in a list, its parts hold each row once, newest first, and no 
 test('parts are about as large as they may be, an empty list has none', async () => {
   const rows = Array.from({ length: 5_000 }, (_, number) => ({ atMs: number * 900_000, id: `s${number}` }))
   expect((await partsOf(rows, 500)).length).toBeLessThanOrEqual(12)
+  // Twelve in each of twenty times three hours.
+  expect((await partsOf(rows.slice(0, 240), 24)).map(({ count }) => count)).toEqual(Array(10).fill(24))
   expect(await partsOf(rows, 10_000)).toHaveLength(1)
   expect(await partsOf([], 500)).toEqual([])
 })
