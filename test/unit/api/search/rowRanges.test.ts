@@ -77,6 +77,12 @@ test('parts are about as large as they may be, an empty list has none', async ()
   expect(await partsOf([], 500)).toEqual([])
 })
 
+test('an id with which others begin is in one part', async () => {
+  const rows = ['a', 'aa', 'aab', 'ab', 'b'].map((id) => ({ atMs: 1_000, id }))
+  const parts = await partsOf(rows, 1)
+  expect(parts.map((part) => part.rows.map(({ id }) => id))).toEqual([['b'], ['ab'], ['aab'], ['aa'], ['a']])
+})
+
 test('past the end of a list there is no range, and at its end a range of what is left', async () => {
   const rows = [3, 2, 1].map((atMs) => ({ atMs, id: `s${atMs}` }))
   expect(await rangeOfPage(countsOf(rows), 3, 20)).toEqual({ total: 3 })
