@@ -191,6 +191,17 @@ test('what is not served, or only text, may be nested deep and have many digits'
   expect(problemOf(read('form', bytes(text.replace('"form":{', `"form":{"secret":${secret},`))))).toBe('accepted')
 })
 
+test('the digest of a form is the same for the same content, and differs as soon as a list or a form by its id shows another', () => {
+  const digestOf = (changes: object, revision = 1): string => {
+    const result = read('form', recordOf('form', { ...form, ...changes }, revision))
+    return result.ok ? (result.value.live?.entity as unknown as RenderedSubmission).digest : ''
+  }
+  expect(digestOf({})).toMatch(/^[\w-]{16}$/)
+  expect([digestOf({}, 2), digestOf({ secret: 1 })]).toEqual([digestOf({}), digestOf({})])
+  const digests = [{}, { title: 'Other' }, { description: 'Other' }, { isActive: null }].map((each) => digestOf(each))
+  expect(new Set(digests).size).toBe(4)
+})
+
 describe.each([
   ['on one line', ''],
   ['with line breaks and tabs', '\t'],

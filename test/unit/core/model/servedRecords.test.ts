@@ -245,6 +245,14 @@ test.each<[string, string]>([
   expectAsParsed(recordOf(submission))
 })
 
+test('a submission of a megabyte is served whole, and so is each that comes after it', () => {
+  for (const length of [100, 70_000, 1_000_000, 100]) {
+    const record = recordOf(withMember('data', `{"a":"${'x'.repeat(length)}"}`))
+    expect(rendered('submission', record)?.detail.length).toBeGreaterThan(length)
+    expectAsParsed(record)
+  }
+})
+
 test('spaces may stand before and after a record', () => {
   const [plain, spaced] = [recordOf(objectOf(members)), Buffer.from(`  ${recordOf(objectOf(members))} `)]
   expect(rendered('submission', spaced)).toEqual(rendered('submission', plain))
