@@ -245,6 +245,19 @@ test.each<[string, string]>([
   expectAsParsed(recordOf(submission))
 })
 
+test.each<[string, unknown]>([
+  [
+    'the least that is needed',
+    Object.fromEntries(Object.entries(entity).filter(([name]) => /^(id|formId|.*At|result)$/.test(name))),
+  ],
+  ['nulls', { ...entity, serialNumber: null, examinee: null, metadata: null, data: null, reportResult: null }],
+  ['nulls within the report', { ...entity, reportResult: { status: null, overallAnalysis: null, outcome: null } }],
+])('a submission with %s, which has to be parsed, is served as JSON.parse reads it', (_what, submission) => {
+  const record = Buffer.from(JSON.stringify({ revision: 1, submission }, null, '\t'))
+  expect(isParsed(record)).toBe(true)
+  expectAsParsed(record)
+})
+
 test('a submission of a megabyte is served whole, and so is each that comes after it', () => {
   for (const length of [100, 70_000, 1_000_000, 100])
     expectAsParsed(recordOf(withMember('data', `{"a":"${'x'.repeat(length)}"}`)))
