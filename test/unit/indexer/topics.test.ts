@@ -15,7 +15,7 @@ const rulesWith = (changes: Readonly<Record<string, string>>) => {
 }
 
 test('a purely compacted topic keeps deletions for as long as it says', async () => {
-  const keptMs = { forms: 86_400_000, submissions: 1_000 }
+  const keptMs = { forms: 86_400_000, submissions: 1_000, 'account-keys': 86_400_000 }
   expect(await rulesWith({ 'delete.retention.ms': '1000' })).toEqual({ hasAppendTimes: true, forgetful: {}, keptMs })
 })
 
