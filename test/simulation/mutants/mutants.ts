@@ -141,7 +141,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     to: '',
   },
   'failover-back-is-the-same-run': {
-    themes: ['redis'],
+    themes: ['redis', 'keys'],
     seed: 60,
     file: 'src/core/stores/redis.ts',
     from: "/[^0]/.test(fieldIn(info, 'master_replid2') ?? '')",
