@@ -66,6 +66,8 @@ type PipelineOptions = Reading & {
 export class Pipeline {
   readonly #options: PipelineOptions
   readonly #writing = new AbortController()
+  /** `partitionName` → the offset below which every record lies that a rebuild could not use. */
+  readonly rejectedBelow = new Map<string, bigint>()
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
   readonly publisher: VisibilityPublisher
@@ -232,7 +234,12 @@ export class Pipeline {
     if (typeof result === 'string') {
       serving?.deadLetters.recordAccepted(record)
       count(result)
-    } else if (serving === undefined || assigned.left.aborted) {
+    } else if (serving === undefined) {
+      // The indexers of the generation that serves write its dead letter.
+      const below = this.rejectedBelow.get(partitionName(record)) ?? 0n
+      if (record.offset >= below) this.rejectedBelow.set(partitionName(record), record.offset + 1n)
+      count('stale')
+    } else if (assigned.left.aborted) {
       // Nothing from the record on is committed: whoever has the partition now reads it again, and writes its dead letter.
       count('stale')
     } else {

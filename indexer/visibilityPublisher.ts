@@ -241,7 +241,7 @@ export class VisibilityPublisher {
     })
     for (const list of lists) this.#refreshed.delete(list)
     for (const each of progress)
-      each.of.visible.endRound(published.outcome !== 'held' && visible.includes(each) ? each.position : undefined)
+      each.of.visible.endRound(published.outcome !== 'locked' && visible.includes(each) ? each.position : undefined)
     return published
   }
 

@@ -1,4 +1,5 @@
-import type { FoundGeneration, KnownGeneration } from './generation.ts'
+import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import type { FoundGeneration, Generation, KnownGeneration } from './generation.ts'
 
 /**
  * Indexers number the generations that they create with odd numbers, rebuilds with even ones. So the two never create the same one, and none
@@ -10,6 +11,24 @@ const isOfRebuild = (number: number): boolean => number % 2 === 0
 export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'>[], forRebuild: boolean): number {
   const next = 1 + Math.max(0, ...generations.map(({ number }) => number))
   return isOfRebuild(next) === forRebuild ? next : next + 1
+}
+
+/**
+ * The generation to which a rebuild has switched in Redis, while the read aliases still name the one before: whoever sees that moves them. `named`:
+ * the generation that Redis names.
+ *
+ * A rebuild's generation gets into Redis only by a switch; an indexer names there also the one that it still builds. Of the generations that
+ * Redis and the aliases name, the one with the higher number is right: Redis may have fallen back to an older state, and numbers are never
+ * used again.
+ */
+export function findUnfinishedSwitch(
+  found: readonly FoundGeneration[],
+  named: GenerationTag | undefined,
+): Generation | undefined {
+  const switchedTo = found.find(({ complete }) => complete !== undefined && complete.tag === named)?.complete
+  if (switchedTo === undefined || switchedTo.hasServed || !isOfRebuild(switchedTo.number)) return undefined
+  const aliased = found.findLast(({ complete }) => complete?.isServing)
+  return aliased === undefined || aliased.number < switchedTo.number ? switchedTo : undefined
 }
 
 /**

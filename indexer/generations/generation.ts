@@ -36,7 +36,7 @@ type FoundIndex = NonNullable<ReturnType<typeof readPhysicalName>> & {
 }
 
 /** The members of the state of an index from which generations are read. */
-const readOfSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'blocks.write', 'lifecycle.name']
+const readOfSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'lifecycle.name']
 export const readOfIndices = [
   'aliases',
   'mappings._source',
@@ -75,7 +75,6 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
   const uuids = settings.map((each) => `${each?.uuid ?? ''}${each?.['history']?.uuid ?? ''}`)
   const fingerprint = hash('sha256', uuids.join())
   const byKind = Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices
-  const isBlocked = settings.some((each) => String(each?.blocks?.write) === 'true')
   return {
     ...named,
     tag: `${named.number}-${fingerprint.slice(0, 16)}` as GenerationTag,
@@ -91,8 +90,8 @@ function completeOf(prefix: string, { indices, ...named }: FoundIndices, read: r
     createdAtMs: Math.min(...settings.map((each) => Number(each?.creation_date ?? 0))),
     /** The read aliases point to all of its indices, and to no others. */
     isServing: read.length === found.length && found.every((each) => read.includes(each)),
-    /** All of its write aliases exist, and none of its indices has a write block. */
-    isWritable: !isBlocked && found.every((each) => hasAlias(each, writeAliasOf(each.name))),
+    /** Indexers can write to all of its indices. */
+    hasWriteAliases: found.every((each) => hasAlias(each, writeAliasOf(each.name))),
     /** It has served, so it held everything below the watermark; since then it was written on or retired, never emptied. */
     hasServed: found.every((each) => hasAlias(each, servedAlias(prefix, named.number))),
     /** What templates of the cluster have added that loses documents, or parts of them. */
@@ -109,9 +108,6 @@ const cursorKeyOf = (found: readonly FoundIndex[], type: EntityType): CursorKey 
 
 /** Set in the request by which a generation first serves. */
 export const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`
-
-/** Exists while the rebuild `holder` has blocked writes to an index. */
-export const switchMarker = (index: PhysicalIndex, holder: string): string => `${index}-switch-${holder}`
 
 const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliases?.[alias] !== undefined
 

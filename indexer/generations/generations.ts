@@ -14,14 +14,7 @@ import {
   writeAliasOf,
 } from '../../src/core/stores/indices.ts'
 import { newCursorKey } from '../../src/core/stores/visiblePositions.ts'
-import {
-  type FoundGeneration,
-  type Generation,
-  generationsIn,
-  readOfIndices,
-  servedAlias,
-  switchMarker,
-} from './generation.ts'
+import { type FoundGeneration, type Generation, generationsIn, readOfIndices, servedAlias } from './generation.ts'
 
 /**
  * Set whatever templates say: documents are stored as they are sent, and read back byte for byte; what is acknowledged is on disk, so that a
@@ -161,54 +154,41 @@ export class Generations {
   }
 
   /**
-   * Points the read aliases to a generation, in one request, and removes the write aliases of every lower one. With `blocked`, which is of the
-   * rebuild that fills this one, hands its write aliases to indexers, and changes nothing and rejects unless they and the markers of
-   * `blockWrites` are still there: otherwise another rebuild may fill this generation, or the other one may have been written since.
+   * Points the read aliases to a generation, in one request, gives it the write aliases of indexers instead of a rebuild's, and removes those of
+   * every lower one. With `isSwitch`, changes nothing and rejects with `AliasesMoved` unless the aliases still are where they were found.
    */
-  async serve(
-    { number }: Pick<Generation, 'number'>,
-    blocked?: { readonly generation: Pick<Generation, 'indices'>; readonly holder: string },
-  ): Promise<void> {
-    const markers = Object.values(blocked?.generation.indices ?? {}).map((index) => ({
-      remove: { index, alias: switchMarker(index, blocked?.holder ?? ''), must_exist: true },
-    }))
-    const moved = (await this.find()).flatMap((each) =>
+  async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
+    const found = await this.find()
+    if (!found.some((each) => each.number === number && each.complete !== undefined))
+      throw new Error(`generation ${number} is not complete any more`)
+    const moved = found.flatMap((each) =>
       each.indices.flatMap(({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
         const read = aliasOf(this.#config.INDEX_PREFIX, kind)
+        const write = writeAliasOf(index)
         if (each.number === number) {
-          const filled = { index, alias: writeAliasOf(index, blocked?.holder), must_exist: true }
-          const written = { index, alias: writeAliasOf(index), is_write_index: true }
+          const ofRebuilds = Object.keys(aliases).filter((alias) => alias.startsWith(`${write}-`))
           return [
-            ...(blocked === undefined ? [] : [{ remove: filled }, { add: written }]),
+            ...ofRebuilds.map((alias) => ({ remove: { index, alias, must_exist: true } })),
+            { add: { index, alias: write, is_write_index: true } },
             ...[read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } })),
           ]
         }
-        const retired = [read, ...(each.number < number ? [writeAliasOf(index)] : [])]
+        const retired = [read, ...(each.number < number ? [write] : [])]
         return retired
           .filter((alias) => alias in aliases)
-          .map((alias) => ({ remove: { index, alias, must_exist: false } }))
+          .map((alias) => ({ remove: { index, alias, must_exist: isSwitch && alias === read } }))
       }),
     )
-    await this.#updateAliases([...markers, ...moved]).catch((error: unknown) => {
-      if (!isError(error, 'aliases_not_found_exception')) throw error
-      throw new Error(
-        'the switch came too late: indexers write the old generation again, or another rebuild fills the new one. Nothing has changed; run the rebuild again',
-      )
+    await this.#updateAliases(moved).catch((error: unknown) => {
+      throw isError(error, 'aliases_not_found_exception') ? new AliasesMoved() : error
     })
   }
 
-  /**
-   * Blocks writes to a generation, after those in flight. Replaces its write aliases by marker aliases of the rebuild `holder` first: a
-   * missing write alias tells indexers that a rebuild did this. They undo it once no rebuild holds the watermark. While the markers exist,
-   * nobody has written.
-   */
-  async blockWrites({ indices }: Pick<Generation, 'indices'>, holder: string): Promise<void> {
-    const actions = Object.values(indices).flatMap((index): estypes.IndicesUpdateAliasesAction[] => [
-      { remove: { index, alias: writeAliasOf(index), must_exist: false } },
-      { add: { index, alias: switchMarker(index, holder), is_hidden: true } },
-    ])
-    await this.#updateAliases(actions)
-    await this.#blockWrites(Object.values(indices))
+  /** Gives back write aliases that somebody has removed. */
+  async restoreWriteAliases({ indices }: Pick<Generation, 'indices'>): Promise<void> {
+    await this.#updateAliases(
+      Object.values(indices).map((index) => ({ add: { index, alias: writeAliasOf(index), is_write_index: true } })),
+    )
   }
 
   /** Resolves once no write is in flight on any shard. */
@@ -226,32 +206,17 @@ export class Generations {
     expectAcknowledged(await this.#client.indices.removeBlock(asked, this.#options))
   }
 
-  /** Undoes `blockWrites`, and ends the right of that rebuild to switch; does nothing when a rebuild has switched, or an indexer has done this. */
-  async unblockWrites({ indices, isServing }: Pick<Generation, 'indices' | 'isServing'>): Promise<void> {
-    const index = Object.values(indices)
-    const found = await this.#client.indices.getAlias({ index }, this.#options)
-    const actions = documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => {
-      const [each, read] = [indices[kind], aliasOf(this.#config.INDEX_PREFIX, kind)]
-      const markers = Object.keys(found[each]?.aliases ?? {}).filter((name) => name.startsWith(switchMarker(each, '')))
-      // Elasticsearch has no condition but `must_exist` of a removal: what still serves loses its read alias and gets it back.
-      const conditions = [...markers, ...(isServing ? [read] : [])]
-      return [
-        ...conditions.map((alias) => ({ remove: { index: each, alias, must_exist: true } })),
-        ...(isServing ? [{ add: { index: each, alias: read } }] : []),
-        { add: { index: each, alias: writeAliasOf(each), is_write_index: true } },
-      ]
-    })
-    try {
-      await this.#updateAliases(actions)
-    } catch (error) {
-      if (isError(error, 'aliases_not_found_exception')) return
-      throw error
-    }
-    await this.#unblockWrites(index)
-  }
-
   async #updateAliases(actions: estypes.IndicesUpdateAliasesAction[]): Promise<void> {
     expectAcknowledged(await this.#client.indices.updateAliases({ actions, ...this.#waits }, this.#options))
+  }
+}
+
+/** An alias is not any more where it was found. */
+export class AliasesMoved extends Error {
+  override readonly name = 'AliasesMoved'
+
+  constructor() {
+    super('aliases have been moved meanwhile')
   }
 }
 

@@ -2,20 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import type { EntityType } from '../../src/core/model/ids.ts'
-import { documentKinds } from '../../src/core/stores/indices.ts'
-import { acquireSwitchLock, extendSwitchLock, releaseSwitchLock, setServing } from '../../src/core/stores/serving.ts'
-import {
-  carryVisiblePositions,
-  forgetVisiblePositions,
-  knowsDeletions,
-  newCursorKey,
-} from '../../src/core/stores/visiblePositions.ts'
+import { acquireSwitchLock, extendSwitchLock, readServing, releaseSwitchLock } from '../../src/core/stores/serving.ts'
+import { type SwitchResult, switchServing } from '../../src/core/stores/switchServing.ts'
+import { forgetVisiblePositions, knowsDeletions, newCursorKey } from '../../src/core/stores/visiblePositions.ts'
 import { until } from '../backoff.ts'
 import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { entityTypeIn, readTopicRules, type TopicRules } from '../topics.ts'
-import type { VisiblePartition } from '../visibilityPublisher.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
+import { finishSwitch } from './finishSwitch.ts'
 import type { FoundGeneration, Generation } from './generation.ts'
 import { type Generations, unlessRemoved } from './generations.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
@@ -24,16 +19,18 @@ import { findReplacedTypes, MixedLogs } from './replacedLogs.ts'
 import { ForgottenEntities } from './rereadTopics.ts'
 
 /** The longest time for which a killed rebuild keeps the serving generation from being published. */
-const maxHoldMs = 10_000
+const maxLockMs = 10_000
 const renewalMs = 2_500
-/** Bounds how long a step of the switch without progress keeps the hold: after that, indexers write the old generation again. */
+/** Bounds how long a step of the switch without progress keeps the lock: after that, the serving generation is published again. */
 const maxRenewals = 12
-/** Shorter than the lock: after a later response the serving generation may have been published further. */
+/** Shorter than the lock: after a later response the rebuild would find that it has lost it. */
 const switchTimeoutMs = 5_000
 /** A pass over so few documents is short enough to be repeated while the switch is locked. */
 const smallPass = 5_000
-/** How long copies may take to have all of a generation that is written no more. */
+/** How long copies may take to have every write that had begun. */
 const wholeDeadlineMs = 5_000
+/** For how long the aliases are tried to be moved; indexers move them meanwhile, too. */
+const aliasesDeadlineMs = 60_000
 /** Longer than any API request that began on the old indices. */
 const graceMs = 10_000
 const readersDeadlineMs = 600_000
@@ -46,14 +43,16 @@ export const command = new Command().action(async () => {
 })
 
 /**
- * Builds a new generation of indices from Kafka beside the one in service, copies what only the old one still has, and switches
- * the read aliases in one request. A rebuild that was killed at any point can be run again: it continues, or cleans up.
+ * Builds a new generation of indices from Kafka beside the one in service, copies what only the old one still has, and switches to it in one
+ * step. A rebuild that was killed at any point can be run again: it continues, or cleans up.
  */
 export async function rebuild(options: CommandTools): Promise<void> {
-  const { config, source, report, signal } = options
+  const { config, source, redis, report, signal } = options
   await expectAlone(options)
   // What serves is asked for once no other rebuild can switch.
   const generations = generationsOf(options)
+  // An earlier rebuild may have been killed after it had switched.
+  await finishSwitch(generations, await readServing(redis))
   const serving = await generations.serving()
   if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
   const rules = await readTopicRules(source, config)
@@ -134,31 +133,43 @@ async function removeFilled(options: CommandTools, { tag }: Generation): Promise
   if (filled !== undefined) await generations.delete(filled)
 }
 
-/** The pass after the last write: each copy must have all of it. */
-async function passWhole({ signal }: CommandTools, reconciliation: Reconciliation, extendHold: () => Promise<void>) {
+/** The passes after which the new generation holds every write of the old one that had begun before: each copy must have it. */
+async function passWhole({ signal }: CommandTools, reconciliation: Reconciliation, extendLock: () => Promise<void>) {
+  await extendLock()
+  const pass = await reconciliation.beginWhole()
   const isWhole = async (): Promise<boolean> => {
-    await extendHold()
-    return (await reconciliation.pass()).isWhole
+    await extendLock()
+    return await pass()
   }
   if (!(await until(isWhole, wholeDeadlineMs, signal)))
     throw new Error('copies of the old generation lack what others have: run the rebuild again')
 }
 
-/** Renews the hold until `stopRenewing`; `extendHold` rejects once the hold has expired. */
-function renewHold(redis: CommandTools['redis'], holder: string) {
+/** Renews the lock until `stopRenewing`; `extendLock` rejects once it has expired. */
+function renewLock(redis: CommandTools['redis'], holder: string) {
   let renewals = 0
-  const extendHold = async (): Promise<void> => {
+  const extendLock = async (): Promise<void> => {
     renewals = 0
-    if (!(await extendSwitchLock(redis, holder, maxHoldMs))) throw new Error('the lock of the switch has expired')
+    if (!(await extendSwitchLock(redis, holder, maxLockMs))) throw new Error('the lock of the switch has expired')
   }
   // One that fails is told by the next step.
   const renewal = setInterval(() => {
-    if (renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxHoldMs).catch(() => undefined)
+    if (renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxLockMs).catch(() => undefined)
   }, renewalMs)
-  return { extendHold, stopRenewing: (): void => clearInterval(renewal) }
+  return { extendLock, stopRenewing: (): void => clearInterval(renewal) }
 }
 
-/** Switches the readers to the new generation. When that fails, or `signal` aborts, writers get the old one back, and it is published again. */
+/**
+ * Switches the readers to the new generation:
+ * 1. Takes the lock. From then on nothing is published of the old generation, which indexers go on writing.
+ * 2. Reads to the ends that the topics have then: the new generation shows all that was published of the old one.
+ * 3. Compares it with the old one until it has all of it that was written before.
+ * 4. Describes the new generation, and switches in one script (`switchServing.ts`).
+ * 5. Moves the aliases. If this process dies before that, an indexer does it, or the next rebuild.
+ *
+ * When a step before the script fails, the lock is released, and the old generation is published again. Records that only the old generation holds
+ * at the switch lie above the commits of the rebuild: indexers read them again for the new one.
+ */
 async function switchOver(
   options: CommandTools,
   holder: string,
@@ -169,87 +180,94 @@ async function switchOver(
   const { elasticsearch, redis, report, clock, signal } = options
   const { from: serving, to: target } = reconciliation
   await pipeline.expectUndisturbed()
-  if (!(await acquireSwitchLock(redis, holder, maxHoldMs))) throw new Error('another rebuild is switching')
+  await pipeline.untilRejectedAreCommitted(serving)
+  if (!(await acquireSwitchLock(redis, holder, maxLockMs))) throw new Error('another rebuild is switching')
   report.step('switching')
-  const { extendHold, stopRenewing } = renewHold(redis, holder)
+  const { extendLock, stopRenewing } = renewLock(redis, holder)
   const generations = generationsOf(options, switchTimeoutMs)
-  let isSwitched = false
   try {
-    // Nothing is published of the serving generation from here on.
-    const reached = await pipeline.readToTheEnd(extendHold)
-    const dropped = await forgotten.drop(reconciliation, clock(), extendHold)
+    const reached = await pipeline.readToTheEnd(extendLock)
+    await pipeline.untilRejectedAreCommitted(serving, extendLock)
+    const dropped = await forgotten.drop(reconciliation, clock(), extendLock)
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
-    await extendHold()
-    await reconciliation.pass()
-    await extendHold()
-    if ((await generations.serving())?.tag !== serving.tag)
-      throw new Error(`generation ${serving.number} does not serve any more`)
-    // From here to the switch nothing is written to the old generation, so that the new one can hold all of it.
-    await generations.blockWrites(serving, holder)
-    await passWhole(options, reconciliation, extendHold)
+    await passWhole(options, reconciliation, extendLock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
-    // Once the hold is lost, indexers write the old generation again.
-    await extendHold()
-    await expectNoFewerDocuments(options, serving, target)
-    await carryFeedOn(options, generations, reconciliation, reached, dropped > 0)
-    await extendHold()
-    await generations.serve(target, { generation: serving, holder })
-    isSwitched = true
-    await setServing(redis, target.tag)
-  } catch (error) {
-    const last = generationsOf({ ...options, signal: AbortSignal.timeout(switchTimeoutMs) }, switchTimeoutMs)
-    // The first error is told. Indexers give the writes back once the hold has expired.
-    if (!isSwitched) await last.unblockWrites(serving).catch(() => undefined)
-    throw error
+    await extendLock()
+    await pipeline.expectOwn()
+    if ((await generations.serving())?.tag !== serving.tag)
+      throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
+    const cursorKeys = await describeFeed(options, generations, reconciliation, dropped > 0)
+    const switched = await switchServing(redis, {
+      ...{ holder, from: serving.tag, to: target, cursorKeys, replaced: reconciliation.replaced },
+      reached: reached.map(({ topic, ...of }) => ({ ...of, type: entityTypeIn(topic, options.config) })),
+    })
+    if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
   } finally {
     stopRenewing()
     await releaseSwitchLock(redis, holder).catch(() => undefined)
   }
   report.step(`generation ${target.number} serves`)
+  await moveAliases(options, target)
+}
+
+function reasonOf(result: Exclude<SwitchResult, { readonly kind: 'switched' }>): string {
+  switch (result.kind) {
+    case 'lock lost':
+      return 'the lock of the switch has expired'
+    case 'another serves':
+      return `generation ${result.serving} serves, and the new one was not compared with it`
+    case 'behind':
+      return `the new generation shows less of partition ${result.partition} of ${result.type} than the one that serves`
+  }
+}
+
+/** Moves the aliases to the generation that serves since the switch, or waits until an indexer has done that. */
+async function moveAliases(options: CommandTools, target: Generation): Promise<void> {
+  const { redis, log, signal } = options
+  const generations = generationsOf(options, switchTimeoutMs)
+  const haveMoved = async (): Promise<boolean> => {
+    try {
+      const found = await finishSwitch(generations, await readServing(redis))
+      return found.some(({ complete }) => complete?.tag === target.tag && complete.isServing)
+    } catch (err) {
+      // It is tried again: readers are served from the new generation already.
+      log.warn({ err }, 'the aliases were not moved')
+      return false
+    }
+  }
+  if (!(await until(haveMoved, aliasesDeadlineMs, signal, pollMs)))
+    throw new Error(`the aliases do not name generation ${target.number}: run the rebuild again`)
 }
 
 /**
- * Lets followers of changes go on in the new generation, which holds all that the old one shows. Its cursors are sealed by another key, and
+ * Describes the new generation so that followers of changes go on in it, which holds all that the old one shows. Its cursors are sealed by another key, and
  * followers start anew, if it may lack a deletion of which they were not told: one was dropped that is in no record, or the old generation may
  * have missed one, or Redis does not know. They start anew, too, after a log was replaced: the positions that they have are of another one.
  */
-async function carryFeedOn(
-  { config, redis }: CommandTools,
+async function describeFeed(
+  { redis }: CommandTools,
   generations: Generations,
   { from, to, replaced }: Reconciliation,
-  reached: readonly VisiblePartition[],
   hasDropped: boolean,
-): Promise<void> {
+): Promise<Generation['cursorKeys']> {
   const goesOn = !hasDropped && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
   // Not those of the new indices: an earlier attempt that was killed may have carried the old ones on.
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
   await generations.describe(to, { cursorKeys, hasCarriedOver })
-  await carryVisiblePositions(redis, {
-    ...{ from: from.tag, to: to.tag, cursorKeys, replaced },
-    reached: reached.map(({ topic, ...of }) => ({ ...of, type: entityTypeIn(topic, config) })),
-  })
+  return cursorKeys
 }
 
-/** Throws when an old index has more documents than the new one, counted by Elasticsearch. */
-async function expectNoFewerDocuments({ elasticsearch, signal }: CommandTools, from: Generation, to: Generation) {
-  for (const kind of documentKinds) {
-    const count = async ({ indices }: Generation): Promise<number> => {
-      const { count: documents, _shards: shards } = await elasticsearch.count({ index: indices[kind] }, { signal })
-      if (shards.failed > 0) throw new Error(`${shards.failed} shards of ${indices[kind]} were not counted`)
-      return documents
-    }
-    const [before, after] = [await count(from), await count(to)]
-    if (after < before) throw new Error(`${kind} would lose documents: ${before} before, ${after} after`)
-  }
-}
-
-/** Waits until nobody reads a generation. When that takes too long, it is left to the next rebuild. */
+/**
+ * Waits until nobody reads a generation, and Redis does not name it, as after a fall back to an older state. When that takes too long, the generation
+ * is left to the next rebuild.
+ */
 async function isUnread(options: CommandTools, generation: Generation): Promise<boolean> {
-  const { signal, report } = options
+  const { redis, signal, report } = options
   const generations = generationsOf(options)
-  const hasNoReaders = async () => (await generations.countReaders(generation)) === 0
+  const hasNoReaders = async () =>
+    (await readServing(redis)) !== generation.tag && (await generations.countReaders(generation)) === 0
   if (await until(hasNoReaders, readersDeadlineMs, signal, pollMs)) return true
   report.step(`generation ${generation.number} is still read; the next rebuild removes it`)
   return false

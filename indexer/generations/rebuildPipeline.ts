@@ -12,6 +12,7 @@ import { rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
 import type { VisiblePartition } from '../visibilityPublisher.ts'
 import { visibleRound } from '../visibleRound.ts'
+import { untilCommittedPast } from './committedPast.ts'
 import type { Generation } from './generation.ts'
 import { Generations } from './generations.ts'
 import { doubtPollMs, MixedLogs } from './replacedLogs.ts'
@@ -69,10 +70,10 @@ export class RebuildPipeline {
   }
 
   /**
-   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with what it shows then. With `extendHold`, which is called several times a
-   * second, the watermark stands still meanwhile: then there is a deadline.
+   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with what it shows then. With `extendLock`,
+   * which is called several times a second, the watermark stands still meanwhile: then there is a deadline.
    */
-  async readToTheEnd(extendHold?: () => Promise<void>): Promise<readonly VisiblePartition[]> {
+  async readToTheEnd(extendLock?: () => Promise<void>): Promise<readonly VisiblePartition[]> {
     const { source, config, report, signal } = this.#tools
     const ends = await source.offsetRanges(documentTopics(config))
     const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
@@ -82,9 +83,9 @@ export class RebuildPipeline {
       const positions = new Map(visible.map((each) => [partitionName(each), each.to]))
       const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
       const left = unread.reduce((sum, each) => sum + each, 0)
-      if (extendHold === undefined) report.progress('records read', total - left, total)
+      if (extendLock === undefined) report.progress('records read', total - left, total)
       if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
-      if (extendHold !== undefined && waitedMs > switchDeadlineMs)
+      if (extendLock !== undefined && waitedMs > switchDeadlineMs)
         throw new Error('the new generation does not reach the end of the topics in time')
       const blocked = Object.values(this.#pipeline.blockedReasons())
       const reasons = blocked.filter((reason) => reason !== undefined).join('; ')
@@ -92,11 +93,26 @@ export class RebuildPipeline {
         report.step(`waiting: ${reasons}`)
         reported = reasons
       }
-      // The deadline of the switch is enough, and the hold must not wait for these questions.
-      if (extendHold === undefined && waitedMs % checkMs === 0) await this.expectUndisturbed()
-      await extendHold?.()
+      // The deadline of the switch is enough, and the lock must not wait for these questions.
+      if (extendLock === undefined && waitedMs % checkMs === 0) await this.expectUndisturbed()
+      await extendLock?.()
       await sleep(pollMs, undefined, { signal })
     }
+  }
+
+  /**
+   * Waits until the indexers of the serving generation have committed past every record that this rebuild could not use; with `extendLock`, until
+   * a deadline. A rebuild that goes on where another one was killed does not know which records that one could not use: it waits for all that it has
+   * not read itself.
+   */
+  async untilRejectedAreCommitted(serving: Generation, extendLock?: () => Promise<void>): Promise<void> {
+    const wanted = new Map(
+      this.#pipeline.documentPartitions().map(({ start, ...of }) => [partitionName(of), start.position as bigint]),
+    )
+    for (const [name, below] of this.#pipeline.rejectedBelow)
+      if (below > (wanted.get(name) ?? 0n)) wanted.set(name, below)
+    const limit = extendLock && { deadlineMs: switchDeadlineMs, extendLock }
+    await untilCommittedPast(this.#tools, serving, wanted, limit)
   }
 
   /**
@@ -104,12 +120,17 @@ export class RebuildPipeline {
    * would wait for those of the other. Throws `MixedLogs` when another log has come in the place of one that it was filled from.
    */
   async expectUndisturbed(): Promise<void> {
+    await this.expectOwn()
+    if (this.#hasAppendTimes) await this.#expectSameLogs()
+  }
+
+  /** Throws when the generation that is filled was deleted, or another rebuild fills it now, or has. */
+  async expectOwn(): Promise<void> {
     const { number, tag, writeAliases } = this.#generation
     const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
     if (own === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)
     if (own.indices.some(({ kind, state }) => state.aliases?.[writeAliases[kind]] === undefined))
       throw new Error(`another rebuild fills generation ${number}: run one again`)
-    if (this.#hasAppendTimes) await this.#expectSameLogs()
   }
 
   async #expectSameLogs(): Promise<void> {
@@ -144,9 +165,9 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws when another rebuild runs. Waits until the group has forgotten one that was killed, and its hold has expired. */
+/** Throws when another rebuild runs. Waits until the group has forgotten one that was killed, and its lock has expired. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // A rebuild leaves the group before it switches, when it has the hold; so the group is asked first.
+  // A rebuild leaves the group before it switches, when it has the lock; so the group is asked first.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

@@ -52,6 +52,8 @@ export class Reconciliation {
   readonly #request: RequestOptions
   /** `<index>/<shard>` → the highest sequence number that was compared. */
   readonly #compared = new Map<string, number>()
+  /** `<index>/<shard>` → the highest sequence number that its primary had given when the last pass began. */
+  #begun: ReadonlyMap<string, number> = new Map()
   readonly #writer: BulkWriter
   /** Rejects when the writer meets a bug, or the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
@@ -84,9 +86,25 @@ export class Reconciliation {
   }
 
   /**
+   * Begins a comparison that ends once every write was compared that primaries have begun until now, acknowledged or not. Indexers may go on writing
+   * meanwhile. Returns a function that runs one pass, and resolves with whether all of them were compared.
+   */
+  async beginWhole(): Promise<() => Promise<boolean>> {
+    await this.pass()
+    const wanted = this.#begun
+    return async () => {
+      // After a failover a primary may have given fewer numbers than the one before.
+      const isCompared = [...wanted].every(
+        ([shard, last]) => (this.#compared.get(shard) ?? -1) >= Math.min(last, this.#begun.get(shard) ?? last),
+      )
+      if (!isCompared) await this.pass()
+      return isCompared
+    }
+  }
+
+  /**
    * Compares what was written to the old generation since the last pass, by the sequence numbers of the shards, and copies what the new one
-   * lacks. A document that it lacks altogether is left out if `isForgotten`. Returns how many documents were compared, how many copied, and
-   * whether every write that the primaries have begun was compared.
+   * lacks. A document that it lacks altogether is left out if `isForgotten`. Returns how many documents were compared, and how many copied.
    */
   async pass(isForgotten: IsForgotten = () => false) {
     const index = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
@@ -100,6 +118,7 @@ export class Reconciliation {
       throw new Error(
         `Elasticsearch tells of ${shards.length} of ${this.from.shards} shards, without ${failed} copies: run the rebuild again`,
       )
+    this.#begun = begunIn(stats)
     // Any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, index, this.#request)
     const isFirst = this.#compared.size === 0
@@ -112,7 +131,7 @@ export class Reconciliation {
         compared += old.length
         if (isFirst) this.#tools.report.progress('documents compared', compared, total)
       }
-    return { compared, copied, isWhole: shards.map(reachedBy).every((each) => each?.last === each?.begun) }
+    return { compared, copied }
   }
 
   /** What was written up to the sequence numbers up to which every copy has every write: any copy may be searched, and those above may get lost. */
@@ -120,7 +139,7 @@ export class Reconciliation {
     const index = this.from.indices[kind]
     const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
     for (const [shard, copies] of shards) {
-      const last = reachedBy(copies)?.last
+      const last = reachedBy(copies)
       if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
       const above = this.#compared.get(`${index}/${shard}`) ?? -1
       const asked = {
@@ -222,11 +241,25 @@ export class Reconciliation {
 
 const idOf = ({ id }: Pick<Version, 'id'>): DocumentId => id
 
-/** Up to which sequence number every copy of a shard has every write, and which one was given last; undefined without a primary. */
-function reachedBy(copies: readonly estypes.IndicesStatsShardStats[]) {
-  const reached = copies.find(({ routing }) => routing?.primary)?.seq_no
+const ofPrimary = (copies: readonly estypes.IndicesStatsShardStats[]) =>
+  copies.find(({ routing }) => routing?.primary)?.seq_no
+
+/** `<index>/<shard>` → the highest sequence number that its primary has given. */
+const begunIn = ({ indices = {} }: estypes.IndicesStatsResponse): ReadonlyMap<string, number> =>
+  new Map(
+    Object.entries(indices).flatMap(([index, { shards = {} }]) =>
+      Object.entries(shards).flatMap(([shard, copies]) => {
+        const begun = ofPrimary(copies)?.max_seq_no
+        return begun === undefined ? [] : [[`${index}/${shard}`, begun] as const]
+      }),
+    ),
+  )
+
+/** Up to which sequence number every copy of a shard has every write; undefined without a primary. */
+function reachedBy(copies: readonly estypes.IndicesStatsShardStats[]): number | undefined {
+  const reached = ofPrimary(copies)
   if (reached === undefined) return undefined
-  const { local_checkpoint: own, global_checkpoint: all, max_seq_no: begun } = reached
+  const { local_checkpoint: own, global_checkpoint: all } = reached
   // Where one copy is left, the global checkpoint may stay behind until the next write.
-  return { last: copies.length === 1 ? own : Math.min(own, all), begun }
+  return copies.length === 1 ? own : Math.min(own, all)
 }

@@ -78,10 +78,10 @@ export class ForgottenEntities {
 
   /**
    * Writes deletions of those that the new generation still lacks, so that followers of changes are told. To be called when it holds every
-   * record, also those that were appended while the topics were read. Calls `extendHold` at least every few seconds.
+   * record, also those that were appended while the topics were read. Calls `extendLock` at least every few seconds.
    * Resolves with the number of documents that were dropped.
    */
-  async drop(reconciliation: Reconciliation, deletedAtMs: number, extendHold: () => Promise<void>): Promise<number> {
+  async drop(reconciliation: Reconciliation, deletedAtMs: number, extendLock: () => Promise<void>): Promise<number> {
     let droppedInAll = 0
     const deletedAt = toInstant(deletedAtMs)
     for (const { type, ids } of this.#absent) {
@@ -92,7 +92,7 @@ export class ForgottenEntities {
         dropped += await reconciliation.addMissing(
           some.flatMap((key) => tombstones(key, kindsOf[type], { changedAt: deletedAt })),
         )
-        await extendHold()
+        await extendLock()
       }
       if (dropped > 0)
         this.#tools.report.step(`${dropped / kindsOf[type].length} ${type} dropped: Kafka has forgotten their deletion`)

@@ -2,10 +2,11 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/process/config.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import { isSwitchLocked, readServing, setServing } from '../../src/core/stores/serving.ts'
+import { readServing, setServing } from '../../src/core/stores/serving.ts'
 import type { RoundPublished } from '../../src/core/stores/visiblePositions.ts'
 import type { RoundResult } from '../visibilityPublisher.ts'
 import { chooseGeneration } from './chooseGeneration.ts'
+import { finishSwitch } from './finishSwitch.ts'
 import { type Generation, readTag } from './generation.ts'
 import { Generations } from './generations.ts'
 
@@ -44,27 +45,21 @@ export class WrittenGeneration {
   }
 
   /**
-   * Finds the generation to write, or creates one. Rejects when its mappings are of another release, or while a rebuild is about to switch.
-   * Safe to call from several processes at once.
+   * Finds the generation to write, or creates one. Completes a switch whose rebuild has died before it moved the aliases. Rejects when the mappings
+   * are of another release. Safe to call from several processes at once.
    */
   static async open(stores: Stores, committed: Committed, signal: AbortSignal) {
     const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
-    for (;;) {
-      const own = await findOwn(stores, generations, committed)
-      const { number, hasCurrentMappings, isWritable, isServing } = own.generation
-      if (!hasCurrentMappings)
-        throw new Error(
-          `generation ${number} has mappings of another release, or of another INDEX_ANSWERS: \`npm run rebuild\` with ours builds indices for it`,
-        )
-      if (isWritable) {
-        const opened = new WrittenGeneration(stores, generations, own)
-        await (isServing || !own.holdsPromised ? opened.#adopt() : opened.#serve())
-        return opened
-      }
-      if (await isSwitchLocked(stores.redis)) throw new Error('a rebuild is about to switch')
-      // The rebuild that closed it has died. One that was only late may have switched instead.
-      await generations.unblockWrites(own.generation)
-    }
+    const own = await findOwn(stores, generations, committed)
+    const { number, hasCurrentMappings, hasWriteAliases, isServing } = own.generation
+    if (!hasCurrentMappings)
+      throw new Error(
+        `generation ${number} has mappings of another release, or of another INDEX_ANSWERS: \`npm run rebuild\` with ours builds indices for it`,
+      )
+    if (!hasWriteAliases) await generations.restoreWriteAliases(own.generation)
+    const opened = new WrittenGeneration(stores, generations, own)
+    await (isServing || !own.holdsPromised ? opened.#adopt(own.adopted) : opened.#serve())
+    return opened
   }
 
   /** Why readers do not read this generation; undefined while they do. */
@@ -72,16 +67,14 @@ export class WrittenGeneration {
     return this.#isBuilding ? `generation ${this.generation.number} is being built from Kafka` : undefined
   }
 
-  /** Whether it is still the generation to write: its indices exist and are writable, and no other generation serves. */
+  /** Whether it is still the generation to write: its indices and their aliases exist, and no other generation serves. */
   async isCurrent(): Promise<boolean> {
     const isBuilding = this.#isBuilding
     const found = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
     const own = found.find(({ tag }) => tag === this.generation.tag)
     // Where nobody reads what is not being built, the read aliases were removed: opening the generation again restores them.
     const isRead = own?.isServing === true || (isBuilding && !found.some(({ isServing }) => isServing))
-    // The hold of a rebuild that has died expires: opening the generation again gives its writes back.
-    const isOpen = own?.isWritable === true || (own !== undefined && (await isSwitchLocked(this.#redis)))
-    if (!isRead || !isOpen) this.#left.abort()
+    if (!isRead || !own?.hasWriteAliases) this.#left.abort()
     // Another indexer may have made it serve.
     if (own?.isServing) this.#isBuilding = false
     return !this.left.aborted
@@ -89,25 +82,32 @@ export class WrittenGeneration {
 
   /** Acts on what came of a round of publishing: makes a generation serve that is complete, and leaves one that is retired. */
   async afterRound({ outcome, serving, watermarkMs }: RoundPublished): Promise<RoundResult> {
-    if (outcome !== 'held') this.watermarkMs = watermarkMs
+    if (outcome !== 'locked') this.watermarkMs = watermarkMs
     const isOther = serving !== undefined && serving !== this.generation.tag
-    if (isOther) this.#left.abort()
+    const hasFallenBack = isOther && this.#isAbove(serving)
+    if (isOther && !hasFallenBack) this.#left.abort()
     const mayServe = outcome === 'complete' && this.#isBuilding
-    if (!isOther && (serving === undefined || mayServe) && (await this.isCurrent()))
-      await (mayServe ? this.#serve() : this.#adopt())
+    if ((serving === undefined || hasFallenBack || mayServe) && (await this.isCurrent()))
+      await (mayServe ? this.#serve() : this.#adopt(hasFallenBack ? serving : this.#adoptedBefore))
     return this.left.aborted ? 'retired' : 'continue'
+  }
+
+  /** Whether it is served, and Redis names one before it: Redis has fallen back to an older state. */
+  #isAbove(serving: GenerationTag): boolean {
+    const named = readTag(serving)
+    return named !== undefined && !this.#isBuilding && named.number < this.generation.number
   }
 
   /** Points the read aliases to the generation, and adopts it. */
   async #serve(): Promise<void> {
     await this.#generations.serve(this.generation)
     this.#isBuilding = false
-    await this.#adopt()
+    await this.#adopt(this.#adoptedBefore)
   }
 
-  /** Has requests read its positions and versions. */
-  async #adopt(): Promise<void> {
-    await setServing(this.#redis, this.generation.tag, this.#adoptedBefore ?? '')
+  /** Has requests read its positions and versions, and search its indices, if Redis still names the generation `instead`, or none. */
+  async #adopt(instead: GenerationTag | undefined): Promise<void> {
+    await setServing(this.#redis, this.generation.tag, instead ?? '')
   }
 }
 
@@ -117,7 +117,7 @@ type Own = Awaited<ReturnType<typeof findOwn>>
 async function findOwn({ redis }: Stores, generations: Generations, committed: Committed) {
   // Read first: a rebuild that switches later changes it, so that an indexer which was frozen meanwhile cannot adopt what served before.
   const adopted = await readServing(redis)
-  const found = await generations.find()
+  const found = await finishSwitch(generations, adopted)
   const known = [adopted, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
   const newest = known.toSorted((a, b) => b.number - a.number)[0]
   const { number, complete } = chooseGeneration(found, newest)

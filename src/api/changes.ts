@@ -191,12 +191,12 @@ const longest = (some: Offsets, others: Offsets): Offsets => (some.length > othe
 /** Reads the next page of a walk, in the indices whose positions were read with it. */
 async function walk(
   { ctx, deps, scope, limit, pick }: Asked,
-  { version, index, details, cursorKey }: VisibleList,
+  { version, indices, cursorKey }: VisibleList,
   begun: Begun,
   { target, next, after, isFirst }: Walk,
 ): Promise<Page> {
   const { type, teamId, view } = scope
-  const list = { ...deps.indexReader, type, teamId, version, indices: { index, details } }
+  const list = { ...deps.indexReader, type, teamId, version, indices }
   const ranges = rangesFrom(rangesOf(begun.since, target), next)
   // A walk that begins at a cursor mostly finds few changes in each partition.
   const isLong = isFirst || next > start

@@ -61,7 +61,8 @@ export function detailRoute<Schema extends z.ZodObject>(
     const { holder, runQuery, holdAnswer } = ctx.state
     const id = ctx.params['id'] ?? ''
     const whole = async () => {
-      const list = { ...indexReader, type, teamId: holder.teamId, version: validators.version }
+      const { version, indices } = validators
+      const list = { ...indexReader, type, teamId: holder.teamId, version, indices }
       const bytes = await weighDetail(list, id, runQuery)
       await holdAnswer(bytes)
       const found = await runQuery((signal) => readDetail(list, id, signal), bytes)
@@ -112,11 +113,11 @@ export function listRoute<Selection extends Parameters>(
  */
 const largeListBytes = 8 * 1024 * 1024
 
-function makePage(asked: Asked, { version }: Validators): Making {
+function makePage(asked: Asked, { version, indices }: Validators): Making {
   const { ctx, deps, type, filters, parameters, fields } = asked
   const { holder, holdAnswer, runQuery } = ctx.state
   const pick = pickFields(fields)
-  const list = { ...deps.indexReader, type, teamId: holder.teamId, version }
+  const list = { ...deps.indexReader, type, teamId: holder.teamId, version, indices }
   return {
     whole: async () => {
       const isLarge = await hasLarge(list, 'summary', runQuery)
@@ -145,12 +146,13 @@ function makeExport(asked: Asked, format: ExportFormat): Making {
   const { teamId } = ctx.state.holder
   const { view, formId } = parameters
   const content = { filters, view, pick: pickFields(fields) }
-  const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null }
+  const { freshness } = ctx.state
+  const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null, indices: freshness.indices.forms }
   const readTable = (runPart: RunQuery) => readCsvTable(forms, fields ?? lists[type].summary, formId, runPart)
   const parts = async () => {
     const indices = await nameChangesCursor(asked)
     const lines = (runPart: RunQuery): ExportParts => {
-      const rows = exportList({ ...deps.indexReader, type, teamId, ...indices }, content, runPart)
+      const rows = exportList({ ...deps.indexReader, type, teamId, indices }, content, runPart)
       return format === ndjson ? ndjsonLines(rows) : csvLines(() => readTable(runPart), rows)
     }
     return {
@@ -164,15 +166,13 @@ function makeExport(asked: Asked, format: ExportFormat): Making {
 /**
  * Names in `Changes-Cursor` where the change feed goes on after an export, and returns the indices that the export is to read: everything below
  * the cursor is in these. Those of a rebuild that begins to serve meanwhile may lack a row of which the cursor says that the client has it.
- * Nothing while the positions are not known.
  */
 async function nameChangesCursor({ ctx, deps, type, parameters, fields }: Asked) {
   const { teamId } = ctx.state.holder
-  const { visible } = await deps.visibleLists.read(type, teamId)
-  if (visible === undefined) return undefined
-  const { index, details } = visible
-  ctx.set('Changes-Cursor', cursorNow(visible, { type, teamId, view: parameters.view, fields }))
-  return { indices: { index, details } }
+  const { freshness, visible } = await deps.visibleLists.read(type, teamId)
+  if (visible !== undefined)
+    ctx.set('Changes-Cursor', cursorNow(visible, { type, teamId, view: parameters.view, fields }))
+  return freshness.indices[type]
 }
 
 /** Refuses parameters that mean nothing in a format, unless they have their default value, as programs send it. */

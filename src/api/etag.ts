@@ -9,14 +9,17 @@ type Parameters = Readonly<Record<string, unknown>>
 /** How fresh an answer is. All are read before the query, so the answer may hold more than they promise, never less. */
 export type Validators = ReturnType<typeof validatorsOf>
 
-/** The validators of an answer made from entities of these types. `parameters` are all that select it, apart from team and path. */
+/**
+ * The validators of an answer made from entities of these types, and the indices of the first one of which they are true. `parameters` are all that
+ * select it, apart from team and path.
+ */
 export function validatorsOf(ctx: RouteContext, type: EntityType, parameters: Parameters, ...otherTypes: EntityType[]) {
-  const { watermark, versions } = ctx.state.freshness
+  const { watermark, versions, indices } = ctx.state.freshness
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
   // Like a version, undefined while it is unknown.
   const etag = all.includes(null) ? undefined : etagOf(ctx.state.holder.teamId, all, ctx.path, parameters)
-  return { version, etag, watermark }
+  return { version, etag, watermark, indices: indices[type] }
 }
 
 /** Part of every ETag. Increase it when the same data is rendered in another way. */

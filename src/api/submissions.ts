@@ -159,7 +159,7 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const value = name && counted[name](code)
   const untilMs = until === undefined || until === 'beyond-all' ? Number.POSITIVE_INFINITY : Date.parse(until)
   const whole = async () => {
-    const list = { ...indexReader, type: 'submissions' as const, teamId }
+    const list = { ...indexReader, type: 'submissions' as const, teamId, indices: validators.indices }
     const asked = { list, filter, untilMs, by, unit, value, hasScores, timeZone }
     const countWithin = async (maxBytes: number): ReturnType<typeof countSubmissions> => {
       const release = await holdAnswer(maxBytes)

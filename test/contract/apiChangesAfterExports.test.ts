@@ -81,7 +81,7 @@ test.each([
   expect(await changesAfter(answer)).toEqual([id])
 })
 
-test('an export and the feed read the indices that are named with the positions, wherever aliases point', async () => {
+test('lists, items, counts, exports and the feed read the indices that Redis names, wherever aliases point', async () => {
   const { headers } = await exported()
   await store('elsewhere')
   await api.replica.misleadAlias('submissions')
@@ -89,6 +89,8 @@ test('an export and the feed read the indices that are named with the positions,
     const answer = await exported()
     expect(linesOf(answer).join()).toContain('"elsewhere"')
     expect(await changesAfter({ ...answer, headers })).toEqual(['elsewhere'])
+    for (const path of ['records?limit=99', 'records/elsewhere', 'record-counts?by=status'])
+      expect((await api.get(`/api/v1/${path}`)).status).toBe(200)
   } finally {
     await api.replica.restoreAlias('submissions')
   }

@@ -64,6 +64,7 @@ async function whileAliasIs(changed: 'misled' | 'dropped', kind: EntityType, tar
   if (changed === 'misled') await api.replica.misleadAlias(kind)
   else await api.replica.dropAlias(kind)
   await api.replica.replaceChangeToken(`${kind}/${team}`)
+  await api.replica.forgetIndices()
   const answer = await get(target)
   await api.replica.restoreAlias(kind)
   return answer

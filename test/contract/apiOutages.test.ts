@@ -76,6 +76,7 @@ test.each([
 ] as const)('without the index of %s, %s gives 503, not 404', async (kind, endpoint) => {
   const api = close(await startTestApi({ settings: settings() }))
   await replica.dropAlias(kind)
+  await replica.forgetIndices()
   try {
     expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
     expect(await api.readiness()).toEqual([expect.stringContaining('missing-index')])
@@ -138,7 +139,7 @@ describe('answers of Elasticsearch that are not whole', () => {
     const asked: string[] = []
     const ended: string[] = []
     fake.answerWith((request, response) => {
-      const [, list = ''] = /-(forms|submissions)\/_m?search\?/.exec(request.url ?? '') ?? []
+      const [, list = ''] = /-(forms|submissions)(?:-v[\d.]+-\d+)?\/_m?search\?/.exec(request.url ?? '') ?? []
       if (list === '') return answer(200, emptySearch)(request, response)
       asked.push(list)
       response.once('close', () => ended.push(list))

@@ -68,7 +68,7 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   await eventually(() => steady.written() > 1_000)
   let rebuild: Program
   let code: number | null
-  // On a machine with too much to do its hold may expire, or a step of the switch take five seconds, before it has changed anything for readers.
+  // On a machine with too much to do its lock may expire, or a step of the switch take five seconds, before it has changed anything for readers.
   const held = /the lock of the switch has expired|not written in time|switching\nrebuild: Request timed out/
   do {
     rebuild = await startRebuild()

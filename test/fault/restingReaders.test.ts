@@ -37,7 +37,7 @@ test.each(['summary', 'full'] as const)(
     const team = view as string as TeamId
     await replica.storeSubmissions(...rows.map((entity) => ({ team, id: entity.id, entity })))
     const reader = createIndexReader(openSearchClient(elasticsearch, replica.prefix, true), 1_000)
-    const list = { ...reader, type: 'submissions' as const, teamId: team }
+    const list = { ...reader, type: 'submissions' as const, teamId: team, indices: undefined }
     const content = { filters: [[]] as const, view, pick: (row: Buffer) => row }
     const found: string[] = []
     for await (const part of exportList(list, content, (send) => send(signal), lifeMs)) {

@@ -44,7 +44,7 @@ async function read(
   version: ListVersion | null,
   page = 11,
 ): Promise<{ total: number; ids: string[] }> {
-  const list = { ...indexReader, type: 'submissions' as const, teamId: team, version }
+  const list = { ...indexReader, type: 'submissions' as const, teamId: team, version, indices: undefined }
   const found = await searchPage(list, [[]], { page, limit: 20 }, false, signal)
   return { total: found.total, ids: found.rows.map((item) => (JSON.parse(item.toString()) as { id: string }).id) }
 }

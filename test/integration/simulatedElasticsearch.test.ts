@@ -3,6 +3,7 @@ import { bulkQuestions, encodeBulk, sendBulk, type VersionType } from '../../ind
 import { expectOwnIndices } from '../../indexer/bulk/bulkFailure.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import type { CommandTools } from '../../indexer/engineCommand.ts'
+import { finishSwitch } from '../../indexer/generations/finishSwitch.ts'
 import type { Generation } from '../../indexer/generations/generation.ts'
 import { Generations } from '../../indexer/generations/generations.ts'
 import { pruneLeftOver } from '../../indexer/generations/rebuild.ts'
@@ -18,6 +19,7 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
 import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.ts'
 import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { eventually } from '../support/eventually.ts'
@@ -71,25 +73,31 @@ describe.each([
     refreshEveryCopy(clients.elasticsearch, Object.values(of.indices), options)
   const submission = (id: string, revision = 1): DocumentWrite[] =>
     submissionWrites(submissionRecord(team, id, revision), recordedAt(instant), true)
-  const list = () => ({ ...reader, type: 'submissions', teamId: team, version: null }) as const
+  const list = () => ({ ...reader, type: 'submissions', teamId: team, version: null, indices: undefined }) as const
   const states = async (): Promise<readonly unknown[]> =>
-    (await generations.find()).map(({ number, complete: is }) => [number, is?.isServing, is?.isWritable, is?.hasServed])
+    (await generations.find()).map(({ number, complete: is }) => [
+      number,
+      is?.isServing,
+      is?.hasWriteAliases,
+      is?.hasServed,
+    ])
   const collect = async <T>(parts: AsyncIterable<readonly T[]>): Promise<T[]> => {
     const all: T[] = []
     for await (const part of parts) all.push(...part)
     return all
   }
 
-  test('a generation is created once, and found with its aliases and blocks', async () => {
+  test('a generation is created once, and found with its aliases', async () => {
     expect(await create(1)).toEqual({ ...first, isServing: true, hasServed: true })
     expect(await states()).toEqual([
       [1, true, true, true],
       [2, false, false, false],
     ])
-    await generations.blockWrites(first, 'holder')
+    const index = first.indices.forms
+    const remove = { index, alias: writeAliasOf(index), must_exist: true }
+    await clients.elasticsearch.indices.updateAliases({ actions: [{ remove }] })
     expect((await states())[0]).toEqual([1, true, false, true])
-    const old = (await generations.find())[0]?.complete ?? first
-    await generations.unblockWrites(old)
+    await generations.restoreWriteAliases(first)
     expect((await states())[0]).toEqual([1, true, true, true])
   })
 
@@ -121,7 +129,8 @@ describe.each([
       kind: 'pause',
       reason: expect.stringContaining('index_not_found_exception'),
     })
-    await generations.unblockWrites({ ...first, isServing: true })
+    await generations.restoreWriteAliases(first)
+    await clients.elasticsearch.indices.removeBlock({ index: first.indices.submissions, block: 'write' })
     expect(await kinds(submission('g'))).toEqual(['written', 'written'])
   })
 
@@ -167,7 +176,7 @@ describe.each([
     expect(await count()).toBe(before)
     await clients.elasticsearch.indices.addBlock({ index: first.indices.submissions, block: 'write' })
     expect(await ask()).toEqual([true, true, false, true])
-    await generations.unblockWrites({ ...first, isServing: true })
+    await clients.elasticsearch.indices.removeBlock({ index: first.indices.submissions, block: 'write' })
   })
 
   test('a snapshot shows one moment until it is closed', async () => {
@@ -198,10 +207,14 @@ describe.each([
     await write(formWrites(formRecord(team, 'f', 1), recordedAt(instant)))
     await write(submissionWrites(deletionOf(team, 'd'), recordedAt(later), true))
     await write([...submission('a', 1), ...submission('b', 5), ...submission('c')], undefined, second)
-    expect(await reconciliation.pass()).toEqual({ compared: 10, copied: 6, isWhole: true })
-    expect(await reconciliation.pass()).toEqual({ compared: 0, copied: 0, isWhole: true })
+    expect(await reconciliation.pass()).toEqual({ compared: 10, copied: 6 })
+    expect(await reconciliation.pass()).toEqual({ compared: 0, copied: 0 })
     await write(submission('e'))
-    expect(await reconciliation.pass()).toEqual({ compared: 2, copied: 2, isWhole: true })
+    const isWhole = await reconciliation.beginWhole()
+    // Indexers may go on writing.
+    await write(submission('later'))
+    expect(await isWhole()).toBe(true)
+    expect(await reconciliation.pass()).toEqual({ compared: 2, copied: 2 })
     await refresh(second)
     const ids = ['a', 'b', 'c', 'd', 'e'].map((id) => `${team}/${id}` as DocumentId)
     const copied = await submissionsOf(second, ids)
@@ -267,34 +280,34 @@ describe.each([
     expect(refused).toMatchObject(Array(2).fill({ kind: 'pause', reason: '404 index_not_found_exception' }))
     expect(() => expectOwnIndices(refused)).toThrow('taken over by another one')
     expect((await write(submission('c'), undefined, taken)).map(({ kind }) => kind)).toEqual(['written', 'written'])
-    await generations.blockWrites(first, 'first')
-    await expect(generations.serve(second, { generation: first, holder: 'first' })).rejects.toThrow('too late')
-    await generations.unblockWrites((await generations.find())[0]?.complete ?? first)
-    expect((await states())[0]).toEqual([1, true, true, true])
     second = taken
   })
 
-  test('a switch is refused once another has undone its block, and changes nothing; what retired is pruned', async () => {
-    const switchAs = (holder: string) => generations.serve(second, { generation: first, holder })
+  test('aliases move once, and only from where they were found; what retired is pruned', async () => {
     await write([...submission('kept'), ...submission('forgotten')])
     await refresh()
-    await generations.blockWrites(first, 'first')
-    const old = (await generations.find())[0]?.complete ?? first
-    await generations.unblockWrites(old)
-    await expect(switchAs('first')).rejects.toThrow('the switch came too late')
-    await generations.blockWrites(first, 'second')
-    await expect(switchAs('first')).rejects.toThrow('the switch came too late')
-    expect((await states())[0]).toEqual([1, true, false, true])
-    await switchAs('second')
     expect(await states()).toEqual([
+      [1, true, true, true],
+      [2, false, false, false],
+    ])
+    const { elasticsearch } = clients
+    // Another process moves them between this one's look and its request.
+    const moveFirst = async (...asked: Parameters<typeof elasticsearch.indices.updateAliases>): Promise<unknown> => {
+      await finishSwitch(generations, second.tag)
+      return await elasticsearch.indices.updateAliases(...asked)
+    }
+    const indices = beside(elasticsearch.indices, { updateAliases: moveFirst })
+    const late = beside(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
+    const lateGenerations = new Generations(late, { ...config, INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }, options)
+    await expect(lateGenerations.serve(second, true)).rejects.toThrow('aliases have been moved meanwhile')
+    const switched = [
       [1, false, false, true],
       [2, true, true, true],
-    ])
+    ]
+    expect(await states()).toEqual(switched)
+    expect(await finishSwitch(generations, second.tag)).toHaveLength(2)
+    expect(await states()).toEqual(switched)
     await expect(generations.fill(2, 'third')).rejects.toThrow("generation 2 is another rebuild's")
-    // An indexer that has read the state of before changes nothing.
-    const switched = await generations.find()
-    await generations.unblockWrites({ ...old, isServing: true })
-    expect(await generations.find()).toEqual(switched)
     const topics = { TOPIC_FORMS: 'forms', TOPIC_SUBMISSIONS: 'submissions' }
     const records = [`${team}/kept`, ...Array.from({ length: 100 }, (_, at) => `other/${at}`)]
     const source = {
@@ -302,7 +315,8 @@ describe.each([
         for (const key of records) await onRecord({ key: Buffer.from(key) } as never)
       },
     }
-    const asked = { ...clients, config: { INDEX_PREFIX: prefix, ...topics }, source, signal, report }
+    const redis = { client: { get: async () => second.tag }, keys: redisKeys(prefix) }
+    const asked = { ...clients, redis, config: { INDEX_PREFIX: prefix, ...topics }, source, signal, report }
     const serving = (await generations.serving()) ?? second
     await pruneLeftOver(
       asked as unknown as CommandTools,

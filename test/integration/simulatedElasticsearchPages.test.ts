@@ -104,7 +104,8 @@ function readList(random: Random): Promise<unknown> {
   const filters = isForms
     ? ([random.chance(0.5) ? [] : [{ term: { scene: random.pick(scenes) } }]] as const)
     : submissionsFilters(team, selection, true)
-  const list = { type: isForms ? 'forms' : 'submissions', teamId: team, version: null } as const
+  const type = isForms ? 'forms' : 'submissions'
+  const list = { type, teamId: team, version: null, indices: undefined } as const
   const page = { page: 1 + random.below(4), limit: random.pick([1, 3, 7, 20]) }
   if (random.chance(0.8))
     return both(async ({ reader }) => {

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
-import { documentId, type EntityId, entityTypes, type TeamId, teamList } from '../../src/core/model/ids.ts'
+import {
+  documentId,
+  type EntityId,
+  type EntityType,
+  entityTypes,
+  type TeamId,
+  teamList,
+} from '../../src/core/model/ids.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { countRequests } from '../../src/core/stores/countRequests.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
@@ -13,8 +20,8 @@ import { readVisibleList, readVisibleTimes } from '../../src/core/stores/readVis
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import * as serving from '../../src/core/stores/serving.ts'
+import { switchServing } from '../../src/core/stores/switchServing.ts'
 import {
-  carryVisiblePositions,
   forgetVisiblePositions,
   knowsDeletions,
   publishVisiblePositions,
@@ -95,6 +102,10 @@ const reached = fc.array(
   }),
   { maxLength: 3 },
 )
+const switches = fc.record({
+  ...{ holder: rebuilds, from: generations, to: generations, reached },
+  replaced: fc.constantFrom<EntityType[]>([], [], ['forms']),
+})
 const visibleRounds = fc.record({
   generation: generations,
   lists: fc.array(lists, { maxLength: 4 }),
@@ -131,13 +142,11 @@ const listSteps = [
   step('publishVisiblePositions', visibleRounds, ({ link, newToken }, round) =>
     publishVisiblePositions(link, visibleRound(round), newToken),
   ),
-  step('carryVisiblePositions', fc.tuple(generations, generations, reached), ({ link, newToken }, [from, to, some]) =>
-    carryVisiblePositions(
-      link,
-      { from, to, cursorKeys: visibleRound({}).cursorKeys, reached: some, replaced: new Set() },
-      newToken,
-    ),
-  ),
+  step('switchServing', switches, ({ link, newToken }, { to, replaced, ...asked }) => {
+    const { cursorKeys, indices } = visibleRound({})
+    const named = { tag: to, indices }
+    return switchServing(link, { ...asked, to: named, cursorKeys, replaced: new Set(replaced) }, newToken)
+  }),
   step('knowsDeletions', generations, ({ link }, generation) => knowsDeletions(link, generation)),
   step('forgetVisiblePositions', generations, ({ link }, generation) => forgetVisiblePositions(link, generation), 1),
   step(

@@ -2,13 +2,9 @@ import { randomToken, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
 import { readVisibleList } from '../../src/core/stores/readVisiblePositions.ts'
-import { acquireSwitchLock, releaseSwitchLock, setServing } from '../../src/core/stores/serving.ts'
-import {
-  carryVisiblePositions,
-  knowsDeletions,
-  type PublishedRound,
-  publishVisiblePositions,
-} from '../../src/core/stores/visiblePositions.ts'
+import { acquireSwitchLock, readServing, releaseSwitchLock, setServing } from '../../src/core/stores/serving.ts'
+import { type AskedSwitch, switchServing } from '../../src/core/stores/switchServing.ts'
+import { knowsDeletions, type PublishedRound, publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
 import { readFreshness } from '../support/freshness.ts'
 import { useRedis } from '../support/redisPair.ts'
 import { visibleRound } from '../support/visibleRound.ts'
@@ -17,6 +13,7 @@ const redis = useRedis()
 const [acme, other] = ['acme', 'other'].map((text) => text as TeamId) as [TeamId, TeamId]
 const first = '1-0123456789abcdef' as GenerationTag
 const second = '2-0123456789abcdef' as GenerationTag
+const third = '3-0123456789abcdef' as GenerationTag
 const list = teamList('forms', acme)
 
 /** Publishes that a partition of forms is visible from `from` to `to`. */
@@ -88,7 +85,7 @@ test('while a rebuild switches, the generation that serves publishes no position
   await publish(0, 7)
   const before = await versionOf(acme)
   await acquireSwitchLock(redis, 'rebuild', 10_000)
-  expect(await publish(7, 8, { lists: [list] })).toBe('held')
+  expect(await publish(7, 8, { lists: [list] })).toBe('locked')
   expect(await publish(0, 5, { generation: second })).toBe('incomplete')
   expect(await positions()).toEqual([7])
   expect(await versionOf(acme)).not.toBe(before)
@@ -96,24 +93,72 @@ test('while a rebuild switches, the generation that serves publishes no position
   expect(await publish(7, 8)).toBe('incomplete')
 })
 
-test('the next generation goes on at the higher of both positions, with the cursors of the one before', async () => {
+/** A switch to the second generation, which has reached `to` of each topic. */
+const switchAt = (to: bigint, changes: Partial<AskedSwitch> = {}) =>
+  switchServing(redis, {
+    ...{ holder: 'rebuild', from: first, to: { tag: second, indices: visibleRound({}).indices } },
+    cursorKeys: visibleRound({}).cursorKeys,
+    reached: (['forms', 'submissions'] as const).map((type) => ({ type, partition: 0, to, timeMs: 3 })),
+    replaced: new Set(),
+    ...changes,
+  })
+const lock = () => acquireSwitchLock(redis, 'rebuild', 10_000)
+
+test('a switch makes requests read the next generation, at its own positions and no earlier time, and releases the lock', async () => {
   await publish(0, 7)
-  await publish(0, 5, { generation: second })
-  const cursorKeys = visibleRound({}).cursorKeys
-  const reached = [{ type: 'forms', partition: 0, to: 6n, timeMs: 9 } as const]
-  await carryVisiblePositions(redis, { from: first, to: second, cursorKeys, reached, replaced: new Set() })
-  await setServing(redis, second)
-  expect(await visible()).toMatchObject({ partitions: [{ position: 7, timeMs: 9 }], cursorKey: cursorKeys.forms })
+  const before = await versionOf(acme)
+  await publish(0, 5, { generation: second, mayLackDeletions: true })
+  await lock()
+  expect(await switchAt(8n)).toEqual({ kind: 'switched' })
+  const { cursorKeys, indices } = visibleRound({})
+  expect(await visible()).toMatchObject({
+    ...{ partitions: [{ position: 8, timeMs: 7 }], cursorKey: cursorKeys.forms },
+    indices: { index: indices.forms, details: indices['form-details'] },
+  })
+  expect(await versionOf(acme)).not.toBe(before)
+  expect(await lock()).toBe(true)
+  // Its reply was lost.
+  expect(await switchAt(8n)).toEqual({ kind: 'switched' })
+  expect(await publish(0, 9)).toBe('incomplete')
+  expect(await positions()).toEqual([8])
 })
 
-test('positions in a log that was replaced are not carried on', async () => {
+test('a rebuild that has lost its lock does not switch', async () => {
   await publish(0, 7)
-  const cursorKeys = visibleRound({}).cursorKeys
-  const reached = [{ type: 'forms', partition: 0, to: 2n, timeMs: 9 } as const]
-  await carryVisiblePositions(redis, { from: first, to: second, cursorKeys, reached, replaced: new Set(['forms']) })
-  await publish(2, 2, { generation: second })
-  await setServing(redis, second)
-  expect(await positions()).toEqual([2])
+  expect(await switchAt(8n)).toEqual({ kind: 'lock lost' })
+  await acquireSwitchLock(redis, 'another rebuild', 10_000)
+  expect(await switchAt(8n)).toEqual({ kind: 'lock lost' })
+  expect(await readServing(redis)).toBe(first)
+})
+
+test('a generation that shows less than the one that serves is not switched to, unless that was of another log', async () => {
+  await publish(0, 7)
+  await publish(0, 7, { partitions: [{ type: 'submissions', partition: 0, from: 0n, to: 2n, timeMs: 7 }] })
+  await lock()
+  expect(await switchAt(1n, { replaced: new Set(['forms']) })).toMatchObject({ kind: 'behind', type: 'submissions' })
+  expect(await switchAt(6n)).toEqual({ kind: 'behind', type: 'forms', partition: 0 })
+  expect([await readServing(redis), await positions()]).toEqual([first, [7]])
+  expect(await switchAt(6n, { replaced: new Set(['forms']) })).toEqual({ kind: 'switched' })
+  expect((await visible())?.partitions).toEqual([{ position: 6, timeMs: 3 }])
+})
+
+test('a generation that was compared with another one than serves is not switched to; an emptied Redis knows of none', async () => {
+  await setServing(redis, third)
+  await lock()
+  expect(await switchAt(8n)).toEqual({ kind: 'another serves', serving: third })
+  await redis.client.del(redis.keys.serving)
+  expect(await switchAt(8n)).toEqual({ kind: 'switched' })
+  expect([await readServing(redis), await positions()]).toEqual([second, [8]])
+})
+
+test('the indices of a list are named, and it has a version, once all that it shows is known', async () => {
+  const partitionCounts = { forms: 2, submissions: 1 }
+  const named = async () => (await readFreshness(redis, acme, randomToken)).indices.forms
+  await publish(0, 7, { partitionCounts })
+  expect([await named(), await versionOf(acme), await readVersionsOf(redis, [list])]).toEqual([undefined, null, [null]])
+  await publish(0, 7, { partitionCounts, partitions: [{ type: 'forms', partition: 1, from: 0n, to: 0n, timeMs: 5 }] })
+  expect(await named()).toEqual({ index: 'forms-1', details: 'form-details-1' })
+  expect(await readVersionsOf(redis, [list])).toEqual([await versionOf(acme)])
 })
 
 test('a generation that may lack deletions shows nothing more to followers, also to those whose lists have not changed', async () => {

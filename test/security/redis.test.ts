@@ -16,8 +16,8 @@ import { readVisibleList } from '../../src/core/stores/readVisiblePositions.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import * as serving from '../../src/core/stores/serving.ts'
+import { switchServing } from '../../src/core/stores/switchServing.ts'
 import {
-  carryVisiblePositions,
   forgetVisiblePositions,
   knowsDeletions,
   publishVisiblePositions,
@@ -94,13 +94,12 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await serving.releaseSwitchLock(link, 'holder')
     const round = visibleRound({ generation, lists: [teamList('forms', team)] })
     await publishVisiblePositions(link, round)
-    await carryVisiblePositions(link, {
-      from: generation,
-      to: generation,
-      cursorKeys: round.cursorKeys,
-      reached: [],
-      replaced: new Set(),
-    })
+    await serving.acquireSwitchLock(link, 'holder', 10_000)
+    const to = { tag: '2-0123456789abcdef' as GenerationTag, indices: round.indices }
+    const reached = [{ type: 'forms' as const, partition: 0, to: 9n, timeMs: 9 }]
+    const { cursorKeys } = round
+    await switchServing(link, { holder: 'holder', from: generation, to, cursorKeys, reached, replaced: new Set() })
+    await serving.setServing(link, generation)
     await knowsDeletions(link, generation)
     await keepReadLogs(link, generation, new Map([['forms/0', 'replaced']]))
     await readLogsOf(link, generation)

@@ -1,5 +1,12 @@
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { aliasOf, type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
+import {
+  aliasOf,
+  type DocumentKind,
+  documentKinds,
+  entityTypeOf,
+  isList,
+  kindsOf,
+} from '../../src/core/stores/indices.ts'
 import { gone } from '../model/journal.ts'
 import type { Index } from './engines/elasticsearch/catalog.ts'
 import type { SimulatedEngines } from './engines/engines.ts'
@@ -112,6 +119,8 @@ export class Checks {
 
   /** Describes the first difference between documents and the fold of the records; undefined if none. */
   #difference(): (() => string) | undefined {
+    const misled = documentKinds.find((kind) => this.#aliased(kind)[0] !== this.#served(kind)[0])
+    if (misled !== undefined) return () => `the alias of ${misled} names another generation than Redis`
     for (const topic of topics) {
       const truth = this.#journal.revisions(topic)
       for (const kind of kindsOf[topic]) {
@@ -125,12 +134,22 @@ export class Checks {
     return undefined
   }
 
-  /** Per copy that answers for the read alias of a kind: id → version. Missing documents of forgotten keys count as deleted. */
+  /** Per copy of the serving generation that answers: id → version. Missing documents of forgotten keys count as deleted. */
   #visible(kind: DocumentKind): readonly ReadonlyMap<string, number>[] {
     return visibleIn(this.#served(kind), this.#journal.forgottenKeys(entityTypeOf(kind)))
   }
 
+  /** The index that Redis names, or else the read alias. */
   #served(kind: DocumentKind): readonly Index[] {
+    const { simulatedRedis, simulatedElasticsearch } = this.#engines
+    const prefix = this.#system.config.INDEX_PREFIX
+    const serving = simulatedRedis.text(`${prefix}:serving`)
+    const { index, details } = simulatedRedis.hash(`${prefix}:visible-positions:${entityTypeOf(kind)}:${serving}`)
+    const named = simulatedElasticsearch.indicesOf((isList(kind) ? index : details) ?? '')
+    return named.length > 0 ? named : this.#aliased(kind)
+  }
+
+  #aliased(kind: DocumentKind): readonly Index[] {
     return this.#engines.simulatedElasticsearch.indicesOf(aliasOf(this.#system.config.INDEX_PREFIX, kind))
   }
 

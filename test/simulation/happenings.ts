@@ -33,8 +33,10 @@ export class Happenings {
   #inSwitch: EventOf<'disturb-switch'> | undefined
   /** Events since a switch that have not happened yet. */
   #sinceSwitch: readonly HistoryEvent[] = []
-  /** Rebuilds that have begun to block writes to the old generation. */
-  readonly #blocking = new Set<Running>()
+  /** The generation that served when a rebuild took the lock. */
+  readonly #servedBefore = new Map<Running, string | undefined>()
+  /** Rebuilds that have described the new generation, which is the last step before the switch. */
+  readonly #compared = new Set<Running>()
 
   constructor(system: System, journal: SimulatedJournal) {
     this.#world = system.world
@@ -138,11 +140,13 @@ export class Happenings {
     const event = this.#inSwitch
     const rebuild = this.#system.running('rebuild').find(({ process }) => process === caller)
     if (event === undefined || rebuild === undefined) return
-    if (what.includes('_block')) this.#blocking.add(rebuild)
+    const serving = this.#engines.simulatedRedis.text(`${this.#system.config.INDEX_PREFIX}:serving`)
+    if (rebuild.isSwitching && !this.#servedBefore.has(rebuild)) this.#servedBefore.set(rebuild, serving)
+    if (rebuild.isSwitching && what.includes('_mapping')) this.#compared.add(rebuild)
     const hasCome = {
-      held: rebuild.isSwitching,
-      blocked: this.#blocking.has(rebuild),
-      replacing: this.#blocking.has(rebuild) && what.startsWith('GET') && what.includes('-v*'),
+      locked: rebuild.isSwitching,
+      compared: this.#compared.has(rebuild),
+      switched: this.#compared.has(rebuild) && serving !== this.#servedBefore.get(rebuild),
     }
     if (!hasCome[event.step]) return
     this.#inSwitch = undefined

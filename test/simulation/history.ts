@@ -60,8 +60,8 @@ export type HistoryEvent = { readonly atMs: number; readonly isSinceSwitch?: tru
   | { readonly kind: 'revoke-key' | 'delete-key'; readonly team: string; readonly which: number }
 )
 
-/** Steps of a switch: it has taken the hold; it blocks writes to the old generation; it is about to replace the aliases. */
-type SwitchStep = 'held' | 'blocked' | 'replacing'
+/** Steps of a switch: it has taken the lock; it has compared the generations; it has switched, and is about to move the aliases. */
+type SwitchStep = 'locked' | 'compared' | 'switched'
 export type DocumentTopic = 'forms' | 'submissions'
 
 /** The outside events of one simulation, in order of time. */
@@ -290,11 +290,11 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
     if (random.chance(0.3)) events.push(...onlyTheRebuildReads(random, atMs + random.below(2_000)))
     return events
   },
-  // A rebuild freezes in its switch for longer than its hold lasts, or is slow in it, while producers write on, some with late clocks.
+  // A rebuild freezes in its switch for longer than its lock lives, is slow in it, or dies, while producers write on, some with late clocks.
   switch: (random) => {
     const frozenMs = random.chance(0.5) ? 10_200 + random.below(4_000) : 0
     const slowMs = frozenMs === 0 || random.chance(0.7) ? 2_000 + random.below(10_000) : 0
-    const step = random.chance(0.6) ? 'held' : random.pick(['blocked', 'replacing'] as const)
+    const step = random.chance(0.6) ? 'locked' : random.pick(['compared', 'switched'] as const)
     const engine = random.pick(['elasticsearch', 'redis'] as const)
     const meanwhile = [
       ...times(40, () => {
@@ -304,11 +304,17 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
         return at(atMs, { kind: 'append', topic: 'forms', key: `${random.pick(teams)}/${id}`, value })
       }),
       ...(random.chance(0.6) ? onlyTheRebuildReads(random, frozenMs + random.below(2_000 + slowMs)) : []),
+      ...(random.chance(0.2) ? [at(0, { kind: 'kill', program: 'rebuild', which: 0 })] : []),
     ]
+    const startMs = 500 + random.below(1_500)
     return [
-      at(500 + random.below(1_500), { kind: 'start', program: 'rebuild' }),
+      at(startMs, { kind: 'start', program: 'rebuild' }),
       at(0, { kind: 'disturb-switch', step, frozenMs, engine, slowMs }),
       ...meanwhile.map((event) => ({ ...event, isSinceSwitch: true as const })),
+      // The old generation lacks what the new one shows.
+      ...(random.chance(0.3)
+        ? [...onlyTheRebuildReads(random, startMs + 100), ...singleChanges('forms', 'f2', random, startMs + 200, 1_000)]
+        : []),
     ]
   },
   // The clocks of all partition leaders of a topic are behind.

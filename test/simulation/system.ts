@@ -24,7 +24,7 @@ export type Running = {
   readonly process: SimulatedProcess
   /** Stops the process as SIGTERM does. */
   stop(): void
-  /** Whether a rebuild holds the watermark, or is about to. */
+  /** Whether a rebuild has the lock of the switch. */
   isSwitching: boolean
   /** Whether a rebuild has switched, and only the removal of the former generation is left. */
   hasSwitched: boolean

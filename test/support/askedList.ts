@@ -24,6 +24,6 @@ export function askedList(
     return { isFound, bytes }
   }
   const reader = createIndexReader({ indexPrefix: 'tidemark', hasAnswers: true, send }, deepPageFrom)
-  const list: ListAt = { ...reader, type, teamId: 'team-1' as TeamId, version: null }
+  const list: ListAt = { ...reader, type, teamId: 'team-1' as TeamId, version: null, indices: undefined }
   return { list, asked }
 }

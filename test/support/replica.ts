@@ -233,6 +233,11 @@ export async function createTestReplica() {
     },
     /** Milliseconds until the rate-limit window of a key ends. */
     minuteLeftMs: (team: string, keyId: string) => link.client.pttl(`${names.limitPrefix}:${team}/${keyId}`),
+    /** Makes Redis forget the names of the indices, so that the read aliases are searched, until something is published again. */
+    forgetIndices: async (): Promise<void> => {
+      for (const type of entityTypes)
+        await link.client.hdel(names.visiblePositions(type, generation), 'index', 'details')
+    },
     dropAlias: (kind: DocumentKind) =>
       elasticsearch.indices.deleteAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) }),
     /** Points the read alias to an index whose mappings do not support the API's queries. */
@@ -245,6 +250,7 @@ export async function createTestReplica() {
     restoreAlias: async (kind: DocumentKind): Promise<void> => {
       await elasticsearch.indices.delete({ index: misleading(kind), ignore_unavailable: true })
       await elasticsearch.indices.putAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
+      await publishPositions(toInstant(0))
     },
     /** The number of open snapshots of its indices. */
     openContexts: async (): Promise<number> => {

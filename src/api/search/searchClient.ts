@@ -1,7 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import type { List } from '../../core/model/ids.ts'
 import { asBytes, tooLongMessage } from '../../core/stores/elasticsearch.ts'
-import { aliasOf, type DocumentKind, isList } from '../../core/stores/indices.ts'
+import { aliasOf, type DocumentKind, isList, type ListIndices } from '../../core/stores/indices.ts'
 
 /** A request to Elasticsearch; `path` is percent-encoded. */
 export type SearchRequest = {
@@ -31,12 +31,9 @@ export type SearchClient = {
 /** A list of a team, and the client that searches it. */
 export type SearchedList = SearchClient &
   List & {
-    /** The index and the details of the generation to read; without, the one that serves, by its aliases. */
-    readonly indices?: GenerationIndices
+    /** The indices to search, as the freshness of the request names them; undefined: those that the read aliases name. */
+    readonly indices: ListIndices | undefined
   }
-
-/** The names of a list's physical indices in one generation. */
-export type GenerationIndices = { readonly index: string; readonly details: string }
 
 /** Runs a query in the team's turn; retries until the deadline while Elasticsearch is overloaded. `bytes`: maximum size of the result. */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
@@ -45,7 +42,7 @@ type UnavailableReason =
   | 'unreachable' // no connection
   | 'deadline' // no response in time
   | 'partial' // an incomplete response
-  | 'missing-index' // the alias points to no index
+  | 'missing-index' // the index was removed, or the alias points to none
   | 'older-mapping' // the index may lack fields that a search needs, which would find nothing by them
   | 'missing-snapshot' // the point in time has expired
   | 'overloaded' // too little memory or too many requests
@@ -80,7 +77,7 @@ export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Sends a request to the index of a kind, of the list's generation or the one that serves, routed to the team's shard. */
+/** Sends a request to the index of a kind, which the list names or else the read alias, routed to the team's shard. */
 export async function askShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,

@@ -23,6 +23,9 @@ export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 /** The physical index of each kind of document, in one generation. */
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
+/** The names of the physical indices of one list: of its list documents and of its details. */
+export type ListIndices = { readonly index: string; readonly details: string }
+
 /** `<number>-<fingerprint>` of a generation. The fingerprint distinguishes its indices from earlier ones of the same names. */
 export type GenerationTag = Branded<string, 'GenerationTag'>
 

@@ -1,4 +1,5 @@
 import { type EntityType, entityTypes, randomToken, type TeamId } from '../model/ids.ts'
+import type { ListIndices } from './indices.ts'
 import {
   type Freshness,
   type FreshnessReply,
@@ -42,9 +43,8 @@ export type VisiblePosition = { readonly position: number; readonly timeMs: numb
 /** What one script reads for a page of a change feed, or a new cursor. All of it is true of the indices that it names. */
 export type VisibleList = {
   readonly version: ListVersion
-  /** The physical indices to search; never the aliases, which may point to another generation already. */
-  readonly index: string
-  readonly details: string
+  /** The indices to search; never the aliases, which may point to another generation already. */
+  readonly indices: ListIndices
   readonly cursorKey: CursorKey
   /** Of each partition of the topic, by number. */
   readonly partitions: readonly VisiblePosition[]
@@ -71,19 +71,23 @@ export async function readVisibleList(
   const [reply, fields] = (await readVisibleScript(redis, [], names)) as readonly [FreshnessReply, readonly string[]]
   const freshness = freshnessIn(reply)
   const read = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
-  return { freshness, visible: visibleIn(read, freshness.versions[type]) }
+  return { freshness, visible: visibleIn(read, freshness.versions[type], freshness.indices[type]) }
 }
 
-function visibleIn(read: ReadonlyMap<string, string>, version: ListVersion | null): VisibleList | undefined {
-  const [index, details, cursorKey] = [read.get('index'), read.get('details'), read.get('cursorKey')]
+function visibleIn(
+  read: ReadonlyMap<string, string>,
+  version: ListVersion | null,
+  indices: ListIndices | undefined,
+): VisibleList | undefined {
+  const cursorKey = read.get('cursorKey')
   const count = Number(read.get('partitions') ?? 0)
   if (version === null || count === 0 || read.has('withheld')) return undefined
-  if (index === undefined || details === undefined || cursorKey === undefined) return undefined
+  if (indices === undefined || cursorKey === undefined) return undefined
   const partitions: VisiblePosition[] = []
   for (let partition = 0; partition < count; partition++) {
     const position = read.get(String(partition))
     if (position === undefined) return undefined
     partitions.push({ position: Number(position), timeMs: Number(read.get(`${partition}@`) ?? 0) })
   }
-  return { version, index, details, cursorKey: cursorKey as CursorKey, partitions }
+  return { version, indices, cursorKey: cursorKey as CursorKey, partitions }
 }

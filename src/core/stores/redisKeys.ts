@@ -13,8 +13,8 @@ import type { GenerationTag } from './indices.ts'
  * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | a running replay; missing after Redis was flushed | `AccountKeyStore` |
  * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team, at most a minute too early | `shareLookups` (keyLookups.ts) |
- * | `serving` | string | the tag of the generation whose positions and versions requests read | `setServing` (serving.ts) |
- * | `visiblePositions` | hash, 7 d, for each entity type and generation | partition → offset below which everything is searchable, `<partition>@` → epoch ms before which everything appended is below that; the number of `partitions`, `watermark`: the lowest time, once all are known, `salt` of list versions, `index`, `details`, `cursorKey`; `withheld` once deletions may be missing | `publishVisiblePositions`, `carryVisiblePositions` (visiblePositions.ts) |
+ * | `serving` | string | the tag of the generation whose positions and versions requests read | `switchServing` (switchServing.ts), `setServing` (serving.ts) |
+ * | `visiblePositions` | hash, 7 d, for each entity type and generation | partition → offset below which everything is searchable, `<partition>@` → epoch ms before which everything appended is below that; the number of `partitions`, `watermark`: the lowest time, once all are known, `salt` of list versions, `index` and `details` once all positions are known, `cursorKey`; `withheld` once deletions may be missing | `publishVisiblePositions` (visiblePositions.ts), `switchServing` (switchServing.ts) |
  * | `readLogs` | hash, 1 y, for each generation | topic/partition → what the indexer that owns it has found in its log | `keepReadLogs` (readLogs.ts) |
  * | `switchLock` | string, 10 s | the rebuild that is about to switch; meanwhile nothing is published of the serving generation | `acquireSwitchLock` (serving.ts) |
  * | `changeToken` | string | random text, replaced after every change of the list | `publishVisiblePositions`; the first one `freshnessLua` (listVersions.ts) |

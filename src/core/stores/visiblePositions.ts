@@ -45,10 +45,10 @@ export type PublishedRound = {
 export const maxListsPerRound = 5_000
 
 /** A generation that nobody writes any more is forgotten after this time. */
-const lifeMs = 7 * 86_400_000
+export const publishedLifeMs = 7 * 86_400_000
 
 /** Lua `raise(key, field, value)`: sets a field of a hash to a greater number; returns what it was before, -1 without one. */
-const raiseLua = `
+export const raiseLua = `
 local function raise(key, field, value)
   local stored = tonumber(redis.call('HGET', key, field) or '-1')
   if stored < tonumber(value) then redis.call('HSET', key, field, value) end
@@ -59,7 +59,7 @@ end`
  * Lua `noteWatermark(key)`: stores the lowest time of the partitions of a hash, once the time of each is known, and deletions are not missing.
  * Returns it, and whether all positions are known.
  */
-const noteWatermarkLua = `
+export const noteWatermarkLua = `
 local function noteWatermark(key)
   local lowest, isComplete = nil, true
   local count = tonumber(redis.call('HGET', key, 'partitions') or '0')
@@ -88,7 +88,10 @@ end`
  *
  * A position below `from`, or none, shows that Redis has lost a publication, and with it tokens of lists that are not named here: the new salt
  * changes the version of every list of the generation. So does the news that deletions may be missing: a follower that is told "nothing new" by
- * version alone must learn of it. While a rebuild holds the switch, the serving generation publishes nothing.
+ * version alone must learn of it. While a rebuild has the lock of the switch, the serving generation publishes nothing.
+ *
+ * The indices of a list are named once the positions of all partitions of its topic are known: from then on requests search them. An index that is
+ * still being built is not searched.
  */
 const publishScript = script(`${raiseLua}${noteWatermarkLua}
 local now = {ARGV[2], ARGV[3]}
@@ -96,10 +99,10 @@ local function changeEveryList() for i = 1, 2 do redis.call('HSET', KEYS[i], 'sa
 if ARGV[4] == '1' then changeEveryList() end
 for i = 3, #KEYS do redis.call('SET', KEYS[i], now[1]) end
 local serving = redis.call('GET', ARGV[5]) or ''
-if redis.call('EXISTS', ARGV[1]) == 1 and serving == ARGV[6] then return {'held', serving} end
+if redis.call('EXISTS', ARGV[1]) == 1 and serving == ARGV[6] then return {'locked', serving} end
 for i = 1, 2 do
   local at = 4 + 4 * i
-  redis.call('HSET', KEYS[i], 'index', ARGV[at], 'details', ARGV[at + 1], 'cursorKey', ARGV[at + 2])
+  redis.call('HSET', KEYS[i], 'cursorKey', ARGV[at + 2])
   if tonumber(ARGV[at + 3]) > tonumber(redis.call('HGET', KEYS[i], 'partitions') or '0') then redis.call('HSET', KEYS[i], 'partitions', ARGV[at + 3]) end
   if ARGV[7] == '1' and not redis.call('HGET', KEYS[i], 'withheld') then
     redis.call('HSET', KEYS[i], 'withheld', '1')
@@ -116,17 +119,18 @@ for i = 1, 2 do
   local watermark, isWhole = noteWatermark(KEYS[i])
   watermarks[i] = watermark or ''
   isComplete = isComplete and isWhole
-  redis.call('PEXPIRE', KEYS[i], ${lifeMs})
+  if isWhole then redis.call('HSET', KEYS[i], 'index', ARGV[4 + 4 * i], 'details', ARGV[5 + 4 * i]) end
+  redis.call('PEXPIRE', KEYS[i], ${publishedLifeMs})
 end
 return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], watermarks[2]}`)
 
 /** What came of a round of publishing. */
 export type RoundPublished = {
   /**
-   * `held`: a rebuild is switching, and positions were not published; lists have other versions all the same. `complete`: the positions of every
+   * `locked`: a rebuild is switching, and positions were not published; lists have other versions all the same. `complete`: the positions of every
    * partition are known.
    */
-  readonly outcome: 'held' | 'incomplete' | 'complete'
+  readonly outcome: 'locked' | 'incomplete' | 'complete'
   /** The generation that requests read; undefined if Redis knows none. */
   readonly serving: GenerationTag | undefined
   /** Everything that was appended before (epoch ms) is searchable; undefined while that is not known. */
@@ -158,58 +162,6 @@ export async function publishVisiblePositions(
   const [outcome, serving, forms = '', submissions = ''] = reply as readonly [RoundPublished['outcome'], ...string[]]
   const watermarkMs = forms === '' || submissions === '' ? undefined : Math.min(Number(forms), Number(submissions))
   return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
-}
-
-/**
- * Raises the positions of `to`, which no reader reads yet, to those of the generation that it replaces, once it holds all that this one shows;
- * and to `reached`, which it has read itself. Publishes also how its cursors are sealed. Positions of `replaced` types are not raised to those of the
- * other generation: they are of other logs.
- */
-const carryScript = script(`${raiseLua}${noteWatermarkLua}
-for i = 1, 2 do
-  redis.call('HSET', KEYS[i], 'cursorKey', ARGV[i], 'salt', ARGV[3])
-  redis.call('HDEL', KEYS[i], 'withheld')
-  local old = ARGV[3 + i] == '' and {} or redis.call('HGETALL', ARGV[3 + i])
-  for at = 1, #old, 2 do
-    if string.match(old[at], '^%d+@?$') then raise(KEYS[i], old[at], old[at + 1]) end
-  end
-end
-for at = 6, #ARGV, 4 do
-  local key, partition = KEYS[tonumber(ARGV[at])], ARGV[at + 1]
-  raise(key, partition, ARGV[at + 2])
-  raise(key, partition .. '@', ARGV[at + 3])
-end
-for i = 1, 2 do noteWatermark(KEYS[i]) end
-return 1`)
-
-/** A partition of which a generation shows everything below `to`, with everything that was appended before `timeMs`. */
-export type ReachedPartition = Omit<PublishedPartition, 'from'>
-
-export async function carryVisiblePositions(
-  redis: RedisConnection,
-  {
-    from,
-    to,
-    cursorKeys,
-    reached,
-    replaced,
-  }: {
-    readonly from: GenerationTag
-    readonly to: GenerationTag
-    readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
-    readonly reached: readonly ReachedPartition[]
-    readonly replaced: ReadonlySet<EntityType>
-  },
-  newToken = randomToken,
-): Promise<void> {
-  const nameOf = (type: EntityType, generation: GenerationTag): string => redis.keys.visiblePositions(type, generation)
-  const carried = entityTypes.map((type) => (replaced.has(type) ? '' : nameOf(type, from)))
-  const names = entityTypes.map((type) => nameOf(type, to))
-  const partitions = reached.flatMap(({ type, partition, to: position, timeMs }) => [
-    ...[entityTypes.indexOf(type) + 1, partition, String(position), Math.floor(timeMs)],
-  ])
-  const values = [...entityTypes.map((type) => cursorKeys[type]), newToken(), ...carried, ...partitions]
-  await carryScript(redis, names, values)
 }
 
 /** Whether a generation has published what it shows, and never that it may lack deletions. */

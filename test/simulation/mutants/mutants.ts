@@ -72,19 +72,26 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     from: 'local isFull = taken >= max',
     to: 'local isFull = false',
   },
-  'switch-without-marker': {
+  'switch-without-lock-or-comparison': {
     themes: ['switch'],
-    seed: 30,
-    file: 'indexer/generations/generations.ts',
-    from: '[...markers, ...moved]',
-    to: 'moved',
+    seed: 9,
+    file: 'src/core/stores/switchServing.ts',
+    from: "if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {'lock lost'} end",
+    to: "ARGV[5], ARGV[10] = '', ''",
   },
-  'hold-not-renewed-nor-checked': {
-    themes: ['switch', 'late'],
-    seed: 84,
-    file: 'indexer/generations/rebuild.ts',
-    from: `    if (!(await extendSwitchLock(redis, holder, maxHoldMs))) throw new Error('the lock of the switch has expired')`,
-    to: '',
+  'search-the-alias': {
+    themes: ['switch'],
+    seed: 12,
+    file: 'src/api/search/searchClient.ts',
+    from: 'alias: named ?? aliasOf(indexPrefix, kind)',
+    to: 'alias: aliasOf(indexPrefix, kind) ?? named',
+  },
+  'unfinished-switch-left-alone': {
+    themes: ['switch'],
+    seed: 2,
+    file: 'indexer/generations/finishSwitch.ts',
+    from: 'if (switched === undefined) return found',
+    to: 'if (switched !== null) return found',
   },
   'account-keys-not-replayed': {
     themes: ['redis', 'keys'],
@@ -102,14 +109,14 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'change-tokens-read-before-the-watermark': {
     themes: ['delays'],
-    seed: 611,
+    seed: 619,
     file: 'src/core/stores/keyLookups.ts',
     from: 'for (const [at, each] of asking.entries()) {',
     to: `const serving = (await redis.client.get(redis.keys.serving)) as never
     const later = async (type: 'forms' | 'submissions') =>
       await redis.client.hget(redis.keys.visiblePositions(type, serving), 'watermark')
     const [forms, submissions] = [await later('forms'), await later('submissions')]
-    for (const each of found) if (each !== null) Object.assign(each, { 4: forms, 7: submissions })
+    for (const each of found) if (each !== null) Object.assign(each, { 4: forms, 9: submissions })
     for (const [at, each] of asking.entries()) {`,
   },
   'every-team-of-the-shard': {
@@ -135,7 +142,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   },
   'frozen-rebuild-writes-on': {
     themes: ['switch', 'rebuild'],
-    seed: 21,
+    seed: 45,
     file: 'indexer/generations/generations.ts',
     from: '...writersOf(indices[kind]).map((alias) => ({ remove: { index: indices[kind], alias, must_exist: true } })),',
     to: '',

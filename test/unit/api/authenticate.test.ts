@@ -14,6 +14,7 @@ const holder: KeyHolder = {
 }
 const freshness: Freshness = {
   ...{ watermark: null, versions: { forms: null, submissions: null } },
+  indices: { forms: undefined, submissions: undefined },
 }
 const window = { requests: 1, leftMs: 1_000 }
 const lookupOf = (found: KeyHolder | null): Lookup => (found === null ? { found } : { found, freshness, window })

@@ -11,7 +11,7 @@ type HoldAnswer = RouteContext['state']['holdAnswer']
 
 /** Answers a request for counts of a list. */
 async function count(querystring: string, list: Partial<RouteDeps['indexReader']>, holdAnswer: HoldAnswer) {
-  const freshness = { watermark: null, versions: { submissions: null, forms: null } }
+  const freshness = { watermark: null, versions: { submissions: null, forms: null }, indices: {} }
   const runQuery = (send: (signal: AbortSignal) => unknown) => send(new AbortController().signal)
   const ctx = {
     ...{ querystring, path: '/api/v1/record-counts', get: () => '', set: () => undefined },

@@ -26,7 +26,7 @@ function setting(options: { start?: number; high: number }) {
   }
   const current = {
     ...{ assigned, end: options.high, redisMs: Number.POSITIVE_INFINITY, nowMs: 100_000 },
-    ...{ isBehind: false, isHeld: false, looks: 0 },
+    ...{ isBehind: false, isLocked: false, looks: 0 },
   }
   const steps: string[] = []
   const rounds: VisibleRound[] = []
@@ -56,7 +56,7 @@ function setting(options: { start?: number; high: number }) {
     publishVisible: async (round) => {
       if (round.lists.length > 0) await step('tokens', ` ${round.lists.join()}`)
       rounds.push(round)
-      const outcome = current.isHeld ? 'held' : 'complete'
+      const outcome = current.isLocked ? 'locked' : 'complete'
       return { outcome, serving: undefined, watermarkMs: undefined }
     },
     redisTimeMs: async () => current.redisMs,
@@ -286,10 +286,10 @@ describe('What is published as visible', () => {
   test('is published again with every list, after a rebuild that was switching has refused it', async () => {
     const { submit, current, publisher, rounds, steps } = setting({ high: 1 })
     submit(0)()
-    current.isHeld = true
+    current.isLocked = true
     await publisher.publish()
     expect(steps).toContain('commit 1')
-    current.isHeld = false
+    current.isLocked = false
     await publisher.publish()
     expect(rounds).toMatchObject([
       { lists: [list], changesEveryList: false, partitions: [{ from: 0n, to: 1n }] },

@@ -3,7 +3,7 @@ import { aliasesNotFound, expectOnly, indexNotFound, notSimulated, Refusal } fro
 import { type Node, Shard } from './shard.ts'
 
 type Json = Readonly<Record<string, unknown>>
-type AliasOptions = { readonly is_write_index?: boolean; readonly is_hidden?: boolean }
+type AliasOptions = { readonly is_write_index?: boolean }
 
 /** An index with its settings. */
 export class Index {
@@ -143,7 +143,7 @@ export class Catalog {
 function isNamed({ name, aliases }: Index, pattern: string): boolean {
   if (!pattern.includes('*')) return name === pattern || aliases.has(pattern)
   const matches = matcherOf(pattern)
-  return matches(name) || [...aliases].some(([alias, { is_hidden = false }]) => !is_hidden && matches(alias))
+  return matches(name) || [...aliases.keys()].some(matches)
 }
 
 /** Compiles a pattern in which `*` matches any text. */

@@ -1,4 +1,8 @@
-import { chooseGeneration, decideLeftOver } from '../../../../indexer/generations/chooseGeneration.ts'
+import {
+  chooseGeneration,
+  decideLeftOver,
+  findUnfinishedSwitch,
+} from '../../../../indexer/generations/chooseGeneration.ts'
 import type { FoundGeneration } from '../../../../indexer/generations/generation.ts'
 import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 
@@ -21,7 +25,7 @@ function found(
       hasCarriedOver: { forms: false, submissions: false },
       shards: 5,
       createdAtMs: 0,
-      isWritable: true,
+      hasWriteAliases: true,
     },
     ...{ isServing, hasServed, hasCurrentMappings, foreignSettings: [] },
   }
@@ -48,6 +52,20 @@ test.each([
 ] as const)('an indexer chooses %s', (_, all, newest, number, exists) => {
   const chosen = chooseGeneration(all, newest)
   expect([chosen.number, chosen.complete !== undefined]).toEqual([number, exists])
+})
+
+test.each([
+  ['the one of a rebuild', [serving(1), found(2)], tagOf(2), 2],
+  ['the one of a rebuild, where the aliases are gone', [found(1, { hasServed: true }), found(2)], tagOf(2), 2],
+  ['none while Redis knows none', [serving(1), found(2)], undefined, undefined],
+  ['none of a rebuild that has not switched', [serving(1), found(2)], tagOf(1), undefined],
+  ['none of which Redis names other indices', [serving(1), found(2)], tagOf(2, 'fedcba9876543210'), undefined],
+  ['none that has lost an index', [serving(1), incomplete(2)], tagOf(2), undefined],
+  ['none that has served already', [found(2, { hasServed: true }), serving(4)], tagOf(2), undefined],
+  ['none below the one that serves', [found(2), serving(4)], tagOf(2), undefined],
+  ['none that indexers still build', [found(1, { hasServed: true }), found(3)], tagOf(3), undefined],
+] as const)('the unfinished switch that is found: %s', (_, all, named, number) => {
+  expect(findUnfinishedSwitch(all, named)?.number).toBe(number)
 })
 
 test.each([

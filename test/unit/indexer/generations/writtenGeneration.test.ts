@@ -26,11 +26,10 @@ const { signal } = new AbortController()
 /** Keeps which generation serves. */
 class Redis {
   generation: string | null = null
-  isLocked = false
   readonly client = {
     get: async () => this.generation,
-    exists: async () => Number(this.isLocked),
-    evalsha: async (_sha: string, _keys: number, _key: string, generation: string) => {
+    evalsha: async (_sha: string, _keys: number, _key: string, generation: string, instead: string) => {
+      if (![null, generation, instead].includes(this.generation)) return 0
       this.generation = generation
       return 1
     },
@@ -60,13 +59,16 @@ const publish = (opened: WrittenGeneration, outcome: RoundPublished['outcome'], 
   opened.afterRound({ outcome, serving: (redis.generation ?? undefined) as GenerationTag | undefined, watermarkMs })
 const found = async () => (await generations.find()).map(({ complete }) => complete)
 const serving = async (): Promise<number | undefined> => (await found()).find((each) => each?.isServing)?.number
-const isWritable = async (): Promise<boolean> => (await found()).every((each) => each?.isWritable)
+const haveWriteAliases = async (): Promise<boolean> => (await found()).every((each) => each?.hasWriteAliases)
 const create = (number: number): Promise<Generation> => generations.create(number)
 const serve = (generation: Generation): Promise<void> => generations.serve(generation)
-const close = (generation: Generation): Promise<void> => generations.blockWrites(generation, 'holder')
 
 function removeReadAliases(): void {
   for (const kind of documentKinds) simulated.deleteAlias(aliasOf(prefix, kind))
+}
+
+function removeWriteAliases({ indices }: Generation): void {
+  for (const index of Object.values(indices)) simulated.deleteAlias(writeAliasOf(index))
 }
 
 /** A generation that was lost, and the one that is built in its place. */
@@ -76,30 +78,54 @@ async function building(): Promise<WrittenGeneration> {
   return await open()
 }
 
-test('an indexer that starts between closing and switch waits while the hold stands, then gives writing back', async () => {
-  const { generation } = await open()
-  await close(generation)
-  redis.isLocked = true
-  await expect(open()).rejects.toThrow('a rebuild is about to switch')
-  expect(await isWritable()).toBe(false)
-  redis.isLocked = false
-  expect((await open()).generation.tag).toBe(generation.tag)
-  expect(await isWritable()).toBe(true)
+test('an indexer completes the switch of a rebuild that has died before it moved the aliases, once', async () => {
+  const opened = await open()
+  const next = await generations.fill(2, 'killed')
+  redis.generation = next.tag
+  expect(await publish(opened, 'incomplete')).toBe('retired')
+  const [one, other] = await Promise.all([open(), open()])
+  expect([one.generation.number, other.generation.number, await serving(), redis.generation]).toEqual([
+    ...[2, 2, 2, next.tag],
+  ])
+  expect((await found()).map((each) => each?.hasWriteAliases)).toEqual([false, true])
 })
 
-test('an indexer that writes keeps a closed generation while the hold stands, and opens it again once it has expired', async () => {
+test('of the generations that Redis and the aliases name, the higher one serves', async () => {
+  const first = await open()
+  // A rebuild that has not switched.
+  const next = await generations.fill(2, 'rebuild')
+  expect((await open()).generation.number).toBe(1)
+  redis.generation = next.tag
+  expect((await open()).generation.number).toBe(2)
+  // Redis has fallen back to an older state, or names indices that were deleted.
+  for (const older of [first.generation.tag, '4-0123456789abcdef']) {
+    redis.generation = older
+    expect((await open()).generation.number).toBe(2)
+    expect([await serving(), redis.generation]).toEqual([2, next.tag])
+  }
+})
+
+test('an indexer that was frozen since it read Redis does not undo a switch', async () => {
   const opened = await open()
-  await close(opened.generation)
-  redis.isLocked = true
-  expect([await opened.isCurrent(), await publish(opened, 'held')]).toEqual([true, 'continue'])
-  redis.isLocked = false
-  expect([await opened.isCurrent(), await publish(opened, 'complete')]).toEqual([false, 'retired'])
+  redis.generation = null
+  const publishing = publish(opened, 'incomplete')
+  redis.generation = '2-0123456789abcdef'
+  await expect(publishing).rejects.toThrow('another generation has been adopted meanwhile')
+  expect(redis.generation).toBe('2-0123456789abcdef')
+})
+
+test('write aliases that somebody removes are given back', async () => {
+  const opened = await open()
+  removeWriteAliases(opened.generation)
+  expect([await opened.isCurrent(), await haveWriteAliases()]).toEqual([false, false])
+  expect((await open()).generation.tag).toBe(opened.generation.tag)
+  expect(await haveWriteAliases()).toBe(true)
 })
 
 test('a generation that is built again serves once the positions of all partitions are known, and not before', async () => {
   const opened = await building()
   expect([opened.generation.number, await serving(), redis.generation]).toEqual([3, undefined, opened.generation.tag])
-  for (const each of ['incomplete', 'held'] as const) expect(await publish(opened, each)).toBe('continue')
+  for (const each of ['incomplete', 'locked'] as const) expect(await publish(opened, each)).toBe('continue')
   expect([opened.notServingReason(), await serving()]).toEqual(['generation 3 is being built from Kafka', undefined])
   expect(await publish(opened, 'complete', 6_000)).toBe('continue')
   expect([opened.notServingReason(), await serving(), opened.watermarkMs]).toEqual([undefined, 3, 6_000])
@@ -117,16 +143,14 @@ test('a generation of another release is neither written nor changed', async () 
   expect([redis.generation, await serving()]).toEqual([null, 1])
 })
 
-test('an indexer leaves a generation that is lost, also while it is being built, and one that is closed by a rebuild that died', async () => {
+test('an indexer leaves a generation that is lost, also while it is being built', async () => {
   const lost = await open()
   const built = await building()
   expect([await lost.isCurrent(), await built.isCurrent()]).toEqual([false, true])
-  await close(built.generation)
-  redis.isLocked = true
-  expect(await built.isCurrent()).toBe(true)
-  redis.isLocked = false
+  removeWriteAliases(built.generation)
   expect(await built.isCurrent()).toBe(false)
   const again = await open()
+  expect([again.generation.tag, await haveWriteAliases()]).toEqual([built.generation.tag, true])
   simulated.deleteIndices(`${prefix}-*`)
   expect(await again.isCurrent()).toBe(false)
 })
@@ -167,6 +191,15 @@ test('where Redis and the read aliases are lost, only commits of the indexers sa
 test('a Redis that forgot the generation is told again', async () => {
   const opened = await open()
   redis.generation = null
+  expect(await publish(opened, 'incomplete')).toBe('continue')
+  expect(redis.generation).toBe(opened.generation.tag)
+})
+
+test('a Redis that has fallen back to a former generation is told again, and the indexer goes on', async () => {
+  const former = await open()
+  redis.generation = (await generations.fill(2, 'rebuild')).tag
+  const opened = await open()
+  redis.generation = former.generation.tag
   expect(await publish(opened, 'incomplete')).toBe('continue')
   expect(redis.generation).toBe(opened.generation.tag)
 })
