@@ -48,6 +48,8 @@ test('dead letters with less room than their sources are named, also where the b
   await setLetters({ 'max.message.bytes': String(brokerMaxBytes + 4_096) })
   await untilReady(processes.indexer)
   await setLetters({ 'max.message.bytes': '100' })
+  // The broker takes a new setting a moment after it was acknowledged.
+  await untilTold(processes.indexer, 'dead letters', /takes records of 100 bytes/)
 })
 
 test('a dead letter that Kafka does not take is named as such, until Kafka takes it', async () => {
