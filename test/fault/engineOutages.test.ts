@@ -158,7 +158,7 @@ describe('Engines are killed, frozen and emptied under load', () => {
     await expectAllKept()
   })
 
-  test('Redis comes back with an older state: a key it does not know is not turned away, one revoked since is refused, and the watermark does not go back', async () => {
+  test('Redis comes back with an older state: a key it does not know is not turned away, one revoked since is refused, and no answer lacks what its watermark promises', async () => {
     const redis = engines.engine('redis')
     const state = appendOnlyState(redis.dataFolder)
     const owner = await signInAt(settings.url, { team: 'owners' })

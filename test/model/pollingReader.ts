@@ -38,7 +38,7 @@ const nothingSeen = (): SeenDuringFaults => ({ answers: 0, refusals: 0, longestG
 
 /**
  * Polls the submissions of a steady writer at each API in turn. Checks that a 200 contains everything appended before its watermark and nothing that was
- * never sent, that the watermark does not go back, and that 503 occurs only during faults, or when an engine did not answer an API.
+ * never sent, that the watermark does not go back unless there are faults, and that 503 occurs only during faults, or when an engine did not answer an API.
  */
 export class PollingReader {
   /** Whether no fault lasts, so that every answer must be a 200 with a watermark. */
@@ -129,7 +129,8 @@ export class PollingReader {
   async #judgePromise(watermark: string, items: ReadonlyMap<string, number>): Promise<void> {
     const nowMs = Date.parse(watermark)
     const back = `${watermark} after ${new Date(this.#watermarkMs).toISOString()}`
-    if (nowMs < this.#watermarkMs) await this.#problems.add('watermark falls back', back)
+    // Faults may have set Redis back to an older state.
+    if (this.#isCalm && nowMs < this.#watermarkMs) await this.#problems.add('watermark falls back', back)
     this.#watermarkMs = Math.max(nowMs, this.#watermarkMs)
     for (let entry = this.#steady[this.#judged]; entry !== undefined && entry.atMs < nowMs; ) {
       this.#before.set(entry.key, Math.max(entry.revision ?? 0, this.#before.get(entry.key) ?? 0))
