@@ -7,6 +7,7 @@ import { startBare } from './api/bareProcesses.ts'
 import { compareAtRest, compareUnderWrites, type ListSize } from './api/comparisons.ts'
 import { compareCounts } from './api/counts.ts'
 import { compareExports } from './api/exports.ts'
+import { compareIdlePolls } from './api/feeds.ts'
 import { compareFilters, findAnswered } from './api/filters.ts'
 import { bareRequest, expectSameAnswers, type Lists } from './api/lists.ts'
 import { compareRepeated } from './api/repeated.ts'
@@ -73,6 +74,7 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const atRest = together([
     await compareAtRest(lists, size.lists, stage),
     await compareRepeated(lists, smallTeamKey, stage),
+    await compareIdlePolls(lists, stage),
     compareFilters(lists, answered, stage),
     compareCounts(lists, answered, stage),
   ])

@@ -5,17 +5,24 @@ import { cpuUsBetween, type HttpRequest } from '../load.ts'
 import type { Figures, Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { startBare } from './bareProcesses.ts'
+import { readingFeed } from './feeds.ts'
 import { bareRequest, type Lists } from './lists.ts'
 
 /** An export takes no longer. */
 const deadlineMs = 600_000
 const lineBreak = 10
 
-const names = { loop: 'bare search_after loop', summaries: 'summaries', whole: 'view=full' } as const
+const names = {
+  loop: 'bare search_after loop',
+  summaries: 'summaries',
+  whole: 'view=full',
+  feed: 'change feed, 1,000 rows a page',
+  wholeFeed: 'change feed, view=full',
+} as const
 
-/** Speeds by rows a second; `view=full` may take 1.6 times as long as summaries. */
+/** Speeds by rows a second; `view=full` may take 1.6 times as long as summaries, and a change feed 1.25 times as long as an export. */
 const section: Section = {
-  title: 'Exports as NDJSON beside a bare loop',
+  title: 'A whole list: exports as NDJSON and the change feed beside a bare loop',
   measure: 'rows a second',
   rows: [
     { label: names.loop, of: names.loop },
@@ -24,6 +31,12 @@ const section: Section = {
       label: names.whole,
       of: names.whole,
       to: { label: 'summaries', of: names.summaries, goal: { atLeast: 1 / 1.6 } },
+    },
+    { label: names.feed, of: names.feed, to: { label: 'summaries', of: names.summaries, goal: { atLeast: 0.8 } } },
+    {
+      label: names.wholeFeed,
+      of: names.wholeFeed,
+      to: { label: 'view=full', of: names.whole, goal: { atLeast: 0.8 } },
     },
   ],
 }
@@ -41,6 +54,8 @@ export async function compareExports(lists: Lists, rows: number, stage: Stage): 
       contender(names.loop, loopOrigin, bareRequest('/rows')),
       contender(names.summaries, lists.apiOrigin, exportRequest(lists.accountKey, { view: 'summary' })),
       contender(names.whole, lists.apiOrigin, exportRequest(lists.accountKey, { view: 'full' })),
+      readingFeed(names.feed, lists, 'summary', rows, stage),
+      readingFeed(names.wholeFeed, lists, 'full', rows, stage),
     ],
     sections: [section],
   }
