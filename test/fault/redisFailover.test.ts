@@ -26,6 +26,8 @@ const apis = useStarted('the APIs', () => Promise.all([pipeline.startApi(), pipe
 let master: Engine
 let replica: Engine
 let revision = 0
+/** The last change was appended after this time. */
+let replacedAt = ''
 
 beforeEach(async () => {
   ;[master, replica] = await roles()
@@ -98,6 +100,7 @@ const untilReady = (): Promise<void> =>
 async function change(): Promise<string[]> {
   revision++
   const title = `at ${revision}`
+  replacedAt = new Date().toISOString()
   await pipeline.produce('forms', [stateRecord('forms', `${team}/a`, revision, { title })])
   const served = (): Promise<Answer[]> => Promise.all(apis.map((api) => get(api, pipeline.keyOf(team))))
   await eventually(async () => (await served()).every(({ text }) => text.includes(`"${title}"`)))
@@ -117,13 +120,16 @@ async function writeKey(id: string, state: 'active' | 'revoked', keyRevision: nu
   })
 }
 
-/** What is wrong with an answer for an ETag of a state that was replaced, after one with the watermark `told`. */
-function wrongIn({ status, text, watermark }: Answer, told: string): string[] {
+/**
+ * What is wrong with an answer for an ETag of a state that was replaced. Until indexers publish again, a Redis that lacks its last writes knows of that
+ * state only, and says so by its watermark.
+ */
+function wrongIn({ status, text, watermark }: Answer): string[] {
+  const saysOlder = watermark !== '' && watermark <= replacedAt
   return [
-    ...(status === 304 ? ['304 for a state that was replaced'] : []),
-    ...(status === 200 && !text.includes(`"at ${revision}"`) ? [`served: ${text}`] : []),
+    ...(status === 304 && !saysOlder ? [`304 for a state that was replaced, with the watermark ${watermark}`] : []),
+    ...(status === 200 && !saysOlder && !text.includes(`"at ${revision}"`) ? [`served: ${text}`] : []),
     ...(status === 429 ? ['429'] : []),
-    ...(watermark !== '' && watermark < told ? [`the watermark: ${watermark} after ${told}`] : []),
   ]
 }
 
@@ -132,13 +138,11 @@ function askAllTheTime(revoked: string, outdated: readonly string[]): { stop(): 
   const wrong: string[] = []
   const stopped = new AbortController()
   const asking = apis.map(async (api, at) => {
-    let told = ''
     while (!stopped.signal.aborted) {
       const refused = await get(api, plaintextOf(revoked)).catch(() => undefined)
       if (![401, 503, undefined].includes(refused?.status)) wrong.push(`the revoked key: ${refused?.status}`)
       const changed = await get(api, pipeline.keyOf(team), outdated[at]).catch(() => undefined)
-      if (changed !== undefined) wrong.push(...wrongIn(changed, told))
-      told = [told, changed?.watermark ?? ''].toSorted().at(-1) ?? ''
+      if (changed !== undefined) wrong.push(...wrongIn(changed))
       await sleep(pauseMs)
     }
   })
