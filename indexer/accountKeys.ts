@@ -107,12 +107,15 @@ export class AccountKeys {
   }
 
   /**
-   * Reads the topic to its present end, forgets keys that it does not name, and marks the store complete. Returns the number of records.
+   * Reads the topic to its present end, forgets keys of which it holds no record, and marks the store complete. Returns the number of records.
    *
-   * Such a key was deleted by a null value, which Kafka has forgotten before an indexer read it, or which was read before Redis was set back to an
-   * older state: the topic, which is compacted, keeps a record of each live key. The keys are listed first, so that one that is created
-   * meanwhile is not among them, and the topic is read once more for those that are left: a record that compaction took while the topic was
-   * read has a later one by then.
+   * A compacted topic keeps a record of each live key. So a key without a record was deleted: a producer appended a null value, and Kafka
+   * removed it after `delete.retention.ms`. Example: no indexer ran meanwhile, or Redis was then set back to a state from before the deletion.
+   *
+   * 1. The keys in Redis are listed before the topic is read, so that a key that is created during the replay is not among them.
+   * 2. The topic is read. Keys with a record leave the list.
+   * 3. If keys are left, the topic is read again. Example: compaction removed the record of key k while step 2 was reading, because
+   *    a newer record of k had been appended; step 3 finds the newer one.
    */
   async replay(): Promise<number> {
     const { config, source, store, log } = this.#deps
