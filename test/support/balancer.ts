@@ -10,6 +10,7 @@ export async function startBalancer() {
   const agent = new Agent({ keepAlive: true })
   let targets: readonly string[] = []
   let turn = 0
+  const passed = { requests: 0, bytes: 0 }
 
   const forward = (asked: IncomingMessage, answer: ServerResponse, [target, ...others]: readonly string[]): void => {
     if (target === undefined) {
@@ -19,6 +20,9 @@ export async function startBalancer() {
     const sent = request(target + asked.url, { agent, headers: asked.headers })
     sent.on('response', (received) => {
       answer.writeHead(received.statusCode ?? 502, received.headers)
+      received.on('data', (chunk: Buffer) => {
+        passed.bytes += chunk.length
+      })
       pipeline(received, answer, () => undefined)
     })
     sent.on('error', () => {
@@ -27,11 +31,14 @@ export async function startBalancer() {
     sent.end()
   }
   const { url, close } = await startLocalServer((asked, answer) => {
+    passed.requests++
     const first = turn++ % Math.max(1, targets.length)
     forward(asked, answer, [...targets.slice(first), ...targets.slice(0, first)])
   })
   return {
     url,
+    /** How many requests came so far, and how many bytes their answers had, without heads. */
+    passed: passed as Readonly<typeof passed>,
     /** Sets the URLs of the processes. */
     leadTo: (urls: readonly string[]): void => {
       targets = urls
