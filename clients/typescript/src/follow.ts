@@ -39,7 +39,7 @@ export interface FollowOptions<V extends View, Fields> {
   readonly waitSeconds?: number | undefined
   /** The pause between two requests where the API does not hold them; 5 unless given. */
   readonly pollSeconds?: number | undefined
-  /** Ends after the first complete batch. */
+  /** Ends when the copy is complete. */
   readonly once?: boolean | undefined
   /** What follows a 410: the list begins anew (default), or a `CursorExpiredError` is thrown. */
   readonly onExpired?: 'restart' | 'throw' | undefined
@@ -48,7 +48,8 @@ export interface FollowOptions<V extends View, Fields> {
 }
 
 const maxLimit = 1_000
-/** After a held request: a list that changes all the time costs half of the key's requests. */
+const defaultWaitSeconds = 30
+/** After a held request: a list that changes all the time costs half of the key's minute. Also before a list begins anew. */
 const restMs = 1_000
 const paths = { forms: '/form-changes', records: '/record-changes' } as const
 
@@ -75,7 +76,8 @@ export async function* follow<Item>(
   list: List,
   options: Options,
 ): AsyncGenerator<Batch<Item>, void, undefined> {
-  const { once, waitSeconds = 30, pollSeconds = 5, signal } = options
+  const { once, waitSeconds = defaultWaitSeconds, signal } = options
+  const { sleep } = deps.retries
   const ask = asking<Item>(deps, list, options)
   let place = placeOf(options.cursor)
   /** Whether the last batch was complete: then there may be nothing new, and the API may hold the request. */
@@ -83,20 +85,30 @@ export async function* follow<Item>(
   for (;;) {
     const answered = await ask(place.cursor, isCurrent ? waitSeconds : 0)
     if (answered === undefined) {
+      await sleep(restMs, signal)
       place = placeOf(undefined)
       isCurrent = false
       continue
     }
     const batch = batchOf(place, answered)
     yield batch
-    if (batch.complete && once) return
-    if (batch.complete) {
-      const isIgnored = isCurrent && answered.headers.get('preference-applied') === null
-      await deps.retries.sleep(waitSeconds === 0 || isIgnored ? pollSeconds * 1_000 : restMs, signal)
-    }
+    // A row that changes during a full walk may be swept, and comes again in the next batch.
+    if (once && batch.complete && !batch.sweep) return
+    if (batch.complete && !once) await sleep(pauseMs(batch, answered, isCurrent, options), signal)
     place = placeOf(batch.cursor)
-    isCurrent = batch.complete
+    isCurrent = batch.complete && !once
   }
+}
+
+/** The pause after a complete batch. `mayWait`: the API was asked to hold the request. */
+function pauseMs(
+  { rows }: Batch<unknown>,
+  { headers }: Answered<unknown>,
+  mayWait: boolean,
+  { waitSeconds = defaultWaitSeconds, pollSeconds = 5 }: Options,
+): number {
+  const isIgnored = mayWait && rows.length === 0 && headers.get('preference-applied') === null
+  return waitSeconds === 0 || isIgnored ? pollSeconds * 1_000 : restMs
 }
 
 /** What asks for the page after a cursor; it resolves with undefined when the cursor has expired and the list is to begin anew. */
@@ -105,7 +117,8 @@ function asking<Item>({ connection, retries }: Deps, list: List, options: Option
   const policy = once ? retries : { ...retries, patienceMs: Number.POSITIVE_INFINITY }
   return async (cursor: string | undefined, waitSeconds: number): Promise<Answered<Item> | undefined> => {
     const request = { path: paths[list], query: queryOf({ limit, view, fields, cursor }), waitSeconds, signal }
-    const ask = (): Promise<Answered<Item>> => connection.json<ChangePage<Item>>(request, isChangePage)
+    const isNext = (page: Partial<ChangePage<unknown>>): boolean => isChangePage(page) && leadsOn(page, cursor)
+    const ask = (): Promise<Answered<Item>> => connection.json<ChangePage<Item>>(request, isNext)
     try {
       return await retrying(ask, policy, signal)
     } catch (error) {
@@ -135,7 +148,7 @@ function batchOf<Item>({ walk, cursor }: Place, { value: page, headers }: Answer
  * no colon. So a program that ends in the middle of a full walk goes on in the same one, and the sweep at its end is right.
  */
 function placeOf(stored: string | null | undefined): Place {
-  if (stored === undefined || stored === null) return { walk: newWalk(), cursor: undefined }
+  if (stored === undefined || stored === null || stored === '') return { walk: newWalk(), cursor: undefined }
   const end = stored.indexOf(':')
   return { walk: stored.slice(0, Math.max(end, 0)), cursor: stored.slice(end + 1) }
 }
@@ -145,10 +158,15 @@ const newWalk = (): string =>
   [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
 /** Whether an answer is a page whose cursor stands for its rows: with any less, rows would be lost. */
-function isChangePage({ items, cursor, hasMore }: Readonly<Record<string, unknown>>): boolean {
+function isChangePage(page: Partial<ChangePage<unknown>>): page is ChangePage<unknown> {
+  const { items, cursor, hasMore } = page
   const isPage = Array.isArray(items) && typeof cursor === 'string' && cursor !== '' && typeof hasMore === 'boolean'
-  return isPage && items.every(isRow) && (items.length > 0 || !hasMore)
+  return isPage && items.every(isRow)
 }
 
 const isRow = (row: Partial<ChangeRow<unknown>> | null): boolean =>
   typeof row?.id === 'string' && typeof row.deleted === 'boolean'
+
+/** A page without rows that says there is more, or that comes again and again, would be asked for without a pause. */
+const leadsOn = ({ items, cursor, hasMore }: ChangePage<unknown>, asked: string | undefined): boolean =>
+  !hasMore || (items.length > 0 && cursor !== asked)

@@ -19,25 +19,4 @@ export type { Batch, FollowOptions } from './follow.ts'
 export type { components, operations, paths } from './openapi.ts'
 export type { Retry, Sleep } from './retries.ts'
 export { Tidemark, type TidemarkOptions } from './tidemark.ts'
-export type {
-  ChangeRow,
-  Count,
-  CountBy,
-  CountParameters,
-  Counts,
-  DeletedRow,
-  ExistingRow,
-  FieldOf,
-  Form,
-  FormFilters,
-  FormSummary,
-  List,
-  Page,
-  PageParameters,
-  RecordDetails,
-  RecordFilters,
-  RecordSummary,
-  RequestOptions,
-  Scores,
-  View,
-} from './types.ts'
+export type * from './types.ts'

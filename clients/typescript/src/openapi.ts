@@ -573,7 +573,7 @@ export interface components {
              * @description The form identifier.
              * @example 66f2a1c4e8b0
              */
-            id?: string;
+            id: string;
             /** @example Product Knowledge Quiz */
             title?: string;
             /** @enum {string} */
@@ -652,19 +652,19 @@ export interface components {
              * @description The time of its newest record.
              * @example 2026-11-28T08:30:00.000Z
              */
-            changedAt?: string;
+            changedAt: string;
             /**
              * @description `true`: there is no other member than `id` and `changedAt`.
              * @example false
              */
-            deleted?: boolean;
+            deleted: boolean;
         };
         SubmissionChange: {
             /**
              * @description The submission identifier.
              * @example 66f2b7d90a31
              */
-            id?: string;
+            id: string;
             /**
              * @description Integer serial of the submission.
              * @example 17
@@ -809,12 +809,12 @@ export interface components {
              * @description The time of its newest record.
              * @example 2026-11-28T08:30:00.000Z
              */
-            changedAt?: string;
+            changedAt: string;
             /**
              * @description `true`: there is no other member than `id` and `changedAt`.
              * @example false
              */
-            deleted?: boolean;
+            deleted: boolean;
         };
         FormChanges: {
             /** @description In no promised order. Empty only with `hasMore: false`. */

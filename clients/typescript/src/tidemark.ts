@@ -13,7 +13,7 @@ export interface TidemarkOptions {
   readonly accountKey: string
   /** How long nothing may come of an answer, 30 unless given. */
   readonly timeoutSeconds?: number | undefined
-  /** How long a request is paused in all, after failures that pass, before its error is thrown: 60 unless given. `follow` without `once` never gives up. */
+  /** How long a request is paused in all, after failures that pass, before its error is thrown: 120 unless given. `follow` without `once` never gives up. */
   readonly retrySeconds?: number | undefined
   /** Called before each pause, such as to log it. */
   readonly onRetry?: ((retry: Retry) => void) | undefined
@@ -31,7 +31,7 @@ export class Tidemark {
 
   /** Throws a `TypeError` for a `baseUrl` or `accountKey` that no request can be sent with. */
   constructor(options: TidemarkOptions) {
-    const { baseUrl, accountKey, timeoutSeconds = 30, retrySeconds = 60, onRetry } = options
+    const { baseUrl, accountKey, timeoutSeconds = 30, retrySeconds = 120, onRetry } = options
     // Looked up with each request: a page or a test may have replaced it.
     const { fetch = (url, init) => globalThis.fetch(url, init) } = options
     this.#deps = {
