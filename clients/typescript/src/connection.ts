@@ -85,8 +85,9 @@ export class Connection {
 
 function normalizedUrl(baseUrl: string): string {
   const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href
-  const url = new URL(baseUrl, page)
-  if (!/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '' || url.username !== '')
+  const url = URL.canParse(baseUrl, page) ? new URL(baseUrl, page) : undefined
+  const isPlain = url?.search === '' && url.hash === '' && url.username === ''
+  if (!isPlain || !/^https?:$/.test(url.protocol))
     throw new TypeError(`baseUrl must be an HTTP URL such as https://quiz.example/api/v1, not ${baseUrl}`)
   return url.href.replace(/\/+$/, '')
 }

@@ -26,9 +26,12 @@ test('so does one of which a proxy has promised more bytes than come', async () 
   await expectNothingOf(cut(page, 'reset', { 'content-length': String(page.length + 1) }))
 })
 
+/** Of the last bytes, which are a checksum, most programs miss none. */
+const checksumBytes = 16
+
 test('so does a compressed one', async () => {
   const compressed = gzipSync(page)
   for (const how of ['reset', 'in order'] as const)
-    for (let at = 0; at < compressed.length; at += 9)
+    for (let at = 0; at < compressed.length - checksumBytes; at++)
       await expectNothingOf(cut(compressed.subarray(0, at), how, { 'content-encoding': 'gzip' }))
 })
