@@ -1,4 +1,5 @@
-import { followChanges, type Source } from '../../docs/client/followChanges.ts'
+import { type Batch, type ChangeRow, Tidemark } from '../../clients/typescript/src/index.ts'
+import { sleep } from '../../clients/typescript/src/retries.ts'
 import type { Pipeline } from '../support/pipeline.ts'
 import { fold, type History, type HistoryRecord, type Json } from '../support/randomHistory.ts'
 import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
@@ -17,6 +18,18 @@ type Options = {
   onWhole?(cursor: string, items: ReadonlyMap<string, Json>): void
 }
 
+/** Which list of a team is followed. */
+export type Source = {
+  readonly baseUrl: string
+  readonly accountKey: string
+  readonly list: List
+  /** Rows of a page, at most. */
+  readonly limit?: number
+}
+
+/** The faults of tests are shorter than those that the client is made for. */
+const longestPauseMs = 5_000
+
 /** A client that follows one list by the change feed, as documented, and sees only the API's answers. */
 export class Follower {
   readonly items = new Map<string, Json>()
@@ -30,52 +43,77 @@ export class Follower {
   readonly problems: string[] = []
   readonly ended: Promise<void>
   readonly #stop = new AbortController()
+  readonly #options: Options
+  /** By id, the walk that has named the item. */
+  readonly #walks = new Map<string, string>()
+  readonly #deleted = new Set<string>()
+  /** The first batch of the walk that is read: it was asked for when all that the walk names was visible. */
+  #first: Pick<Batch<Json>, 'watermark'> | undefined
 
-  constructor(source: Source, { pollMs = oftenMs, signal, onProblem, onWhole }: Options = {}) {
-    const deleted = new Set<string>()
-    /** What the walk that was begun anew has not named yet. */
-    let unnamed = new Set<string>()
-    let walkWatermark: string | null | undefined
-    const problem = (kind: string, what: string): void => {
-      this.problems.push(`${kind}: ${what}`)
-      onProblem?.(kind, what)
-    }
-    this.ended = followChanges(source, undefined, {
-      onItem: ({ changedAt, deleted: _isNot, ...item }: Json) => {
-        if (deleted.has(item.id)) problem('a follower sees no item after its deletion', item.id)
-        unnamed.delete(item.id)
-        this.items.set(item.id, item)
-      },
-      onDeleted: (id) => {
-        deleted.add(id)
-        this.items.delete(id)
-      },
-      onExpired: () => {
-        this.expired++
-        unnamed = new Set(this.items.keys())
-        walkWatermark = undefined
-      },
-      keep: ({ cursor, isWhole, watermark }) => {
-        // The first answer of a walk was asked for when what it reads was visible.
-        if (walkWatermark === undefined) walkWatermark = watermark
-        if (!isWhole) return
-        for (const id of unnamed) this.items.delete(id)
-        unnamed.clear()
-        const knownMs = Date.parse(walkWatermark ?? '')
-        walkWatermark = undefined
-        // It goes back where Redis lost what was published.
-        if (knownMs > this.watermarkMs) this.watermarkMs = knownMs
-        this.answers++
-        onWhole?.(cursor, this.items)
-      },
-      pollMs,
-      signal: AbortSignal.any([this.#stop.signal, ...(signal === undefined ? [] : [signal])]),
-    })
+  constructor(source: Source, options: Options = {}) {
+    this.#options = options
+    this.ended = this.#follow(source)
   }
 
   async stop(): Promise<void> {
     this.#stop.abort()
     await this.ended
+  }
+
+  async #follow({ list, limit, ...access }: Source): Promise<void> {
+    const { pollMs = oftenMs, signal: given } = this.#options
+    const signal = AbortSignal.any([this.#stop.signal, ...(given === undefined ? [] : [given])])
+    const client = new Tidemark({ ...access, sleep: (ms, end) => sleep(Math.min(ms, longestPauseMs), end) })
+    try {
+      const options = { limit, waitSeconds: 0, pollSeconds: pollMs / 1_000, signal }
+      for await (const batch of client.follow(list, options)) this.#apply(batch)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
+
+  #apply(batch: Batch<Json>): void {
+    if (batch.startsOver) {
+      if (this.answers > 0 || this.#first !== undefined) this.expired++
+      this.#first = undefined
+    }
+    this.#first ??= batch
+    for (const row of batch.rows) this.#applyRow(row, batch.walk)
+    if (batch.sweep) {
+      for (const [id, walk] of this.#walks) if (walk !== batch.walk) this.#remove(id)
+    }
+    if (batch.complete) this.#noteWhole(batch.cursor)
+  }
+
+  #applyRow({ changedAt, deleted, ...item }: ChangeRow<Json>, walk: string): void {
+    const { id } = item
+    if (deleted) {
+      this.#deleted.add(id)
+      this.#remove(id)
+      return
+    }
+    if (this.#deleted.has(id)) this.#report('a follower sees no item after its deletion', id)
+    this.items.set(id, item)
+    this.#walks.set(id, walk)
+  }
+
+  #remove(id: string): void {
+    this.items.delete(id)
+    this.#walks.delete(id)
+  }
+
+  #noteWhole(cursor: string): void {
+    const knownMs = Date.parse(this.#first?.watermark ?? '')
+    this.#first = undefined
+    // It goes back where Redis lost what was published.
+    if (knownMs > this.watermarkMs) this.watermarkMs = knownMs
+    this.answers++
+    this.#options.onWhole?.(cursor, this.items)
+  }
+
+  #report(kind: string, what: string): void {
+    this.problems.push(`${kind}: ${what}`)
+    this.#options.onProblem?.(kind, what)
   }
 }
 

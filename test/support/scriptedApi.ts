@@ -1,0 +1,96 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Tidemark, type TidemarkOptions } from '../../clients/typescript/src/index.ts'
+import { useStarted } from './late.ts'
+import { startLocalServer } from './localServer.ts'
+
+/** How one request is answered. */
+export type Reply = (response: ServerResponse, request: IncomingMessage) => unknown
+
+/** What was asked: path and query, and the headers. */
+type Asked = { readonly url: string; readonly headers: IncomingMessage['headers'] }
+
+const key = 'rqp_acct_1'
+
+/**
+ * An API that answers as a test says, and clients of it whose pauses take no time. A request for which there is no reply is answered 418, which no
+ * client waits out.
+ */
+export function useScriptedApi() {
+  let replies: Reply[] = []
+  let asked: Asked[] = []
+  let pauses: number[] = []
+  const server = useStarted('the API', () =>
+    startLocalServer((request, response) => {
+      asked.push({ url: request.url ?? '', headers: request.headers })
+      const reply = replies.shift() ?? refusal(418)
+      return reply(response, request)
+    }),
+  )
+  return {
+    get url(): string {
+      return server.url
+    },
+    /** Has the next requests answered so, in this order; forgets what was asked before. */
+    willAnswer: (...next: readonly Reply[]): void => {
+      replies = [...next]
+      asked = []
+      pauses = []
+    },
+    asked: (): readonly Asked[] => asked,
+    /** The cursors that were asked with; `none` for a request without one. */
+    cursors: (): readonly string[] =>
+      asked.map(({ url }) => new URL(url, 'http://api').searchParams.get('cursor') ?? 'none'),
+    /** How long clients have paused (ms). */
+    pauses: (): readonly number[] => pauses,
+    client: (options: Partial<TidemarkOptions> = {}): Tidemark =>
+      new Tidemark({
+        baseUrl: server.url,
+        accountKey: key,
+        sleep: async (ms, signal) => {
+          pauses.push(ms)
+          signal?.throwIfAborted()
+        },
+        ...options,
+      }),
+  }
+}
+
+/** A whole JSON answer. */
+export const json =
+  (body: unknown, headers: Readonly<Record<string, string>> = {}, status = 200): Reply =>
+  (response) =>
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+
+/** An error as the API answers it. */
+export const refusal = (status: number, headers: Readonly<Record<string, string>> = {}, message = 'no'): Reply =>
+  json({ error: { code: `code_${status}`, message } }, headers, status)
+
+/** A page of the change feed. */
+export const changes = (
+  items: readonly object[],
+  cursor: string,
+  { hasMore = false, ...headers }: { readonly hasMore?: boolean; readonly [header: string]: string | boolean } = {},
+): Reply => json({ items, cursor, hasMore }, headers as Record<string, string>)
+
+/** An answer of which the first bytes come, before the connection is reset, or the answer ends as if it were whole. */
+export const cut =
+  (bytes: Buffer, how: 'reset' | 'in order', headers: Readonly<Record<string, string>> = {}): Reply =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'application/json', ...headers })
+    if (how === 'in order') response.end(bytes)
+    else response.write(bytes, () => response.destroy())
+    if (how === 'reset') response.flushHeaders()
+  }
+
+/** The next `count` values. */
+export async function take<T>(values: AsyncIterable<T>, count: number): Promise<T[]> {
+  const taken: T[] = []
+  for await (const value of values) {
+    taken.push(value)
+    if (taken.length === count) break
+  }
+  return taken
+}
+
+/** All values. */
+export const all = <T>(values: AsyncIterable<T>): Promise<T[]> => take(values, Number.POSITIVE_INFINITY)
