@@ -124,7 +124,7 @@ const counts = z.object({
     }),
 })
 
-/** A row of a change feed: an item as it is listed, or whole, and when it changed. */
+/** A row of a change feed: an item as it is listed, or whole, and when it changed. `fields` leaves out none of the members that are required. */
 function changed(item: JsonSchema, summary: Served, full: Served): JsonSchema {
   const { properties } = sent(
     z.object({
@@ -140,7 +140,7 @@ function changed(item: JsonSchema, summary: Served, full: Served): JsonSchema {
     }),
   )
   const row = served(item, mergedWith(summary, full))
-  return { ...row, properties: { ...row.properties, ...properties } }
+  return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...properties } }
 }
 
 const changes = (row: string): JsonSchema =>
