@@ -132,6 +132,7 @@ def test_a_cut_answer_counts_for_nothing_wherever_it_is_cut(feed: Feed, client: 
     [
         Answer("<html>Sign in</html>", headers={"Content-Type": "text/html"}),
         Answer(b"\xff"),
+        Answer("", 204),
         Answer("null"),
         Answer([]),
         Answer({"items": [], "cursor": "1"}),

@@ -92,7 +92,7 @@ class Connection:
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise ApiConnectionError(f"no whole answer of {self._base_url}: {error or type(error).__name__}") from error
         if response.status_code != 200:
-            raise _api_error(response, parameters)
+            raise invalid(response) if response.is_success else _api_error(response, parameters)
         if "ignored-parameters" in response.headers:
             response.close()
             raise IgnoredParameterError(f"the API does not know {response.headers['ignored-parameters']}")

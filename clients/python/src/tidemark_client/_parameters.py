@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timezone
-from typing import Any, Literal, TypedDict, Union
+from typing import Any, Literal, TypedDict
 
-Fields = Union[str, Sequence[str]]
+Fields = str | Sequence[str]
 """What each item is to hold: `"id,result.score"`, or a list of such names."""
 
-Time = Union[str, date, datetime]
+Time = str | date | datetime
 """ISO 8601, a date (the whole day in UTC), or a datetime; one without a time zone is UTC."""
 
 View = Literal["summary", "full"]
