@@ -1,38 +1,51 @@
-"""A team's submissions as a pandas DataFrame: TIDEMARK_URL, TIDEMARK_KEY; python pandas_records.py [OUTPUT.csv]."""
+"""A team's submissions as a pandas DataFrame, from a copy that each run brings up to date: TIDEMARK_URL, TIDEMARK_KEY;
+python pandas_records.py COPY.json [OUTPUT.csv]. Needs `pip install ./clients/python pandas`."""
 
 import json
 import os
 import sys
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import pandas
-import requests
+from tidemark_client import Tidemark
 
 
-def read_records(base_url: str, account_key: str, **filters: str) -> pandas.DataFrame:
-    """All submissions that the filters of `/records` select, a row each, with dotted columns.
+def current_records(client: Tidemark, path: Path) -> pandas.DataFrame:
+    """All submissions as they are now. Reads only what is new, changed or deleted since the last run, which has left the copy in `path`."""
+    copy = json.loads(path.read_text()) if path.exists() else {"cursor": None, "rows": {}}
+    for batch in client.follow("records", copy["cursor"], once=True):
+        if batch.starts_over:
+            copy["rows"].clear()
+        for row in batch.rows:
+            if row["deleted"]:
+                copy["rows"].pop(row["id"], None)
+            else:
+                copy["rows"][row["id"]] = row
+        copy["cursor"] = batch.cursor
+    # Rows and cursor become the new copy at once: a run that ends before leaves the old one.
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(copy))
+    os.replace(new, path)
+    return frame(copy["rows"].values())
 
-    `read_records(url, key, level="fail", fields="id,submittedAt,result.score")`; answers: `**{"answer.q1": "b"}`.
-    """
-    with requests.get(
-        f"{base_url}/records",
-        params=filters,
-        headers={"Authorization": f"Bearer {account_key}", "Accept": "application/x-ndjson"},
-        stream=True,
-        timeout=(10, 120),
-    ) as answer:
-        answer.raise_for_status()
-        # Python's JSON reads each number as it was sent; that of pandas reads 0.7 as another double, and no integer beyond 64 bits.
-        rows = map(json.loads, answer.iter_lines(65_536))
-        frames = []
-        while part := list(islice(rows, 10_000)):
-            frames.append(pandas.json_normalize(part, max_level=1))
-    return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+
+def selected_records(client: Tidemark, **filters: str) -> pandas.DataFrame:
+    """The submissions that the filters select, without a copy: `selected_records(client, level="fail", since="2026-11-16")`."""
+    with client.records.export(**filters) as export:
+        return frame(export)
+
+
+def frame(rows: Iterable[Mapping[str, object]]) -> pandas.DataFrame:
+    """A row each, with dotted columns."""
+    # Not pandas.read_json: it reads 0.7 as another double, and no integer beyond 64 bits.
+    return pandas.json_normalize(list(rows), max_level=1)
 
 
 if __name__ == "__main__":
-    records = read_records(os.environ["TIDEMARK_URL"], os.environ["TIDEMARK_KEY"])
-    if len(sys.argv) > 1:
-        records.to_csv(sys.argv[1], index=False)
+    with Tidemark(os.environ["TIDEMARK_URL"], os.environ["TIDEMARK_KEY"]) as client:
+        records = current_records(client, Path(sys.argv[1]))
+    if len(sys.argv) > 2:
+        records.to_csv(sys.argv[2], index=False)
     else:
         print(records)

@@ -12,7 +12,7 @@ import { startLocalServer } from '../support/localServer.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Json, randomHistory, stateRecord } from '../support/randomHistory.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
-import { installClient, installRuntimes } from './support/clientPackage.ts'
+import { installClient, installRuntimes } from './support/typescriptClientPackage.ts'
 
 const team = 'acme'
 const installDeadlineMs = 15 * 60_000
