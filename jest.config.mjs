@@ -6,6 +6,8 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('var/test/compile-cache
 const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/test/support/stripTypes.mjs' },
+  // Copies of packages of this repository, which tests install there.
+  modulePathIgnorePatterns: ['<rootDir>/var/'],
 }
 
 const withEngines = {

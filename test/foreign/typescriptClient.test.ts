@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { readFile, rm } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { truthFor } from '../model/follower.ts'
 import { useBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
@@ -111,9 +110,11 @@ async function runProgram(command: string, args: readonly string[], heard: Heard
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints += text
   })
-  createInterface(child.stdout).on('line', (line) => {
-    const { what, value } = JSON.parse(line)
-    heard.say(what, value)
+  let begun = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (begun + text).split('\n')
+    begun = lines.pop() ?? ''
+    for (const line of lines) heard.say(...(JSON.parse(line) as [string, Json]))
   })
   const [code] = await once(child, 'close')
   if (code !== 0) throw new Error(`${command} ended with ${code}: ${complaints}`)

@@ -24,9 +24,9 @@ async function run(command: string, args: readonly string[], cwd: string): Promi
  */
 export async function installClient(folder: string) {
   const tools = join(await installPackages(source, 'var/clients'), 'node_modules')
-  const build = join(folder, 'clients/typescript')
+  const build = join(folder, 'repository', source)
   await mkdir(build, { recursive: true })
-  await cp('tsconfig.json', join(folder, 'tsconfig.json'))
+  await cp('tsconfig.json', join(folder, 'repository/tsconfig.json'))
   for (const name of ['package.json', 'tsconfig.json', 'README.md', 'src'])
     await cp(join(source, name), join(build, name), { recursive: true })
   await symlink(tools, join(build, 'node_modules'))
