@@ -1,5 +1,6 @@
 import { formEntity, submissionEntity } from './entities.ts'
 import { type Random, seeded } from './random.ts'
+import { readExactly } from './readExactly.ts'
 
 /** A record to produce. */
 export type HistoryRecord = {
@@ -163,7 +164,7 @@ export function fold(records: readonly HistoryRecord[], topic: HistoryRecord['to
       newest.set(key, 'gone')
       continue
     }
-    const { revision, form, submission } = JSON.parse(record.value.toString()) as Json
+    const { revision, form, submission } = readExactly(record.value.toString())
     if (known === undefined || revision > known.revision) newest.set(key, { revision, entity: form ?? submission })
   }
   return new Map([...newest].flatMap(([key, state]) => (state === 'gone' ? [] : [[key, state.entity]])))

@@ -10,7 +10,9 @@ with duckdb.connect() as connection:
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET VARIABLE folder = '" + folder.replace("'", "''") + "'")
     connection.execute(open(sql).read())
-    rows = connection.execute("SELECT * FROM records ORDER BY id")
+    # Python has no year 0000.
+    times = [f"strftime(\"{name}\", '%Y-%m-%dT%H:%M:%S.%gZ') AS \"{name}\"" for name in ("changedAt", "submittedAt", "updatedAt")]
+    rows = connection.execute(f"SELECT * REPLACE ({', '.join(times)}) FROM records ORDER BY id")
     names = [column[0] for column in rows.description]
     for row in rows.fetchall():
         print(json.dumps(dict(zip(names, row)), default=str))

@@ -32,12 +32,13 @@ const testTimeoutMs = 400_000
 const stepDeadlineMs = 6 * 60_000
 const pollMs = 200
 
-/** Virtual environments. Airbyte's framework, the Kubernetes schemas and generated clients need other versions of shared dependencies. */
-export type PythonEnvironment = 'tools' | 'airbyte' | 'kubernetes' | 'clients'
+/** Virtual environments. Airbyte's framework, the Singer tap, the Kubernetes schemas and generated clients need other versions of shared dependencies. */
+export type PythonEnvironment = 'tools' | 'airbyte' | 'singer' | 'kubernetes' | 'clients'
 
 const requirementFiles: Readonly<Record<PythonEnvironment, string>> = {
   tools: 'test/foreign/python/requirements.txt',
   airbyte: 'test/foreign/python/airbyte.txt',
+  singer: 'test/foreign/python/singer.txt',
   kubernetes: 'test/foreign/python/kubernetes.txt',
   clients: 'test/foreign/python/clients.txt',
 }

@@ -1,6 +1,7 @@
 import { type List, truthFor } from '../../model/follower.ts'
 import { submissionEntity } from '../../support/entities.ts'
 import type { HistoryRecord, Json } from '../../support/randomHistory.ts'
+import { readExactly } from '../../support/readExactly.ts'
 
 /** A team's list after a history: summaries in the order of ids, without deleted entities. */
 export const listAfter = (records: readonly HistoryRecord[], list: List, team: string): Json[] =>
@@ -27,15 +28,50 @@ export const jsonLines = (said: string): Json[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Json)
 
-/** A row of a warehouse as the API would serve it: camelCase names, parsed JSON, instants in UTC with milliseconds. */
+/** Columns of nested values, which warehouses hold as JSON. */
+const nested = new Set([
+  'localization',
+  'systemText',
+  'fields',
+  'report',
+  'examinee',
+  'metadata',
+  'data',
+  'result',
+  'reportResult',
+])
+/** Ends the name of a column in which dlt stores what its column cannot hold. */
+const variant = '__v_text'
+
+/** A row of a warehouse as the API would serve it: camelCase names, nested values as by `readExactly`, instants in UTC with milliseconds. */
 export function servedRow(row: Json): Json {
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), servedValue(name, value)]))
+  const names = Object.keys(row).filter((name) => !name.endsWith(variant))
+  const served = names.map((name) => [camelCase(name), row[name] ?? row[`${name}${variant}`] ?? null])
+  return Object.fromEntries(served.map(([name, value]) => [name, servedValue(name, value)]))
 }
 
 const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 function servedValue(name: string, value: unknown): unknown {
   if (typeof value !== 'string') return value
-  if (/(_at|At)$/.test(name)) return new Date(value).toISOString()
-  return /^[[{]/.test(value) ? JSON.parse(value) : value
+  if (name.endsWith('At')) return new Date(value).toISOString()
+  return nested.has(name) ? readExactly(value) : value
+}
+
+/**
+ * Rows as dlt stores them: with U+FFFD for NUL, and without the private character at the beginning of a text by which dlt marks decimals.
+ */
+export const loadedByDlt = (rows: readonly Json[]): Json[] =>
+  withTexts([...rows], (text) => text.replaceAll('\0', '\ufffd').replace(/^\uf026(?=.)/, ''))
+
+/** Parses JSON by Python, which writes numbers beyond a double as no JSON: the two that an `oddHistory` has. */
+export const readPythonJson = (text: string): Json =>
+  readExactly(text.replace(/-?Infinity(?!")/g, (found) => (found.startsWith('-') ? '"-1.5E+400"' : '"1e400"')))
+
+/** The same JSON value with each text changed, names too. */
+export function withTexts(value: Json, change: (text: string) => string): Json {
+  if (typeof value === 'string') return change(value)
+  if (Array.isArray(value)) return value.map((each) => withTexts(each, change))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [change(name), withTexts(each, change)]))
 }

@@ -1,10 +1,13 @@
 """An Airbyte source for a team's quiz forms and submissions.
 
 Each sync follows the change feed of both lists from the cursor in its state to the end. A destination that removes duplicates by
-the primary key ends with each entity once, as it is now, and drops what was deleted. A manifest of Airbyte's low-code framework cannot do
-this: its state is a time or a number that it compares, and a cursor is neither.
+the primary key ends with each entity once, as it is now, and drops what was deleted.
 """
 
+import json
+import math
+import re
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -27,6 +30,11 @@ PATHS = {"forms": "form-changes", "records": "record-changes"}
 ROWS_AT_ONCE = 1_000
 MAX_RETRIES = 10
 TIMEOUT_S = 30
+# Python reads and writes no JSON of more than about 1,000 levels.
+LEVELS = 100
+MORE_RECURSION = 20_000
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 # Airbyte removes the rows of former syncs only when somebody asks for it: no source can.
 BEGIN_ANEW = "Refresh the stream with 'Refresh and remove records', so that the next sync reads everything and what it does not name goes."
@@ -116,7 +124,7 @@ class Changes(HttpStream, CheckpointMixin):
         }
 
     def parse_response(self, response: requests.Response, **_: Any) -> Iterable[Mapping[str, Any]]:
-        page = response.json()
+        page = parsed(response.content)
         # The clock of this machine may have gone back since the last sync.
         synced_at = max(now(), self._state.get("synced_at", ""))
         for row in page["items"]:
@@ -154,3 +162,37 @@ class RetryAfter(BackoffStrategy):
 def now() -> str:
     """The time in UTC, so that a later one is greater as text."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parsed(content: bytes) -> dict[str, Any]:
+    """A page. What Airbyte's messages cannot hold becomes text: numbers beyond a double, and what is nested deeper than 100 levels, as JSON."""
+    deep = is_deep(content)
+    if deep:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), MORE_RECURSION))
+    page = json.loads(content, parse_float=real_number)
+    return {**page, "items": [cut(row, LEVELS) for row in page["items"]]} if deep else page
+
+
+def is_deep(content: bytes) -> bool:
+    """Whether JSON may be nested more than 100 levels deep; it surely is not more than 200 where it is not."""
+    brackets = STRING.sub(b"", content).translate(None, ALL_BUT_BRACKETS)
+    for _ in range(LEVELS):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return bool(brackets)
+
+
+def cut(value: Any, levels: int) -> Any:
+    """The same value, with JSON as text for what is nested deeper."""
+    if not isinstance(value, (dict, list)):
+        return value
+    if levels == 0:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        return {name: cut(each, levels - 1) for name, each in value.items()}
+    return [cut(each, levels - 1) for each in value]
+
+
+def real_number(digits: str) -> float | str:
+    """A double; a number beyond its range, which is no valid JSON in Airbyte's messages, as text with its digits."""
+    number = float(digits)
+    return number if math.isfinite(number) else digits

@@ -3,7 +3,7 @@
     import dlt
     from tidemark_dlt import tidemark
 
-    pipeline = dlt.pipeline("quiz", destination="duckdb", dataset_name="quiz")
+    pipeline = dlt.pipeline("quiz", destination="duckdb", dataset_name="replica")
     pipeline.run(tidemark("https://quiz.example/api/v1", account_key="rqp_acct_..."))
 
 Every run follows the change feed of each list from the cursor of the run before to its end. Rows are merged by `id`; a deleted entity
@@ -13,6 +13,8 @@ that is too old, a run reads everything and replaces the table.
 
 import json
 import math
+import re
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
@@ -26,6 +28,15 @@ from dlt.extract import DltResource
 __all__ = ["tidemark"]
 
 PATHS = {"forms": "form-changes", "records": "record-changes"}
+# Whatever the first row has: dlt stores the year 0000, which Python's times lack, beside such a column, as text.
+TIMES = {"forms": ["createdAt", "updatedAt"], "records": ["submittedAt", "updatedAt"]}
+# dlt writes no JSON that is nested more than 254 levels deep, and Python reads none of more than about 1,000.
+LEVELS = 100
+MORE_RECURSION = 20_000
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+# In JSON, behind an even number of backslashes.
+NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 ROWS_AT_ONCE = 1_000
 CONNECT_TIMEOUT_S = 10
 # Between two bytes of an answer, not for all of it.
@@ -48,14 +59,20 @@ def tidemark(
     `{"records": "submittedAt,result.score"}` loads no personal data. The first run with another view or other fields replaces the table.
     """
     for name in PATHS:
+        named = (fields or {}).get(name)
+        times = [each for each in TIMES[name] if named is None or each in named.split(",")]
         yield dlt.resource(
             changed_rows,
             name=name,
             write_disposition="merge",
             primary_key="id",
-            columns={"id": {"data_type": "text", "nullable": False}, "deleted": {"data_type": "bool", "hard_delete": True}},
+            columns={
+                "id": {"data_type": "text", "nullable": False},
+                "deleted": {"data_type": "bool", "hard_delete": True},
+                **{each: {"data_type": "timestamp"} for each in times},
+            },
             max_table_nesting=0,
-        )(base_url, account_key, name, view, (fields or {}).get(name))
+        )(base_url, account_key, name, view, named)
 
 
 def changed_rows(base_url: str, account_key: str, name: str, view: str, fields: str | None) -> Iterator[Any]:
@@ -96,7 +113,7 @@ def page(url: str, params: dict[str, str], headers: dict[str, str]) -> dict | No
             problem, wait_s = str(error), PAUSE_S
         else:
             if answer.ok:
-                return json.loads(answer.content, parse_int=whole_number, parse_float=real_number)
+                return parsed(answer.content)
             if answer.status_code == 410:
                 return None
             problem, wait_s = f"{answer.status_code} {answer.text}", seconds_of(answer.headers.get("Retry-After"))
@@ -104,6 +121,35 @@ def page(url: str, params: dict[str, str], headers: dict[str, str]) -> dict | No
                 break
         time.sleep(wait_s)
     raise RuntimeError(problem)
+
+
+def parsed(content: bytes) -> dict:
+    """A page. What dlt or its destinations cannot store becomes text: integers beyond 64 bits, numbers beyond a double, and what is nested deeper
+    than 100 levels, as JSON. U+FFFD stands for NUL, which PostgreSQL has not in JSON and dlt leaves out of texts."""
+    deep = is_deep(content)
+    if deep:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), MORE_RECURSION))
+    page = json.loads(NUL.sub(rb"\1\\ufffd", content), parse_int=whole_number, parse_float=real_number)
+    return {**page, "items": [cut(row, LEVELS) for row in page["items"]]} if deep else page
+
+
+def is_deep(content: bytes) -> bool:
+    """Whether JSON may be nested more than 100 levels deep; it surely is not more than 200 where it is not."""
+    brackets = STRING.sub(b"", content).translate(None, ALL_BUT_BRACKETS)
+    for _ in range(LEVELS):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return bool(brackets)
+
+
+def cut(value: Any, levels: int) -> Any:
+    """The same value, with JSON as text for what is nested deeper."""
+    if not isinstance(value, (dict, list)):
+        return value
+    if levels == 0:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        return {name: cut(each, levels - 1) for name, each in value.items()}
+    return [cut(each, levels - 1) for each in value]
 
 
 def seconds_of(retry_after: str | None) -> float:
