@@ -1,0 +1,128 @@
+import { Redis } from 'ioredis'
+import { refusesDocuments } from '../support/bulkFaults.ts'
+import { namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
+import { eventually } from '../support/eventually.ts'
+import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { untilServes } from '../support/indexingProgress.ts'
+import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
+import { type Program, startProgram } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
+import { createTopicsWith, documentTopics } from '../support/topics.ts'
+
+const pipeline = usePipeline({ forEachTest: true })
+const faulty = useStarted('Elasticsearch with faults', () => startFaultyElasticsearch())
+afterEach(() => faulty.restore())
+
+const team = 'acme'
+const state = (id: string, revision: number, changes = {}) => ({
+  ...stateRecord('submissions', `${team}/${id}`, revision, changes),
+})
+
+/** The ids of the rows since a cursor, and the cursor after them. */
+async function follow(api: Program, cursor?: string): Promise<{ ids: readonly string[]; cursor: string }> {
+  const ask = async (path: string) => {
+    const answer = await fetch(api.url + path, { headers: { authorization: `Bearer ${pipeline.keyOf(team)}` } })
+    const text = await answer.text()
+    return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) } as never
+  }
+  const pages = await walkChanges(ask, '/api/v1/record-changes', cursor)
+  return { ids: namesOf(rowsOf(pages)), cursor: pages.at(-1)?.cursor ?? '' }
+}
+
+const statusOf = async (api: Program, id: string): Promise<number> =>
+  (await pipeline.get(api, team, `/api/v1/records/${id}`)).status
+
+/** Below which offset of a partition of submissions everything is published as visible in some generation. */
+async function visiblePosition(partition: number): Promise<number> {
+  const redis = new Redis(process.env['REDIS_URL'] ?? '')
+  const names = await redis.keys(`${pipeline.names.INDEX_PREFIX}:visible-positions:submissions:*`)
+  const found = await Promise.all(names.map((name) => redis.hget(name, String(partition))))
+  await redis.quit()
+  return Math.max(-1, ...found.map((position) => Number(position ?? -1)))
+}
+
+async function rebuild(): Promise<void> {
+  const running = await startProgram('rebuild', pipeline.names)
+  await untilServes(running)
+  await running.end('SIGKILL')
+}
+
+test('a state that two partitions hold under one revision reaches a follower, whichever of its records a rebuild reads first', async () => {
+  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 2)
+  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
+  await pipeline.createKeys([team])
+  const api = await pipeline.startApi()
+  await pipeline.untilApplied(api, team)
+  // A record that Elasticsearch does not take holds the position of partition 0 back.
+  const stuck = faulty.inject('/_bulk', refusesDocuments(({ id }) => (id === `${team}/stuck` ? 404 : undefined)))
+  const large = { data: { q1: 'x'.repeat(100_000) } }
+  const fillers = Array.from({ length: 40 }, (_, at) => state(`filler-${at}`, 1, large))
+  const again = state('again', 5)
+  await pipeline.produce('submissions', [state('stuck', 1), ...fillers, again].map((each) => ({ ...each, partition: 0 })))
+  await eventually(async () => (await statusOf(api, 'again')) === 200)
+  // Partition 1 was added, say, and the product sends its entities once more.
+  await pipeline.produce('submissions', [{ ...again, partition: 1 }])
+  await eventually(async () => (await visiblePosition(1)) === 1)
+  const first = await follow(api)
+  expect(first.ids).not.toContain('again')
+  // It reads the short partition before the end of the long one.
+  await rebuild()
+  stuck.lift()
+  await pipeline.produce('submissions', [{ ...state('last', 1), partition: 1 }])
+  await pipeline.untilApplied(api, team)
+  expect((await follow(api, first.cursor)).ids).toContain('again')
+})
+
+test('a state that was a dead letter and that a rebuild indexes reaches a follower', async () => {
+  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
+  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
+  await pipeline.createKeys([team])
+  const api = await pipeline.startApi()
+  await pipeline.produce('submissions', [state('a', 4)])
+  await pipeline.untilApplied(api, team)
+  // As an Elasticsearch with too little memory, or other settings, refuses a document for good.
+  faulty.inject(
+    '/_bulk',
+    refusesDocuments(({ id, version }) => (id === `${team}/a` && version === 5 ? 400 : undefined)),
+  )
+  await pipeline.produce('submissions', [state('a', 5, { serialNumber: 5 })])
+  await pipeline.deadLetters(1)
+  await pipeline.produce('submissions', [state('b', 1)])
+  await pipeline.untilApplied(api, team)
+  const first = await follow(api)
+  expect(first.ids).toEqual(['a', 'b'])
+  faulty.restore()
+  await rebuild()
+  await pipeline.produce('submissions', [state('c', 1)])
+  await pipeline.untilApplied(api, team)
+  const { body } = await pipeline.get(api, team, '/api/v1/records/a')
+  expect(body).toMatchObject({ serialNumber: 5 })
+  // Either the row comes, or the follower is told to start anew.
+  const next = await follow(api, first.cursor).catch((error: Error) => error.message)
+  if (typeof next === 'string') expect(next).toMatch(/^410/)
+  else expect([...next.ids].sort()).toEqual(['a', 'c'])
+})
+
+test('after a topic was replaced by one of another name, a follower is told to start anew, or misses nothing', async () => {
+  const [forms, submissions] = documentTopics(pipeline)
+  const other = `${submissions}-2`
+  await createTopicsWith(pipeline.kafka, [forms, submissions], 1)
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys([team])
+  const api = await pipeline.startApi()
+  const all = Array.from({ length: 20 }, (_, at) => state(`s${at}`, 1))
+  await pipeline.produce('submissions', all)
+  await pipeline.untilApplied(api, team)
+  const first = await follow(api)
+  expect(first.ids).toHaveLength(20)
+  await indexer.end('SIGTERM')
+  await createTopicsWith(pipeline.kafka, [other], 1)
+  await pipeline.produce(other, [...all.slice(0, 5), state('new', 1)])
+  await pipeline.startIndexer({ TOPIC_SUBMISSIONS: other })
+  await eventually(async () => (await statusOf(api, 'new')) === 200)
+  await eventually(async () => {
+    const next = await follow(api, first.cursor).catch((error: Error) => error.message)
+    return typeof next === 'string' ? /^(410|503)/.test(next) : next.ids.includes('new')
+  })
+})
