@@ -8,7 +8,11 @@ const instant = '2026-11-28T08:30:00.000Z'
 const api = useApi({
   teams: [team, other],
   submissions: [team, other].flatMap((each) =>
-    ['a', 'b', 'c'].map((id) => ({ team: each, id: `${each}-${id}`, entity: submissionEntity({ id: `${each}-${id}` }) })),
+    ['a', 'b', 'c'].map((id) => ({
+      team: each,
+      id: `${each}-${id}`,
+      entity: submissionEntity({ id: `${each}-${id}` }),
+    })),
   ),
   watermark: instant,
 })
@@ -51,7 +55,12 @@ test('cursors that were cut, lengthened or changed in any byte are 400, 410 or 5
 
 test('a cursor of another team, list, view or fields is 400', async () => {
   const { cursor } = pageIn(await api.get(`${feed}?limit=1`))
-  for (const target of ['/api/v1/form-changes?', `${feed}?view=full&`, `${feed}?fields=id&`, `${feed}?fields=id,formId&`])
+  for (const target of [
+    '/api/v1/form-changes?',
+    `${feed}?view=full&`,
+    `${feed}?fields=id&`,
+    `${feed}?fields=id,formId&`,
+  ])
     expect((await api.get(`${target}cursor=${cursor}`)).status).toBe(400)
   expect((await api.get(`${feed}?cursor=${cursor}`, { key: api.keyOf(other) })).status).toBe(400)
 })

@@ -231,7 +231,8 @@ test('4: Redis is emptied or set back after the n-th write of a switch and of pu
   const teams = ['acme', 'b.team']
   const { all, api } = await started([{}, {}], teams)
   const redis = endingToo(new Redis(process.env['REDIS_URL'] ?? ''))
-  const monitor = endingToo(await new Redis(process.env['REDIS_URL'] ?? '').monitor())
+  const watching = endingToo(new Redis(process.env['REDIS_URL'] ?? ''))
+  const monitor = endingToo(await watching.monitor())
   const records: HistoryRecord[] = []
   let revision = 0
   const change = async (): Promise<void> => {
@@ -295,7 +296,9 @@ test('4: Redis is emptied or set back after the n-th write of a switch and of pu
     ])
     await rebuild.end('SIGKILL')
     await all.untilTrue(records)
-    say(`n=${n} ${how}: ${outcome}, ${aliasMoved}; expired ${all.expired()}; last: ${rebuild.log().trim().split('\n').at(-1)}`)
+    say(
+      `n=${n} ${how}: ${outcome}, ${aliasMoved}; expired ${all.expired()}; last: ${rebuild.log().trim().split('\n').at(-1)}`,
+    )
     expect(all.problems()).toEqual([])
   }
   const { status } = await pipeline.get(api, 'acme', '/api/v1/record-changes')

@@ -6,9 +6,9 @@ import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/late.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, startProgram } from '../support/programs.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
-import { createTopicsWith, documentTopics } from '../support/topics.ts'
+import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 const faulty = useStarted('Elasticsearch with faults', () => startFaultyElasticsearch())
@@ -42,8 +42,8 @@ async function visiblePosition(partition: number): Promise<number> {
   return Math.max(-1, ...found.map((position) => Number(position ?? -1)))
 }
 
-async function rebuild(): Promise<void> {
-  const running = await startProgram('rebuild', pipeline.names)
+async function rebuild(settings = {}): Promise<void> {
+  const running = await startProgram('rebuild', { ...pipeline.names, ...settings })
   await untilServes(running)
   await running.end('SIGKILL')
 }
@@ -55,11 +55,17 @@ test('a state that two partitions hold under one revision reaches a follower, wh
   const api = await pipeline.startApi()
   await pipeline.untilApplied(api, team)
   // A record that Elasticsearch does not take holds the position of partition 0 back.
-  const stuck = faulty.inject('/_bulk', refusesDocuments(({ id }) => (id === `${team}/stuck` ? 404 : undefined)))
+  const stuck = faulty.inject(
+    '/_bulk',
+    refusesDocuments(({ id }) => (id === `${team}/stuck` ? 404 : undefined)),
+  )
   const large = { data: { q1: 'x'.repeat(100_000) } }
   const fillers = Array.from({ length: 40 }, (_, at) => state(`filler-${at}`, 1, large))
   const again = state('again', 5)
-  await pipeline.produce('submissions', [state('stuck', 1), ...fillers, again].map((each) => ({ ...each, partition: 0 })))
+  await pipeline.produce(
+    'submissions',
+    [state('stuck', 1), ...fillers, again].map((each) => ({ ...each, partition: 0 })),
+  )
   await eventually(async () => (await statusOf(api, 'again')) === 200)
   // Partition 1 was added, say, and the product sends its entities once more.
   await pipeline.produce('submissions', [{ ...again, partition: 1 }])
@@ -119,10 +125,19 @@ test('after a topic was replaced by one of another name, a follower is told to s
   await indexer.end('SIGTERM')
   await createTopicsWith(pipeline.kafka, [other], 1)
   await pipeline.produce(other, [...all.slice(0, 5), state('new', 1)])
-  await pipeline.startIndexer({ TOPIC_SUBMISSIONS: other })
+  const next = await startProgram('indexer', { ...pipeline.names, TOPIC_SUBMISSIONS: other })
   await eventually(async () => (await statusOf(api, 'new')) === 200)
   await eventually(async () => {
-    const next = await follow(api, first.cursor).catch((error: Error) => error.message)
-    return typeof next === 'string' ? /^(410|503)/.test(next) : next.ids.includes('new')
+    const found = await follow(api, first.cursor).catch((error: Error) => error.message)
+    return typeof found === 'string' ? /^(410|503)/.test(found) : found.ids.includes('new')
   })
+  await withAdmin(pipeline.kafka, (admin) => admin.deleteTopics({ topics: [submissions] }))
+  await rebuild({ TOPIC_SUBMISSIONS: other })
+  await untilReady(next)
+  await eventually(async () => (await pipeline.get(api, team, '/api/v1/record-changes')).status === 200)
+  await expect(follow(api, first.cursor)).rejects.toThrow(/^410/)
+  const anew = await follow(api)
+  expect([...anew.ids].sort()).toEqual([...first.ids, 'new'].sort())
+  await pipeline.produce(other, [state('s0', 2), state('later', 1)])
+  await eventually(async () => (await follow(api, anew.cursor)).ids.length === 2)
 })
