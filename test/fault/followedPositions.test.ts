@@ -20,13 +20,17 @@ const state = (id: string, revision: number, changes = {}) => ({
 })
 
 /** The ids of the rows since a cursor, and the cursor after them. */
-async function follow(api: Program, cursor?: string): Promise<{ ids: readonly string[]; cursor: string }> {
-  const ask = async (path: string) => {
-    const answer = await fetch(api.url + path, { headers: { authorization: `Bearer ${pipeline.keyOf(team)}` } })
+async function follow(
+  api: Program,
+  cursor?: string,
+  path = '/api/v1/record-changes',
+): Promise<{ ids: readonly string[]; cursor: string }> {
+  const ask = async (target: string) => {
+    const answer = await fetch(api.url + target, { headers: { authorization: `Bearer ${pipeline.keyOf(team)}` } })
     const text = await answer.text()
     return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) } as never
   }
-  const pages = await walkChanges(ask, '/api/v1/record-changes', cursor)
+  const pages = await walkChanges(ask, path, cursor)
   return { ids: namesOf(rowsOf(pages)), cursor: pages.at(-1)?.cursor ?? '' }
 }
 
@@ -141,3 +145,27 @@ test('after a topic was replaced by one of another name, a follower is told to s
   await pipeline.produce(other, [state('s0', 2), state('later', 1)])
   await eventually(async () => (await follow(api, anew.cursor)).ids.length === 2)
 })
+
+test('whole entities are followed also after Elasticsearch has failed at the detail of one for so long that its record is a dead letter', async () => {
+  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
+  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
+  await pipeline.createKeys([team])
+  const api = await pipeline.startApi()
+  await pipeline.produce('submissions', [state('a', 1)])
+  await pipeline.untilApplied(api, team)
+  const fails = ({ index, id }: { index: string; id: string }): boolean =>
+    index.includes('submission-details') && id === `${team}/half`
+  faulty.inject(
+    '/_bulk',
+    refusesDocuments((document) => (fails(document) ? 500 : undefined)),
+  )
+  await pipeline.produce('submissions', [state('half', 1), state('b', 1)])
+  await pipeline.deadLetters(1)
+  faulty.restore()
+  await pipeline.produce('submissions', [state('c', 1)])
+  await pipeline.untilApplied(api, team)
+  const listed = await pipeline.get(api, team, '/api/v1/records')
+  process.stderr.write(`listed ${(listed.body as { items: { id: string }[] }).items.map(({ id }) => id)}\n`)
+  const { ids } = await follow(api, undefined, '/api/v1/record-changes?view=full')
+  expect(ids).toEqual(expect.arrayContaining(['a', 'b', 'c']))
+}, 300_000)
