@@ -169,3 +169,25 @@ test('whole entities are followed also after Elasticsearch has failed at the det
   const { ids } = await follow(api, undefined, '/api/v1/record-changes?view=full')
   expect(ids).toEqual(expect.arrayContaining(['a', 'b', 'c']))
 }, 300_000)
+
+test('a first walk holds what is older than its watermark, also what has changed since behind a record that Elasticsearch does not take', async () => {
+  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
+  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
+  await pipeline.createKeys([team])
+  const api = await pipeline.startApi()
+  await pipeline.produce('submissions', [state('a', 1), state('b', 1)])
+  const appendedAtMs = pipeline.appendedAtMs()
+  await pipeline.untilApplied(api, team)
+  faulty.inject(
+    '/_bulk',
+    refusesDocuments(({ id }) => (id === `${team}/stuck` ? 404 : undefined)),
+  )
+  await pipeline.produce('submissions', [state('stuck', 1), state('a', 2, { serialNumber: 2 })])
+  await eventually(async () => {
+    const { body } = await pipeline.get(api, team, '/api/v1/records/a')
+    return (body as { serialNumber: number }).serialNumber === 2
+  })
+  const { headers } = await pipeline.get(api, team, '/api/v1/record-changes')
+  expect(Date.parse(headers.get('replica-watermark') ?? '')).toBeGreaterThan(appendedAtMs)
+  expect([...(await follow(api)).ids].sort()).toEqual(['a', 'b'])
+})
