@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { refusesDocuments } from '../support/bulkFaults.ts'
 import { namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
+import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { untilServes } from '../support/indexingProgress.ts'
@@ -190,4 +191,39 @@ test('a first walk holds what is older than its watermark, also what has changed
   const { headers } = await pipeline.get(api, team, '/api/v1/record-changes')
   expect(Date.parse(headers.get('replica-watermark') ?? '')).toBeGreaterThan(appendedAtMs)
   expect([...(await follow(api)).ids].sort()).toEqual(['a', 'b'])
+})
+
+test('after a topic and Redis were lost at once, a follower is told to start anew, or misses nothing, and a first walk holds the list', async () => {
+  const [forms, submissions] = documentTopics(pipeline)
+  await createTopicsWith(pipeline.kafka, [forms, submissions], 1)
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys([team])
+  const api = await pipeline.startApi()
+  await pipeline.produce(
+    'submissions',
+    Array.from({ length: 20 }, (_, at) => state(`s${at}`, 1)),
+  )
+  await pipeline.untilApplied(api, team)
+  const first = await follow(api)
+  expect(first.ids).toHaveLength(20)
+  await indexer.end('SIGTERM')
+  await withAdmin(pipeline.kafka, async (admin) => {
+    await admin.deleteTopics({ topics: [submissions] })
+    await eventually(async () => !(await admin.listTopics()).includes(submissions))
+  })
+  const redis = new Redis(process.env['REDIS_URL'] ?? '')
+  await clearRedis(redis, pipeline.names.INDEX_PREFIX)
+  await redis.quit()
+  await createTopicsWith(pipeline.kafka, [submissions], 1)
+  await pipeline.produce('submissions', [state('new', 1), state('s0', 2)])
+  await pipeline.startIndexer()
+  await eventually(async () => (await statusOf(api, 'new')) === 200)
+  await eventually(async () => (await pipeline.get(api, team, '/api/v1/record-changes')).status === 200)
+  const next = await follow(api, first.cursor).catch((error: Error) => error.message)
+  process.stderr.write(`lost topic and Redis: the old cursor gives ${JSON.stringify(next)}\n`)
+  const anew = await follow(api)
+  process.stderr.write(`a first walk gives ${anew.ids}\n`)
+  if (typeof next === 'string') expect(next).toMatch(/^(410|503)/)
+  else expect(next.ids).toEqual(expect.arrayContaining(['new', 's0']))
+  expect([...anew.ids].sort()).toEqual([...first.ids, 'new'].sort())
 })
