@@ -22,11 +22,11 @@ async function wait(positions: readonly number[], members: number, tag = serving
     groupMembers: async () => Array.from({ length: members }, () => []),
   }
   const report = { step: (text: string) => steps.push(text) }
-  const extendLock = async (): Promise<void> => {
+  const afterPoll = (): void => {
     extended++
   }
   const tools = { source, config, report, signal } as unknown as Parameters<typeof untilCommittedPast>[0]
-  await untilCommittedPast(tools, serving, new Map([['forms/0', 6n]]), { deadlineMs: 500, extendLock })
+  await untilCommittedPast(tools, serving, new Map([['forms/0', 6n]]), { deadlineMs: 500, afterPoll })
   return { asked, extended, steps: steps.length }
 }
 
