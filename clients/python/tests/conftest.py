@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from feed import Feed, running
 
@@ -21,10 +22,15 @@ def feed(server: Feed) -> Feed:
     return server
 
 
+@pytest.fixture(scope="session")
+def http() -> Iterator[httpx.Client]:
+    with httpx.Client() as http:
+        yield http
+
+
 @pytest.fixture
-def client(feed: Feed) -> Iterator[Tidemark]:
-    with Tidemark(feed.url, "rqp_acct_key") as client:
-        yield client
+def client(feed: Feed, http: httpx.Client) -> Tidemark:
+    return Tidemark(feed.url, "rqp_acct_key", http=http)
 
 
 @pytest.fixture(autouse=True)

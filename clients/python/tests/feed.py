@@ -73,6 +73,8 @@ def gone(id: str) -> dict[str, Any]:
 def running() -> Iterator[Feed]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Headers and body in one packet: otherwise each waits for an acknowledgement.
+        wbufsize = 1 << 16
 
         def do_GET(self) -> None:
             address = urlsplit(self.path)

@@ -16,7 +16,7 @@ from .errors import CursorExpiredError, InvalidAnswerError
 
 RowT = TypeVar("RowT")
 
-# Between two requests once the copy is current, so that a busy list does not use up the key's minute.
+# Between two requests once the copy is current, so that a busy list does not use up the key's minute; and before everything is read again.
 _LEAST_INTERVAL_S = 1.0
 _LATEST = "latest"
 
@@ -73,6 +73,7 @@ def follow_changes(
             if since is None or not restarts:
                 raise
             logger.warning("%s; reading everything again", error)
+            time.sleep(_LEAST_INTERVAL_S)
             (walk, since), starts_over = _opened(None), True
             continue
         complete = not page.has_more
