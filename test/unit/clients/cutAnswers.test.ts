@@ -32,6 +32,6 @@ const checksumBytes = 16
 test('so does a compressed one', async () => {
   const compressed = gzipSync(page)
   for (const how of ['reset', 'in order'] as const)
-    for (let at = 0; at < compressed.length - checksumBytes; at++)
+    for (let at = 0; at < compressed.length - checksumBytes; at += 5)
       await expectNothingOf(cut(compressed.subarray(0, at), how, { 'content-encoding': 'gzip' }))
 })

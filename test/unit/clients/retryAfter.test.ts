@@ -1,4 +1,4 @@
-import { readRetryAfter } from '../../../clients/typescript/src/retries.ts'
+import { readRetryAfter, sleep } from '../../../clients/typescript/src/retries.ts'
 
 const now = 'Sun, 29 Nov 2026 12:00:00 GMT'
 const anHour = 3_600_000
@@ -35,4 +35,12 @@ test('a date is taken by the clock of the server; without that, by the own one',
     const ms = readRetryAfter(inSeconds(60), unknown) ?? 0
     expect([ms > 30_000, ms <= 60_000]).toEqual([true, true])
   }
+})
+
+test('a pause ends after its time, or with the reason of its signal', async () => {
+  const signal = new AbortController().signal
+  await sleep(1, undefined)
+  await sleep(1, signal)
+  const reason = new Error('enough')
+  await expect(sleep(600_000, AbortSignal.abort(reason))).rejects.toBe(reason)
 })
