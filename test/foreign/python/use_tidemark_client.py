@@ -55,7 +55,8 @@ with Tidemark(url, key, timeout_seconds=30, retry_seconds=60) as client:
     forms = copy_of(client.follow("forms", view="full", fields="id,title,fields", once=True))
     first: Batch[SubmissionChange] = next(client.follow("records", "latest", wait_seconds=1, poll_seconds=1))
 
-    listed: Pages[SubmissionList, SubmissionSummary] = client.records.list(limit=7, until=datetime(2100, 1, 1, tzinfo=timezone.utc))
+    pages: Pages[SubmissionList, SubmissionSummary] = client.records.list(limit=7, until=datetime(2100, 1, 1, tzinfo=timezone.utc))
+    listed = [record["id"] for record in pages]
     some: RecordFilters = {"status": "completed", "min_score": 0, "answers": {"q1": ["a", "none"]}, "since": "2000-01-01"}
     completed: SubmissionList = client.records.list(fields=["id"], **some).page()
     quizzes: FormFilters = {"scene": "knowledge_quiz"}
@@ -98,7 +99,7 @@ print(
             "records": list(records.values()),
             "forms": list(forms.values()),
             "latest": [first.rows, first.complete, first.starts_over, first.walk, first.watermark is not None],
-            "listed": [record["id"] for record in listed],
+            "listed": listed,
             "completed": [record["id"] for record in completed["items"]],
             "knowledge": knowledge["totalDocs"],
             "summaries": [summary["id"] for summary in summaries],
