@@ -8,7 +8,7 @@ import { bulkBounds, bulkQuestions, encodeBulk, sendBulk } from '../bulk/bulkApi
 import { expectOwnIndices } from '../bulk/bulkFailure.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
-import { type Documents, type DocumentWrite, withFoundBy, withoutPosition } from '../convertRecord.ts'
+import { carriedOver, type Documents, type DocumentWrite, withFoundBy, withoutPosition } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Generation } from './generation.ts'
@@ -172,18 +172,32 @@ export class Reconciliation {
     const copied = await this.copy(kind, missing.map(idOf))
     if (copied < missing.length) throw new Error(`${missing.length - copied} ${kind} cannot be read again`)
     for (const each of kindsOf[entityTypeOf(kind)]) await this.copy(each, others.map(idOf))
+    await this.copy(kind, this.#ofAnotherRecord(kind, old, known).map(idOf))
     return copied
+  }
+
+  /**
+   * Documents that the new generation has made from another record of the same revision. Example: `a@5` lies in partition 0 at offset 10 and, appended
+   * again after partitions were added, in partition 1 at offset 5. A follower of the old generation, which has read partition 0 first, waits for
+   * `0/10`, and has passed `1/5`. Whoever has passed an entity that was carried over has it.
+   */
+  #ofAnotherRecord(kind: DocumentKind, old: readonly Version[], known: readonly Version[]): readonly Version[] {
+    if (!isList(kind) || this.to.isServing || this.replaced.has(entityTypeOf(kind))) return []
+    return old.filter(
+      ({ version, logPosition = carriedOver }, at) =>
+        version === known[at]?.version && logPosition !== carriedOver && logPosition !== known[at]?.logPosition,
+    )
   }
 
   /** Versions in the new index, in the order of the documents. */
   async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
-    const members = isList(kind) ? ['digest'] : []
+    const members = isList(kind) ? ['digest', 'logPosition'] : []
     const ids = documents.map(idOf)
     const found = await multiGet(this.#tools.elasticsearch, this.to.indices[kind], ids, members, this.#request)
     return ids.map((id, at) => {
       const { version = 0, source = '' } = found[at] ?? {}
-      const list = (source === '' ? {} : JSON.parse(source)) as Pick<Version, 'digest'>
-      return { id, version, digest: list.digest }
+      const list = (source === '' ? {} : JSON.parse(source)) as Pick<Version, 'digest' | 'logPosition'>
+      return { id, version, digest: list.digest, logPosition: list.logPosition }
     })
   }
 
