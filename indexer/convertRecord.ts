@@ -29,7 +29,13 @@ import type { Problem, Result } from '../src/core/model/schema.ts'
 import { partsOfScore } from '../src/core/model/score.ts'
 import { foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
 import type { Config } from '../src/core/process/config.ts'
-import { largeBytes, position, summaryDelimiter, tombstoneStart } from '../src/core/stores/documentFormat.ts'
+import {
+  isTombstone,
+  largeBytes,
+  position,
+  summaryDelimiter,
+  tombstoneStart,
+} from '../src/core/stores/documentFormat.ts'
 import { type DocumentKind, isList, kindsOf } from '../src/core/stores/indices.ts'
 
 /** One document to index: its whole source, under an external version, which is the revision. */
@@ -166,9 +172,16 @@ function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Rev
 /** The position of a list document that a rebuild has carried over from a log that was replaced: it is below every record of the present log. */
 export const carriedOver = 0 as LogPosition
 
-/** The source of a list document, or of its tombstone, with the position of one that is carried over. */
+/**
+ * The source of a list document with the position of one that is carried over, or of a tombstone without any: followers start anew, and need no earlier
+ * deletion. With a position, thousands of such tombstones would hide the deletion that is the first record of partition 0.
+ */
 export const withoutPosition = (source: Buffer): Buffer =>
-  Buffer.from(source.toString().replace(/"logPosition":\d+/, `"logPosition":${carriedOver}`))
+  Buffer.from(
+    isTombstone(source)
+      ? source.toString().replace(/,"logPosition":\d+\}$/, '}')
+      : source.toString().replace(/"logPosition":\d+/, `"logPosition":${carriedOver}`),
+  )
 
 /** A list document as it is written now: one of an earlier release, or with other `hasAnswers`, has other members by which it is found. */
 export function withFoundBy(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {

@@ -197,7 +197,7 @@ async function walk(
 ): Promise<Page> {
   const { type, teamId, view } = scope
   const list = { ...deps.indexReader, type, teamId, version, indices }
-  const ranges = rangesFrom(rangesOf(begun.since, target), next)
+  const ranges = rangesFrom(rangesOf(begun.since, target, isFirst), next)
   // A walk that begins at a cursor mostly finds few changes in each partition.
   const isLong = isFirst || next > start
   const asked = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
@@ -211,10 +211,14 @@ async function walk(
   return { items: found.items, cursor: sealCursor(cursor, cursorKey, scope), hasMore }
 }
 
-const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
+/**
+ * The positions of a walk. Entities that a rebuild has carried over from a log that was replaced share position 0. A walk from the beginning asks for
+ * them also while partition 0 of the present log is empty.
+ */
+const rangesOf = (since: Offsets, target: Offsets, isFirst: boolean): readonly PositionRange[] =>
   target.map((offset, partition) => ({
     from: positionAt(partition, since[partition] ?? 0),
-    below: positionAt(partition, offset),
+    below: positionAt(partition, isFirst && partition === 0 ? Math.max(1, offset) : offset),
   }))
 
 const positionAt = (partition: number, offset: number): LogPosition =>

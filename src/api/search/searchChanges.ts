@@ -150,7 +150,7 @@ type Placed = Pick<Row, 'at' | 'order'>
 /** The position that documents of a log share that was replaced. */
 const sharedPosition = 0
 
-/** Deletions come last of those that share a position, so that nothing that is owed follows them there. */
+/** A deletion comes last of those that share a position: that of the first record of partition 0. */
 function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
   const isShared = row.at === sharedPosition && row.order !== undefined

@@ -2,10 +2,12 @@ import {
   type DocumentWrite,
   formWrites,
   submissionWrites,
+  tombstones,
   withFoundBy,
   withNamesOnce,
+  withoutPosition,
 } from '../../../indexer/convertRecord.ts'
-import type { TeamId } from '../../../src/core/model/ids.ts'
+import type { EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
 import { readFormRecord } from '../../../src/core/model/record.ts'
 import { summaryDelimiter } from '../../../src/core/stores/documentFormat.ts'
@@ -86,4 +88,15 @@ test('the digest of a list document tells apart what two records say, whenever t
     first,
   )
   expect(digestOf({ result: { status: 'completed', score: 0.25 } })).not.toBe(first)
+})
+
+test('a document that is carried over from a log that was replaced lies before every record of the present one, a deletion nowhere', () => {
+  const [list] = writesOfSubmission({})
+  const position = (source: Buffer | undefined) => JSON.parse(source?.toString() ?? '').logPosition
+  const key = { teamId: team, entityId: 's1' as EntityId }
+  const [tombstone] = tombstones(key, ['submissions'], recordedAt(appendedAt, 7))
+  expect([position(list?.source), position(tombstone?.source)]).toEqual([expect.any(Number), 7])
+  const carried = [list, tombstone].map((each) => each && withoutPosition(each.source))
+  expect(carried.map(position)).toEqual([0, undefined])
+  expect(sourceOf(tombstone)).toEqual({ ...JSON.parse(carried[1]?.toString() ?? ''), logPosition: 7 })
 })

@@ -1,0 +1,19 @@
+import { useApi } from '../support/api.ts'
+import { rowsOf, walkChanges } from '../support/changeFeed.ts'
+import { submissionEntity } from '../support/entities.ts'
+
+const team = 'team-1'
+const instant = '2026-11-28T08:30:00.000Z'
+const api = useApi({ teams: [team], watermark: instant })
+
+test('documents that were copied from a log that was replaced come also while the first partition of the present log is empty', async () => {
+  const recordOf = (id: string) => ({ team, id, entity: submissionEntity({ id }) })
+  const copied = ['a', 'b', 'c']
+  await api.replica.storeSubmissions(...copied.map((id) => ({ ...recordOf(id), isOfReplacedLog: true })))
+  await api.replica.storeSubmissions({ ...recordOf('own'), partition: 1 })
+  await api.replica.publishPositions(instant, { lists: ['submissions/team-1'], partitions: 2 })
+  for (const query of ['limit=1', 'limit=2&view=full', 'limit=9']) {
+    const rows = rowsOf(await walkChanges((target) => api.get(target), `/api/v1/record-changes?${query}`))
+    expect(rows.map(({ id }) => id).toSorted()).toEqual([...copied, 'own'].toSorted())
+  }
+})
