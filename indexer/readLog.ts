@@ -7,6 +7,9 @@ export type LogState = { readonly isReplaced: boolean; readonly prefixes: readon
 /** Of a partition of which nothing was read. */
 export const unreadLog: LogState = { isReplaced: false, prefixes: [{ below: 0n, latestMs: 0 }] }
 
+/** Of a partition of another log than the generation was read from. */
+export const replacedLog: LogState = { isReplaced: true, prefixes: [] }
+
 const replaced = 'replaced'
 
 /** The text of a state in the metadata of a commit. */

@@ -6,7 +6,7 @@ import type { GenerationTag } from '../src/core/stores/indices.ts'
 import { until } from './backoff.ts'
 import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generation.ts'
-import { type LogState, logStateText, readKeptLog, readLogState, unreadLog } from './readLog.ts'
+import { type LogState, logStateText, readKeptLog, readLogState, replacedLog, unreadLog } from './readLog.ts'
 
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
@@ -60,8 +60,8 @@ function startOffset(
   /** See `coveredWithoutCommit`. */
   fromTheBeginningMs: number,
   nowMs: number,
-  /** What is kept of its log besides. */
-  keptLog: string | undefined,
+  /** What is known of its log without a commit of the generation. */
+  unread: LogState,
 ): StartOffset {
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
@@ -69,7 +69,7 @@ function startOffset(
     coveredAtMs !== notCovered && position >= high ? nowMs : coveredAtMs
   const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
   const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
-  const log = generation === undefined ? unreadLog : (ofGeneration?.log ?? readKeptLog(keptLog))
+  const log = generation === undefined ? unreadLog : (ofGeneration?.log ?? unread)
   const known = { deadLetteredBelow, log }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
     return { ...known, position: own.position, coveredAtMs: coveredBy(own) }
@@ -100,6 +100,15 @@ function coveredWithoutCommit(
   if (generation === undefined) return notCovered
   const covered = [...others].flatMap((each) => (each.generation === generation.tag ? each.coveredAtMs : []))
   return covered.length === 0 ? generation.createdAtMs : Math.max(...covered)
+}
+
+/**
+ * Whether a generation was read from a topic of another name in the place of this one, as after a change of `TOPIC_FORMS`: the positions of its documents
+ * are of another log. `readLogs`: by `partitionName`, what is kept of the logs that it was read from; `topics`: those of the configuration.
+ */
+export function isRenamed(topic: string, readLogs: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
+  const read = new Set([...readLogs.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))
+  return !read.has(topic) && [...read].some((each) => !topics.includes(each))
 }
 
 /** The committed offsets of a group for the topics, by `partitionName`. */
@@ -174,7 +183,8 @@ export async function fetchStartOffsets(
       const others = own.has(name) ? [] : own.values()
       const beginning = coveredWithoutCommit(range, generation, others, nowMs)
       const commits = [own.get(name), rebuilt?.get(name)] as const
-      return [[name, startOffset(range, ...commits, generation, beginning, nowMs, keptLogs.get(name))] as const]
+      const log = isRenamed(each.topic, keptLogs, topics) ? replacedLog : readKeptLog(keptLogs.get(name))
+      return [[name, startOffset(range, ...commits, generation, beginning, nowMs, log)] as const]
     }),
   )
 }

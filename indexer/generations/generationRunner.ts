@@ -94,7 +94,7 @@ export class GenerationRunner {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
     const replaced = partitions.filter(({ log }) => log.isReplaced).map(partitionName)
     if (replaced.length === 0) return undefined
-    return `another log than the one that generation ${this.current?.written.generation.number} was read from: ${replaced.join(', ')}; deleted and made anew, or its end was lost. No watermark and no change feed until \`npm run rebuild\` has run`
+    return `another log than the one that generation ${this.current?.written.generation.number} was read from: ${replaced.join(', ')}; deleted and made anew, its end was lost, or TOPIC_FORMS or TOPIC_SUBMISSIONS has changed. No watermark and no change feed until \`npm run rebuild\` has run`
   }
 
   #promisesNothing(): boolean {

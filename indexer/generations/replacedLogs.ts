@@ -4,7 +4,7 @@ import { readLogsOf } from '../../src/core/stores/readLogs.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { askOfLogs } from '../logCheck.ts'
 import { ReadLog, readKeptLog } from '../readLog.ts'
-import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
+import { fetchCommittedOffsets, isRenamed, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 
@@ -25,19 +25,21 @@ export async function findReplacedTypes(
   serving: Generation,
   { hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>,
 ): Promise<ReadonlySet<EntityType>> {
-  // Without append times a log cannot be told from another one.
-  if (!hasAppendTimes) return new Set()
   const topics = documentTopics(config)
+  const readLogs = await readLogsOf(redis, serving.tag)
+  const renamed = topics.filter((topic) => isRenamed(topic, readLogs, topics))
   // Later ones count: with a topic its commits are deleted, and indexers have read more of a generation than the rebuild that has filled it.
-  const kept = [...(await readLogsOf(redis, serving.tag))].map(([name, text]) => [name, readKeptLog(text)] as const)
+  const kept = [...readLogs].map(([name, text]) => [name, readKeptLog(text)] as const)
   const committed = [
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
     ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
   ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
-  const logs = [...new Map([...kept, ...committed])].map(([name, state]) => {
+  const read = [...new Map([...kept, ...committed])].map(([name, state]) => {
     const at = name.lastIndexOf('/')
     return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReadLog(state) }
   })
+  // Without append times a log cannot be told from another one.
+  const logs = hasAppendTimes ? read.filter(({ topic }) => topics.includes(topic)) : []
   for (;;) {
     const asked = logs.filter(({ log }) => !log.isReplaced)
     const partitions = asked.map(({ log, ...of }) => ({ ...of, prefixes: log.prefixes() }))
@@ -47,7 +49,8 @@ export async function findReplacedTypes(
     await sleep(doubtPollMs, undefined, { signal })
     source.forgetLeaders()
   }
-  const replaced = logs.filter(({ log }) => log.isReplaced).map(({ topic }) => entityTypeIn(topic, config))
+  const others = [...renamed, ...logs.filter(({ log }) => log.isReplaced).map(({ topic }) => topic)]
+  const replaced = others.map((topic) => entityTypeIn(topic, config))
   const types = new Set(entityTypes.filter((type) => replaced.includes(type)))
   for (const type of types)
     report.step(`the topic of ${type} was replaced: what only generation ${serving.number} has of them is carried over`)

@@ -1,0 +1,116 @@
+import { Redis } from 'ioredis'
+import { refusesDocuments } from '../support/bulkFaults.ts'
+import { namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
+import { eventually } from '../support/eventually.ts'
+import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { untilServes } from '../support/indexingProgress.ts'
+import { useStarted } from '../support/late.ts'
+import { usePipeline } from '../support/pipeline.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
+import { stateRecord } from '../support/randomHistory.ts'
+import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
+
+const pipeline = usePipeline({ forEachTest: true })
+const faulty = useStarted('Elasticsearch with faults', () => startFaultyElasticsearch())
+afterEach(() => faulty.restore())
+
+const team = 'acme'
+const state = (id: string, revision: number, changes = {}) => ({
+  ...stateRecord('submissions', `${team}/${id}`, revision, changes),
+})
+
+/** The ids of the rows since a cursor, and the cursor after them. */
+async function follow(
+  api: Program,
+  cursor?: string,
+  path = '/api/v1/record-changes',
+): Promise<{ ids: readonly string[]; cursor: string }> {
+  const ask = async (target: string) => {
+    const answer = await fetch(api.url + target, { headers: { authorization: `Bearer ${pipeline.keyOf(team)}` } })
+    const text = await answer.text()
+    return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) } as never
+  }
+  const pages = await walkChanges(ask, path, cursor)
+  return { ids: namesOf(rowsOf(pages)), cursor: pages.at(-1)?.cursor ?? '' }
+}
+
+const statusOf = async (api: Program, id: string): Promise<number> =>
+  (await pipeline.get(api, team, `/api/v1/records/${id}`)).status
+
+/** Below which offset of a partition of submissions everything is published as visible in some generation. */
+async function visiblePosition(partition: number): Promise<number> {
+  const redis = new Redis(process.env['REDIS_URL'] ?? '')
+  const names = await redis.keys(`${pipeline.names.INDEX_PREFIX}:visible-positions:submissions:*`)
+  const found = await Promise.all(names.map((name) => redis.hget(name, String(partition))))
+  await redis.quit()
+  return Math.max(-1, ...found.map((position) => Number(position ?? -1)))
+}
+
+async function rebuild(settings = {}): Promise<void> {
+  const running = await startProgram('rebuild', { ...pipeline.names, ...settings })
+  await untilServes(running)
+  await running.end('SIGKILL')
+}
+
+test('a state that two partitions hold under one revision reaches a follower, whichever of its records a rebuild reads first', async () => {
+  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 2)
+  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
+  await pipeline.createKeys([team])
+  const api = await pipeline.startApi()
+  await pipeline.untilApplied(api, team)
+  // A record that Elasticsearch does not take holds the position of partition 0 back.
+  const stuck = faulty.inject(
+    '/_bulk',
+    refusesDocuments(({ id }) => (id === `${team}/stuck` ? 404 : undefined)),
+  )
+  const large = { data: { q1: 'x'.repeat(100_000) } }
+  const fillers = Array.from({ length: 40 }, (_, at) => state(`filler-${at}`, 1, large))
+  const again = state('again', 5)
+  // One batch each, since Kafka gives out whole batches.
+  for (const each of [state('stuck', 1), ...fillers, again])
+    await pipeline.produce('submissions', [{ ...each, partition: 0 }])
+  await eventually(async () => (await statusOf(api, 'again')) === 200)
+  // Partition 1 was added, say, and the product sends its entities once more.
+  await pipeline.produce('submissions', [{ ...again, partition: 1 }])
+  await eventually(async () => (await visiblePosition(1)) === 1)
+  const first = await follow(api)
+  expect(first.ids).not.toContain('again')
+  // It reads the short partition before the end of the long one.
+  await rebuild()
+  stuck.lift()
+  await pipeline.produce('submissions', [{ ...state('last', 1), partition: 1 }])
+  await pipeline.untilApplied(api, team)
+  expect((await follow(api, first.cursor)).ids).toContain('again')
+})
+
+test('after a topic was replaced by one of another name, a follower is told to start anew, or misses nothing', async () => {
+  const [forms, submissions] = documentTopics(pipeline)
+  const other = `${submissions}-2`
+  await createTopicsWith(pipeline.kafka, [forms, submissions], 1)
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys([team])
+  const api = await pipeline.startApi()
+  const all = Array.from({ length: 20 }, (_, at) => state(`s${at}`, 1))
+  await pipeline.produce('submissions', all)
+  await pipeline.untilApplied(api, team)
+  const first = await follow(api)
+  expect(first.ids).toHaveLength(20)
+  await indexer.end('SIGTERM')
+  await createTopicsWith(pipeline.kafka, [other], 1)
+  await pipeline.produce(other, [...all.slice(0, 5), state('new', 1)])
+  const next = await startProgram('indexer', { ...pipeline.names, TOPIC_SUBMISSIONS: other })
+  await eventually(async () => (await statusOf(api, 'new')) === 200)
+  await eventually(async () => {
+    const found = await follow(api, first.cursor).catch((error: Error) => error.message)
+    return typeof found === 'string' ? /^(410|503)/.test(found) : found.ids.includes('new')
+  })
+  await withAdmin(pipeline.kafka, (admin) => admin.deleteTopics({ topics: [submissions] }))
+  await rebuild({ TOPIC_SUBMISSIONS: other })
+  await untilReady(next)
+  await eventually(async () => (await pipeline.get(api, team, '/api/v1/record-changes')).status === 200)
+  await expect(follow(api, first.cursor)).rejects.toThrow(/^410/)
+  const anew = await follow(api)
+  expect([...anew.ids].sort()).toEqual([...first.ids, 'new'].sort())
+  await pipeline.produce(other, [state('s0', 2), state('later', 1)])
+  await eventually(async () => (await follow(api, anew.cursor)).ids.length === 2)
+})
