@@ -93,11 +93,13 @@ export class VisibilityPublisher {
 
   /** The owned partitions that were published, and below which offset every record of each is visible and committed. */
   visible(): readonly VisiblePartition[] {
-    return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start, coverage }) => {
-      const { position } = committed ?? start
-      const { visibleTo } = visible
+    return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start }) => {
+      const { visibleTo, visibleAtMs } = visible
       if (visibleTo === undefined) return []
-      return [{ topic, partition, to: visibleTo < position ? visibleTo : position, timeMs: coverage.coveredAtMs }]
+      const { position, coveredAtMs } = committed ?? start
+      return position < visibleTo
+        ? [{ topic, partition, to: position, timeMs: Math.min(visibleAtMs, coveredAtMs) }]
+        : [{ topic, partition, to: visibleTo, timeMs: visibleAtMs }]
     })
   }
 
@@ -240,8 +242,10 @@ export class VisibilityPublisher {
       known,
     })
     for (const list of lists) this.#refreshed.delete(list)
-    for (const each of progress)
-      each.of.visible.endRound(published.outcome !== 'locked' && visible.includes(each) ? each.position : undefined)
+    for (const each of progress) {
+      const isPublished = published.outcome !== 'locked' && visible.includes(each)
+      each.of.visible.endRound(isPublished ? { to: each.position, timeMs: each.coveredAtMs } : undefined)
+    }
     return published
   }
 

@@ -7,6 +7,8 @@ type Unpublished = { readonly first: bigint; readonly last: bigint }
 export class VisibleProgress {
   /** Every record below is searchable, as this owner has published; undefined before its first publication. */
   visibleTo: bigint | undefined
+  /** The time that was published with it: everything that was appended before (epoch ms) is below. */
+  visibleAtMs = 0
   readonly #start: bigint
   /** The end of the partition when it was assigned; undefined until that is known. */
   #endAtStart: bigint | undefined
@@ -64,11 +66,13 @@ export class VisibleProgress {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 
-  /** Notes the end of a round. `to`: the position that was published; undefined if it was withheld. */
-  endRound(to: bigint | undefined): void {
-    this.#hasUnpublishedLists = to === undefined
-    if (to === undefined) return
+  /** Notes the end of a round. `published`: the position that was published, and its time; undefined if it was withheld. */
+  endRound(published: { readonly to: bigint; readonly timeMs: number } | undefined): void {
+    this.#hasUnpublishedLists = published === undefined
+    if (published === undefined) return
+    const { to, timeMs } = published
     this.visibleTo = to
+    this.visibleAtMs = timeMs
     for (const [list, { first, last }] of this.#written)
       if (last < to) this.#written.delete(list)
       else if (first < to) this.#written.set(list, { first: to, last })

@@ -181,6 +181,22 @@ test('a partition is told to be visible as far as it is committed', async () => 
   expect(publisher.visible()).toMatchObject([{ topic: 'forms', partition: 0, to: 4n }])
 })
 
+test('a visible position goes with the time that was published with it, also while the next round is under way', async () => {
+  const { current, publisher, submit, during } = setting({ high: 0 })
+  await publisher.publish()
+  const before = [{ topic: 'forms', partition: 0, to: 0n, timeMs: 100_000 }]
+  expect(publisher.visible()).toEqual(before)
+  submit(0)()
+  Object.assign(current, { end: 1, nowMs: 200_000 })
+  let meanwhile: unknown
+  during.set('refresh', () => {
+    meanwhile = publisher.visible()
+  })
+  await publisher.publish()
+  expect(meanwhile).toEqual(before)
+  expect(publisher.visible()).toEqual([{ topic: 'forms', partition: 0, to: 1n, timeMs: 200_000 }])
+})
+
 describe('A partition that may be another log than was read', () => {
   /** What Kafka answered twice, half a minute apart, where the topic of two records that were read has one of a later time. */
   function replaced() {
