@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Served } from '../core/json/scanner.ts'
 import { servedForm, servedFormSummary } from '../core/model/form.ts'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
+import { attempt } from '../core/model/schema.ts'
 import { servedSubmission, servedSubmissionSummary } from '../core/model/submission.ts'
 import { largeBytes } from '../core/stores/documentFormat.ts'
 import { cursorNow } from './changeCursor.ts'
@@ -170,8 +171,9 @@ function makeExport(asked: Asked, format: ExportFormat): Making {
 async function nameChangesCursor({ ctx, deps, type, parameters, fields }: Asked) {
   const { teamId } = ctx.state.holder
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
-  if (visible !== undefined)
-    ctx.set('Changes-Cursor', cursorNow(visible, { type, teamId, view: parameters.view, fields }))
+  // A topic with too many partitions for a cursor cannot be followed, and is exported all the same.
+  const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))
+  if (cursor !== undefined) ctx.set('Changes-Cursor', cursor)
   return freshness.indices[type]
 }
 
