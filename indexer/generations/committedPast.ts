@@ -12,14 +12,14 @@ const pollMs = 250
  * an indexer has still read. While it has not written the deletion, a comparison would copy `a@3` as live, and whoever reads the log later never
  * finds the deletion.
  *
- * Where no indexer is in the group, nothing is on its way to the serving generation. With `limit`, rejects after that time, and calls `extendLock`
- * several times a second.
+ * Where no indexer is in the group, nothing is on its way to the serving generation. Rejects after `deadlineMs`, and when `afterPoll` does, which is called
+ * several times a second with the time waited so far (ms).
  */
 export async function untilCommittedPast(
   { source, config, report, signal }: Pick<CommandTools, 'source' | 'config' | 'report' | 'signal'>,
   serving: Pick<Generation, 'number' | 'tag'>,
   wanted: ReadonlyMap<string, bigint>,
-  limit?: { readonly deadlineMs: number; readonly extendLock: () => Promise<void> },
+  { deadlineMs, afterPoll }: { readonly deadlineMs: number; readonly afterPoll: (waitedMs: number) => unknown },
 ): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += pollMs) {
     const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))
@@ -30,8 +30,8 @@ export async function untilCommittedPast(
     if (behind === undefined || (await source.groupMembers(config.CONSUMER_GROUP)).length === 0) return
     const reason = `indexers have not committed ${behind[0]} up to ${behind[1]} for generation ${serving.number} yet`
     if (waitedMs === 0) report.step(`waiting: ${reason}`)
-    if (limit !== undefined && waitedMs >= limit.deadlineMs) throw new Error(`${reason}: run the rebuild again`)
-    await limit?.extendLock()
+    if (waitedMs >= deadlineMs) throw new Error(`${reason}: run the rebuild again`)
+    await afterPoll(waitedMs)
     await sleep(pollMs, undefined, { signal })
   }
 }

@@ -111,7 +111,14 @@ export class RebuildPipeline {
     )
     for (const [name, below] of this.#pipeline.rejectedBelow)
       if (below > (wanted.get(name) ?? 0n)) wanted.set(name, below)
-    const limit = extendLock && { deadlineMs: switchDeadlineMs, extendLock }
+    // Another rebuild may have switched while this one was frozen: then indexers commit for its generation, and never again for that one.
+    const afterPoll = async (waitedMs: number): Promise<void> => {
+      if (waitedMs % checkMs === 0) await this.expectUndisturbed()
+    }
+    const limit =
+      extendLock === undefined
+        ? { deadlineMs: Number.POSITIVE_INFINITY, afterPoll }
+        : { deadlineMs: switchDeadlineMs, afterPoll: extendLock }
     await untilCommittedPast(this.#tools, serving, wanted, limit)
   }
 
