@@ -1,7 +1,6 @@
 import { Redis } from 'ioredis'
 import { refusesDocuments } from '../support/bulkFaults.ts'
 import { namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
-import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { untilServes } from '../support/indexingProgress.ts'
@@ -84,36 +83,6 @@ test('a state that two partitions hold under one revision reaches a follower, wh
   expect((await follow(api, first.cursor)).ids).toContain('again')
 })
 
-test('a state that was a dead letter and that a rebuild indexes reaches a follower', async () => {
-  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
-  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
-  await pipeline.createKeys([team])
-  const api = await pipeline.startApi()
-  await pipeline.produce('submissions', [state('a', 4)])
-  await pipeline.untilApplied(api, team)
-  // As an Elasticsearch with too little memory, or other settings, refuses a document for good.
-  faulty.inject(
-    '/_bulk',
-    refusesDocuments(({ id, version }) => (id === `${team}/a` && version === 5 ? 400 : undefined)),
-  )
-  await pipeline.produce('submissions', [state('a', 5, { serialNumber: 5 })])
-  await pipeline.deadLetters(1)
-  await pipeline.produce('submissions', [state('b', 1)])
-  await pipeline.untilApplied(api, team)
-  const first = await follow(api)
-  expect(first.ids).toEqual(['a', 'b'])
-  faulty.restore()
-  await rebuild()
-  await pipeline.produce('submissions', [state('c', 1)])
-  await pipeline.untilApplied(api, team)
-  const { body } = await pipeline.get(api, team, '/api/v1/records/a')
-  expect(body).toMatchObject({ serialNumber: 5 })
-  // Either the row comes, or the follower is told to start anew.
-  const next = await follow(api, first.cursor).catch((error: Error) => error.message)
-  if (typeof next === 'string') expect(next).toMatch(/^410/)
-  else expect([...next.ids].sort()).toEqual(['a', 'c'])
-})
-
 test('after a topic was replaced by one of another name, a follower is told to start anew, or misses nothing', async () => {
   const [forms, submissions] = documentTopics(pipeline)
   const other = `${submissions}-2`
@@ -144,85 +113,4 @@ test('after a topic was replaced by one of another name, a follower is told to s
   expect([...anew.ids].sort()).toEqual([...first.ids, 'new'].sort())
   await pipeline.produce(other, [state('s0', 2), state('later', 1)])
   await eventually(async () => (await follow(api, anew.cursor)).ids.length === 2)
-})
-
-test('whole entities are followed also after Elasticsearch has failed at the detail of one for so long that its record is a dead letter', async () => {
-  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
-  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
-  await pipeline.createKeys([team])
-  const api = await pipeline.startApi()
-  await pipeline.produce('submissions', [state('a', 1)])
-  await pipeline.untilApplied(api, team)
-  const fails = ({ index, id }: { index: string; id: string }): boolean =>
-    index.includes('submission-details') && id === `${team}/half`
-  faulty.inject(
-    '/_bulk',
-    refusesDocuments((document) => (fails(document) ? 500 : undefined)),
-  )
-  await pipeline.produce('submissions', [state('half', 1), state('b', 1)])
-  await pipeline.deadLetters(1)
-  faulty.restore()
-  await pipeline.produce('submissions', [state('c', 1)])
-  await pipeline.untilApplied(api, team)
-  const listed = await pipeline.get(api, team, '/api/v1/records')
-  process.stderr.write(`listed ${(listed.body as { items: { id: string }[] }).items.map(({ id }) => id)}\n`)
-  const { ids } = await follow(api, undefined, '/api/v1/record-changes?view=full')
-  expect(ids).toEqual(expect.arrayContaining(['a', 'b', 'c']))
-}, 300_000)
-
-test('a first walk holds what is older than its watermark, also what has changed since behind a record that Elasticsearch does not take', async () => {
-  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
-  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
-  await pipeline.createKeys([team])
-  const api = await pipeline.startApi()
-  await pipeline.produce('submissions', [state('a', 1), state('b', 1)])
-  const appendedAtMs = pipeline.appendedAtMs()
-  await pipeline.untilApplied(api, team)
-  faulty.inject(
-    '/_bulk',
-    refusesDocuments(({ id }) => (id === `${team}/stuck` ? 404 : undefined)),
-  )
-  await pipeline.produce('submissions', [state('stuck', 1), state('a', 2, { serialNumber: 2 })])
-  await eventually(async () => {
-    const { body } = await pipeline.get(api, team, '/api/v1/records/a')
-    return (body as { serialNumber: number }).serialNumber === 2
-  })
-  const { headers } = await pipeline.get(api, team, '/api/v1/record-changes')
-  expect(Date.parse(headers.get('replica-watermark') ?? '')).toBeGreaterThan(appendedAtMs)
-  expect([...(await follow(api)).ids].sort()).toEqual(['a', 'b'])
-})
-
-test('after a topic and Redis were lost at once, a follower is told to start anew, or misses nothing, and a first walk holds the list', async () => {
-  const [forms, submissions] = documentTopics(pipeline)
-  await createTopicsWith(pipeline.kafka, [forms, submissions], 1)
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys([team])
-  const api = await pipeline.startApi()
-  await pipeline.produce(
-    'submissions',
-    Array.from({ length: 20 }, (_, at) => state(`s${at}`, 1)),
-  )
-  await pipeline.untilApplied(api, team)
-  const first = await follow(api)
-  expect(first.ids).toHaveLength(20)
-  await indexer.end('SIGTERM')
-  await withAdmin(pipeline.kafka, async (admin) => {
-    await admin.deleteTopics({ topics: [submissions] })
-    await eventually(async () => !(await admin.listTopics()).includes(submissions))
-  })
-  const redis = new Redis(process.env['REDIS_URL'] ?? '')
-  await clearRedis(redis, pipeline.names.INDEX_PREFIX)
-  await redis.quit()
-  await createTopicsWith(pipeline.kafka, [submissions], 1)
-  await pipeline.produce('submissions', [state('new', 1), state('s0', 2)])
-  await pipeline.startIndexer()
-  await eventually(async () => (await statusOf(api, 'new')) === 200)
-  await eventually(async () => (await pipeline.get(api, team, '/api/v1/record-changes')).status === 200)
-  const next = await follow(api, first.cursor).catch((error: Error) => error.message)
-  process.stderr.write(`lost topic and Redis: the old cursor gives ${JSON.stringify(next)}\n`)
-  const anew = await follow(api)
-  process.stderr.write(`a first walk gives ${anew.ids}\n`)
-  if (typeof next === 'string') expect(next).toMatch(/^(410|503)/)
-  else expect(next.ids).toEqual(expect.arrayContaining(['new', 's0']))
-  expect([...anew.ids].sort()).toEqual([...first.ids, 'new'].sort())
 })

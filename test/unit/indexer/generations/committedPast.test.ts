@@ -10,7 +10,7 @@ const other = '2-0123456789abcdef' as GenerationTag
 const { signal } = new AbortController()
 
 /** Waits for offset 6 of a partition; the group commits one more of `positions` with each question, the last one for ever. */
-async function wait(positions: readonly number[], members: number, tag = serving.tag) {
+async function wait(positions: readonly number[], members: number, tag = serving.tag, onPoll = async () => undefined) {
   let asked = 0
   let extended = 0
   const steps: string[] = []
@@ -22,8 +22,9 @@ async function wait(positions: readonly number[], members: number, tag = serving
     groupMembers: async () => Array.from({ length: members }, () => []),
   }
   const report = { step: (text: string) => steps.push(text) }
-  const afterPoll = (): void => {
+  const afterPoll = (): Promise<unknown> => {
     extended++
+    return onPoll()
   }
   const tools = { source, config, report, signal } as unknown as Parameters<typeof untilCommittedPast>[0]
   await untilCommittedPast(tools, serving, new Map([['forms/0', 6n]]), { deadlineMs: 500, afterPoll })
@@ -43,4 +44,9 @@ test('it gives up in time, also where commits are for another generation', async
 
 test('where no indexer reads, it does not wait', async () => {
   expect(await wait([5], 0)).toEqual({ asked: 1, extended: 0, steps: 0 })
+})
+
+test('it ends once another rebuild is found to have taken over its generation, whose commits name that one', async () => {
+  const taken = (): Promise<undefined> => Promise.reject(new Error('another rebuild fills generation 2'))
+  await expect(wait([9], 1, other, taken)).rejects.toThrow('another rebuild fills generation 2')
 })
