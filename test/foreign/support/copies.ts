@@ -24,6 +24,8 @@ export type Copy = {
 export type CopySource = { readonly baseUrl: string; readonly accountKey: string }
 
 const restMs = 1_000
+/** What is told of a run that failed. */
+const failureCharacters = 300
 
 /** The example of the Python client, which keeps a table of SQLite current and never ends by itself. */
 export function copyOfPythonClient(
@@ -132,7 +134,11 @@ export function copyOfSinger(tools: PythonTools, { baseUrl, accountKey }: CopySo
 
 /** The messages of a source of Airbyte or Singer, among which programs write other lines. */
 function messagesIn(said: string): { readonly records: readonly Json[]; readonly states: readonly Json[] } {
-  const messages = jsonLines(said.replaceAll(/^[^{].*$/gm, ''))
+  // No regular expression: it takes U+2028, which texts may have, for the end of a line.
+  const messages = said
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line): Json => JSON.parse(line))
   const of = (type: string): Json[] => messages.filter((message) => message.type === type)
   return { records: of('RECORD').map(({ record }) => record), states: of('STATE') }
 }
@@ -148,8 +154,9 @@ function runAgainAndAgain(name: string, { run, items }: { run(): Promise<void>; 
     ...{ name, items, failures: 0 },
     async follow(signal) {
       while (!signal.aborted) {
-        await run().catch(() => {
+        await run().catch((error: unknown) => {
           this.failures++
+          process.stderr.write(`${name}: ${String(error).slice(-failureCharacters)}\n`)
         })
         await sleep(restMs, undefined, { signal }).catch(() => undefined)
       }
