@@ -28,7 +28,7 @@ const fields: INodeProperties = {
   name: 'fields',
   type: 'string',
   default: '',
-  placeholder: 'ID,submittedAt,result.score',
+  placeholder: 'submittedAt,examinee.email,result.score',
   description: 'The fields to return, with a dot before the name of a nested one and commas between. All if empty.',
 }
 

@@ -23,10 +23,12 @@ const unwaitedPauseMs = 10_000
 
 /** Reads changes from a position on, until `surroundings` reject, or the API refuses to answer: then returns what it said. */
 export async function follow(start: Position, surroundings: Surroundings): Promise<Extract<Read, { kind: 'refused' }>> {
-  let walk: Walk = { position: start, watermark: undefined, isBegun: true }
+  // At a stored cursor, a walk may have begun before n8n did.
+  let walk: Walk = { position: start, watermark: undefined, isBegun: start.cursor !== undefined }
   let failures = 0
   for (;;) {
-    const read = await surroundings.read(walk.position.cursor, !walk.isBegun)
+    const waits = !walk.isBegun && walk.position.cursor !== undefined
+    const read = await surroundings.read(walk.position.cursor, waits)
     if (read.kind === 'refused') return read
     if (read.kind === 'lost') {
       surroundings.reportLoss(read.why, walk.position)
@@ -38,7 +40,7 @@ export async function follow(start: Position, surroundings: Surroundings): Promi
       failures = 0
       walk = after(walk, read.page)
       surroundings.reached(walk.position)
-      if (read.page.items.length === 0 && !read.page.hasWaited) await surroundings.sleep(unwaitedPauseMs)
+      if (waits && !read.page.hasWaited && read.page.items.length === 0) await surroundings.sleep(unwaitedPauseMs)
     } else {
       await pauseAfterFailure(surroundings, { why: 'no execution has begun', waitMs: undefined }, failures)
       failures += 1
@@ -47,8 +49,8 @@ export async function follow(start: Position, surroundings: Surroundings): Promi
 }
 
 /**
- * A run through the changes until `hasMore` is false. `isBegun`: a part of it may have been read already, so the next page comes at once.
- * `watermark`: that of its first page; unknown if it began before n8n did.
+ * A run through the changes until `hasMore` is false. `isBegun`: its first page was read. `watermark`: that of its first page, if it was read here; all
+ * that changed before this time will have been read when the run ends.
  */
 type Walk = { readonly position: Position; readonly watermark: string | undefined; readonly isBegun: boolean }
 
@@ -63,7 +65,7 @@ function after(walk: Walk, { cursor, hasMore, watermark }: Page): Walk {
 /** From the beginning, for what has changed since everything was read the last time. */
 function anew(position: Position): Walk {
   const since = position.since ?? position.readUntil ?? ''
-  return { position: { ...position, cursor: undefined, since }, watermark: undefined, isBegun: true }
+  return { position: { ...position, cursor: undefined, since }, watermark: undefined, isBegun: false }
 }
 
 /** Hands the page's rows to an execution, if it has new ones; false if that has failed. */
