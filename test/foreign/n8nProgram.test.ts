@@ -108,4 +108,30 @@ describeN8n('a real n8n', () => {
     },
     testDeadlineMs,
   )
+
+  test(
+    'the editor tests a credential, finds forms by their titles, and shows a sample',
+    async () => {
+      const form = stateRecord('forms', `${team}/f1`, 1, { title: 'Product Knowledge' })
+      await pipeline.produceHistory([form])
+      await pipeline.untilApplied(api, team)
+      await n8n.signUp()
+      const data = { baseUrl: `${api.url}/api/v1/`, apiKey: pipeline.keyOf(team) }
+      const credential = { id: 'new', name: 'New', type: 'tidemarkApi', data }
+      expect(await n8n.post('credentials/test', { credentials: credential })).toMatchObject({ status: 'OK' })
+      const unknown = { ...credential, data: { ...data, apiKey: 'rqp_acct_unknown' } }
+      expect(await n8n.post('credentials/test', { credentials: unknown })).toMatchObject({ status: 'Error' })
+
+      const found = await n8n.post('dynamic-node-parameters/resource-locator-results', {
+        path: 'parameters.filters.formId',
+        nodeTypeAndVersion: { name: 'n8n-nodes-tidemark.tidemarkTrigger', version: 1 },
+        currentNodeParameters: {},
+        credentials: { tidemarkApi: { id: 'credential-1', name: 'Tidemark' } },
+        methodName: 'searchForms',
+        filter: 'prod',
+      })
+      expect(found.results).toEqual([{ name: 'Product Knowledge', value: 'f1' }])
+    },
+    testDeadlineMs,
+  )
 })

@@ -42,7 +42,27 @@ export async function openN8n(installed: string, package_: N8nPackage) {
     await writeFile(file, JSON.stringify([content]))
     await run(n8n, [`import:${what}`, `--input=${file}`], folder)
   }
+  let cookie: string | undefined
+  const post = async (path: string, body: Json): Promise<Json> => {
+    const headers = { 'content-type': 'application/json', ...(cookie !== undefined && { cookie }) }
+    const url = `http://127.0.0.1:${port}/rest/${path}`
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+    cookie ??= response.headers.get('set-cookie')?.split(';')[0]
+    const answer: Json = await response.json()
+    if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`)
+    return answer.data
+  }
   return {
+    /** Signs the editor up as the owner. */
+    signUp: (): Promise<Json> =>
+      post('owner/setup', {
+        email: 'ada@quiz.example',
+        firstName: 'Ada',
+        lastName: 'L',
+        password: 'Passw0rd-of-a-test',
+      }),
+    /** Sends what the editor sends; resolves with the `data` of the answer. */
+    post,
     importCredential: (credential: Json) => importing('credentials', credential),
     /** Imports a workflow and publishes it, so that the next start activates it. */
     importWorkflow: async (workflow: Json): Promise<void> => {
@@ -71,8 +91,6 @@ export async function openN8n(installed: string, package_: N8nPackage) {
     /** Ends n8n in order. */
     stop: async (): Promise<void> => program?.stop(),
     log: () => readFile(logPath, 'utf8'),
-    /** What n8n has stored for the triggers of a workflow. */
-    folder,
     close: async (): Promise<void> => {
       await program?.stop()
       await rm(folder, { recursive: true, force: true })

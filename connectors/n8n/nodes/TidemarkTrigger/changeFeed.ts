@@ -1,5 +1,5 @@
 import type { IDataObject } from 'n8n-workflow'
-import type { Answer } from '../shared/api.ts'
+import { type Answer, messageIn } from '../shared/api.ts'
 import { parseExactly } from '../shared/exactJson.ts'
 import { retryAfterMs } from '../shared/retryAfter.ts'
 
@@ -50,13 +50,4 @@ function pageIn({ headers, body }: Answer): Read {
     // Cut off: the same rows come again with the same cursor.
   }
   return { kind: 'later', why: 'the answer of Tidemark is not whole', waitMs: undefined }
-}
-
-function messageIn(body: string): string {
-  try {
-    return (JSON.parse(body) as { error: { message: string } }).error.message
-  } catch {
-    // The page of a proxy.
-    return body.slice(0, 200)
-  }
 }

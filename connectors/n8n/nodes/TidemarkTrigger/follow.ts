@@ -1,5 +1,5 @@
 import type { Page, Read, Row } from './changeFeed.ts'
-import type { Position } from './position.ts'
+import { anew, type Position } from './position.ts'
 
 /** What a follower needs from n8n and the API. All of them reject once the follower is to end. */
 export type Surroundings = {
@@ -23,8 +23,7 @@ const unwaitedPauseMs = 10_000
 
 /** Reads changes from a position on, until `surroundings` reject, or the API refuses to answer: then returns what it said. */
 export async function follow(start: Position, surroundings: Surroundings): Promise<Extract<Read, { kind: 'refused' }>> {
-  // At a stored cursor, a walk may have begun before n8n did.
-  let walk: Walk = { position: start, watermark: undefined, isBegun: start.cursor !== undefined }
+  let walk = walkFrom(start)
   let failures = 0
   for (;;) {
     const waits = !walk.isBegun && walk.position.cursor !== undefined
@@ -32,7 +31,7 @@ export async function follow(start: Position, surroundings: Surroundings): Promi
     if (read.kind === 'refused') return read
     if (read.kind === 'lost') {
       surroundings.reportLoss(read.why, walk.position)
-      walk = anew(walk.position)
+      walk = walkFrom(anew(walk.position))
     } else if (read.kind === 'later') {
       await pauseAfterFailure(surroundings, read, failures)
       failures += 1
@@ -54,18 +53,19 @@ export async function follow(start: Position, surroundings: Surroundings): Promi
  */
 type Walk = { readonly position: Position; readonly watermark: string | undefined; readonly isBegun: boolean }
 
+/** At a stored cursor, a walk may have begun before n8n did. */
+const walkFrom = (position: Position): Walk => ({
+  position,
+  watermark: undefined,
+  isBegun: position.cursor !== undefined,
+})
+
 function after(walk: Walk, { cursor, hasMore, watermark }: Page): Walk {
   const first = walk.isBegun ? walk.watermark : watermark
   const position = { ...walk.position, cursor }
   if (hasMore) return { position, watermark: first, isBegun: true }
   const whole = { ...position, since: undefined, readUntil: first ?? position.readUntil }
   return { position: whole, watermark: undefined, isBegun: false }
-}
-
-/** From the beginning, for what has changed since everything was read the last time. */
-function anew(position: Position): Walk {
-  const since = position.since ?? position.readUntil ?? ''
-  return { position: { ...position, cursor: undefined, since }, watermark: undefined, isBegun: false }
 }
 
 /** Hands the page's rows to an execution, if it has new ones; false if that has failed. */

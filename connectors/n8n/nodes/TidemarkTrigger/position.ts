@@ -13,6 +13,13 @@ export type Position = {
   readonly since?: string | undefined
 }
 
+/** From the beginning, for what has changed since everything was read the last time. */
+export const anew = (position: Position): Position => ({
+  ...position,
+  cursor: undefined,
+  since: position.since ?? position.readUntil ?? '',
+})
+
 /** A position with the time (epoch ms) at which everything up to it had been handed to executions that have ended. */
 export type Reached = { readonly position: Position; readonly atMs: number }
 

@@ -10,7 +10,7 @@ import { refusal, unreachable } from '../shared/api.ts'
 import { type Read, type Row, readAnswer } from './changeFeed.ts'
 import { follow, type Surroundings } from './follow.ts'
 import { itemsOf } from './items.ts'
-import { lastReached, noteReached, type Position } from './position.ts'
+import { anew, lastReached, noteReached, type Position } from './position.ts'
 import { askForChanges, type Settings } from './settings.ts'
 
 /**
@@ -51,7 +51,7 @@ async function startOf(
   if (known?.query === query) return known
   if (known !== undefined) {
     surroundings.reportLoss('the parameters of the node have changed, and with them the rows', known)
-    return { ...known, query, cursor: undefined, since: known.since ?? known.readUntil ?? '' }
+    return anew({ ...known, query })
   }
   if (!startsNow) return { resource, query }
   if (now.kind !== 'page') throw new NodeApiError(functions.getNode(), { message: now.why })

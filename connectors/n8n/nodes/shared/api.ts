@@ -67,10 +67,10 @@ export async function askPatiently<Body = string>(
       throw unreachable(functions, error)
     })
     if (answer.status === 200) return answer
+    const body = await textOf(answer.body)
     const waitMs = retryAfterMs(answer.headers['retry-after'], Date.now()) ?? 1_000
     const mayPass = answer.status === 429 || answer.status === 503
-    if (!mayPass || left === 0 || waitMs > longestWaitMs)
-      throw refusal(functions, { ...answer, body: await textOf(answer.body) })
+    if (!mayPass || left === 0 || waitMs > longestWaitMs) throw refusal(functions, { ...answer, body })
     await sleep(waitMs)
   }
 }
@@ -111,7 +111,8 @@ export function unreachable(functions: Functions, error: Error): NodeApiError {
   )
 }
 
-function messageIn(body: string): string {
+/** What the body of an error says. */
+export function messageIn(body: string): string {
   try {
     const { error } = JSON.parse(body) as { error: { message: string } }
     return error.message
@@ -124,7 +125,8 @@ function messageIn(body: string): string {
 /** The text of a body that was asked for as text or as a stream. */
 async function textOf(body: unknown): Promise<string> {
   if (typeof body === 'string') return body
+  const decoder = new TextDecoder()
   let text = ''
-  for await (const piece of body as AsyncIterable<Buffer>) text += piece.toString('utf8')
+  for await (const piece of body as AsyncIterable<Buffer>) text += decoder.decode(piece, { stream: true })
   return text
 }
