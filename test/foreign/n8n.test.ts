@@ -25,9 +25,15 @@ const ids = (rows: readonly Json[]): string[] => rows.map(({ id }) => id)
 
 const running: N8nProcess[] = []
 afterEach(async () => {
-  for (const process of running.splice(0)) await process.kill()
+  for (const process of running.splice(0)) await kill(process)
   feed.latestIs({ items: [], cursor: 'now', watermark: '2026-11-28T08:00:00.000Z' })
 })
+
+/** Kills a process, and waits until the feed has noticed: its requests get no answers that are meant for the next one. */
+async function kill(process: N8nProcess): Promise<void> {
+  await process.kill()
+  await eventually(() => feed.waiting() === 0)
+}
 
 /** A process of n8n that has `database`, with the workflow active. */
 async function started(parameters: Json = {}, database: Database = { staticData: '{}' }, options = {}) {
@@ -121,19 +127,19 @@ describe('the trigger', () => {
     expect(feed.cursors()).toEqual(['now', '1'])
   })
 
-  test('asks again with the same cursor after 429, 503, 500 and answers that are cut off, as late as Retry-After says', async () => {
+  test('asks again with the same cursor after 429, 503 and answers that are cut off, as late as Retry-After says', async () => {
     feed.willAnswer(
-      { status: 429, retryAfter: '1' },
-      { status: 503, retryAfter: new Date(Date.now() + 4_000).toUTCString() },
       { cut: 'closed' },
       { cut: 'ended' },
+      { status: 429, retryAfter: '1' },
+      { status: 503, retryAfter: new Date(Date.now() + 6_000).toUTCString() },
       { items: [row('a')], cursor: '1' },
     )
     const { executions, warnings } = await started()
     await eventually(() => executions.length === 1)
     expect(feed.cursors().slice(0, 5)).toEqual(['now', 'now', 'now', 'now', 'now'])
-    const [first, second] = feed.asked().map(({ atMs }) => atMs)
-    expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(1_000)
+    const [, , limited = 0, unavailable = 0] = feed.asked().map(({ atMs }) => atMs)
+    expect(unavailable - limited).toBeGreaterThanOrEqual(1_000)
     expect(warnings).toHaveLength(4)
     expect(ids(rowsAt(executions, 0))).toEqual(['a'])
   })
@@ -162,7 +168,7 @@ describe('the trigger', () => {
     feed.willAnswer({ items: [row('a')], cursor: '1' })
     const killed = await started({}, database, { endsAtOnce: false })
     await eventually(() => killed.executions.length === 1)
-    await killed.kill()
+    await kill(killed)
 
     feed.willAnswer({ items: [row('a'), row('b')], cursor: '2' })
     const { executions } = await started({}, database)
@@ -171,8 +177,8 @@ describe('the trigger', () => {
     expect(ids(rowsAt(executions, 0))).toEqual(['a', 'b'])
   })
 
-  test('loses no row in any of 20 random series of crashes', async () => {
-    const rows = Array.from({ length: 60 }, (_, at) => row(`s${at}`))
+  test('loses no row in any of ten random series of crashes', async () => {
+    const rows = Array.from({ length: 40 }, (_, at) => row(`s${at}`))
     const server = await startLocalServer(({ url = '' }, response) => {
       const parameters = new URL(url, 'http://api').searchParams
       const from = Number((parameters.get('cursor') ?? '0').replace('latest', '0'))
@@ -182,7 +188,7 @@ describe('the trigger', () => {
       if (items.length > 0 || to === 0) response.end(JSON.stringify(answer))
     })
     try {
-      for (let seed = 1; seed <= 20; seed += 1) expect(await handedOver(seed, server.url)).toEqual(ids(rows).toSorted())
+      for (let seed = 1; seed <= 10; seed += 1) expect(await handedOver(seed, server.url)).toEqual(ids(rows).toSorted())
     } finally {
       await server.close()
     }
@@ -207,7 +213,7 @@ describe('the trigger', () => {
         if (random.chance(0.2)) break
         executions[ended]?.end()
         for (const id of ids(rowsAt(executions.slice(ended), 0))) seen.add(id)
-        isOver = seen.has('s59')
+        isOver = seen.has('s39')
       }
       await process.kill()
     }
@@ -242,7 +248,8 @@ describe('the trigger', () => {
   test('after a change of its parameters, does the same', async () => {
     const database = { staticData: '{}' }
     const before = await started({}, database)
-    await before.kill()
+    await eventually(() => feed.waiting() === 1)
+    await kill(before)
     feed.willAnswer({ items: [row('old', { changedAt: '2020-01-01T00:00:00.000Z' }), row('new')], cursor: '1' })
     const { executions, failed } = await started({ options: { fields: 'submittedAt' } }, database)
     await eventually(() => executions.length === 1)

@@ -12,12 +12,12 @@ const team = 'acme'
 const otherTeam = 'other'
 const package_ = useStarted('the package', openN8nPackage, { patienceMs: installDeadlineMs })
 const pipeline = usePipeline()
-const api = useStarted('the API', () => pipeline.startApi())
 const history = randomHistory(11, 600)
+beforeAll(() => pipeline.startIndexer())
+const api = useStarted('the API', () => pipeline.startApi())
 
 let classes: Classes
 beforeAll(async () => {
-  await pipeline.startIndexer()
   await pipeline.createKeys([...history.teams, otherTeam])
   expect(await package_.tool('build')).toContain('Build successful')
   classes = await package_.load()

@@ -41,12 +41,12 @@ const describeN8n = n8nFolder === undefined ? describe.skip : describe
 describeN8n('a real n8n', () => {
   const package_ = useStarted('the package', openN8nPackage, { patienceMs: installDeadlineMs })
   const pipeline = usePipeline()
+  beforeAll(() => pipeline.startIndexer())
   const api = useStarted('the API', () => pipeline.startApi())
   const chat = useStarted('the chat', startChat)
   const n8n = useStarted(
     'n8n',
     async () => {
-      await pipeline.startIndexer()
       await pipeline.createKeys([team])
       expect(await package_.tool('build')).toContain('Build successful')
       return await openN8n(n8nFolder ?? '', package_)

@@ -18,8 +18,7 @@ const node = { id: 'node-1', name: 'Tidemark', type: 'n8n-nodes-tidemark.tidemar
 export function functionsFor({ TidemarkApi }: Classes, credential: Credential, parameters: Json) {
   const request = async (_type: string, options: Json): Promise<Json> => {
     const { url, headers } = await new TidemarkApi().authenticate(credential, { headers: {}, ...options })
-    const signals = [AbortSignal.timeout(options.timeout), ...(options.abortSignal ? [options.abortSignal] : [])]
-    const response = await fetch(url, { headers, signal: AbortSignal.any(signals) })
+    const response = await fetch(url, { headers, signal: options.abortSignal ?? AbortSignal.timeout(options.timeout) })
     const stream = Readable.fromWeb((response.body ?? new ReadableStream()) as never)
     const body = options.encoding === 'stream' ? stream : await text(stream)
     return { statusCode: response.status, headers: Object.fromEntries(response.headers), body }

@@ -30,16 +30,19 @@ const colour = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[a-zA-Z]`, 'g')
 
 /** A copy of `connectors/n8n`, with n8n's own linter, compiler and `n8n-workflow`; installs these first if missing. */
 export async function openN8nPackage(): Promise<N8nPackage> {
-  const folder = await temporaryFolder('tidemark-n8n-')
+  const home = await temporaryFolder('tidemark-n8n-')
+  const folder = join(home, 'package')
   const isSource = (path: string): boolean => !['node_modules', 'dist'].includes(basename(path))
   await cp(resolve('connectors/n8n'), folder, { recursive: true, filter: isSource })
   const tools = await installPackages('test/foreign/n8n', 'var/clients')
-  await symlink(join(tools, 'node_modules'), join(folder, 'node_modules'))
+  for (const place of [home, folder]) await symlink(join(tools, 'node_modules'), join(place, 'node_modules'))
   let loads = 0
   return {
     folder,
     tool: async (command) => {
-      const options = { cwd: folder, timeout: runMs }
+      // Within a test, which Jest calls so, n8n's rules look for other names of files.
+      const env = { ...process.env, NODE_ENV: 'production' }
+      const options = { cwd: folder, timeout: runMs, env }
       const program = join(folder, 'node_modules/.bin/n8n-node')
       const { stdout, stderr } = await promisify(execFile)(program, [command], options).catch((error: Json) => error)
       return `${stdout}${stderr}`.replace(colour, '')
@@ -47,10 +50,10 @@ export async function openN8nPackage(): Promise<N8nPackage> {
     load: async () => {
       loads += 1
       // Modules of their own, because a new process has none of what another one has in memory.
-      const home = join(folder, `load-${loads}`)
-      await mkdir(home)
-      await cp(join(folder, 'dist'), home, { recursive: true })
-      const require = createRequire(join(home, 'package.json'))
+      const loaded = join(home, `load-${loads}`)
+      await mkdir(loaded)
+      await cp(join(folder, 'dist'), loaded, { recursive: true })
+      const require = createRequire(join(loaded, 'package.json'))
       const module = (path: string): Json => require(`./${path}.js`)
       return {
         ...module('credentials/TidemarkApi.credentials'),
@@ -59,6 +62,6 @@ export async function openN8nPackage(): Promise<N8nPackage> {
         module,
       }
     },
-    close: () => rm(folder, { recursive: true, force: true }),
+    close: () => rm(home, { recursive: true, force: true }),
   }
 }

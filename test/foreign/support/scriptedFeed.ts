@@ -29,7 +29,10 @@ export async function startScriptedFeed() {
   let script: Scripted[] = []
   let latest: Scripted = { items: [], cursor: 'now', watermark: '2026-11-28T08:00:00.000Z' }
   let asked: Asked[] = []
-  let waiting: ServerResponse[] = []
+  const held: ServerResponse[] = []
+  /** Requests without an answer whose clients are there. One may have gone before its request is read. */
+  const waiting = (): ServerResponse[] =>
+    held.filter(({ writableEnded, socket }) => !writableEnded && socket?.destroyed === false)
   const answerWith = (response: ServerResponse, answer: Scripted): void => {
     response.setHeader('Content-Type', 'application/json')
     response.setHeader('Preference-Applied', 'wait=30')
@@ -52,10 +55,7 @@ export async function startScriptedFeed() {
     asked.push({ cursor, prefer: headers['prefer']?.toString(), query: search, atMs: Date.now() })
     const next = script.shift()
     if (next !== undefined) return answerWith(response, next)
-    waiting.push(response)
-    response.on('close', () => {
-      waiting = waiting.filter((each) => each !== response)
-    })
+    held.push(response)
   })
   return {
     ...server,
@@ -63,7 +63,7 @@ export async function startScriptedFeed() {
     willAnswer: (...answers: readonly Scripted[]): void => {
       asked = []
       script = [...answers]
-      const [first] = waiting
+      const [first] = waiting()
       const next = first && script.shift()
       if (first && next) answerWith(first, next)
     },
@@ -75,7 +75,7 @@ export async function startScriptedFeed() {
     asked: (): readonly Asked[] => asked,
     cursors: (): readonly string[] => asked.map(({ cursor }) => cursor),
     /** How many requests wait for a change. */
-    waiting: (): number => waiting.length,
+    waiting: (): number => waiting().length,
   }
 }
 
