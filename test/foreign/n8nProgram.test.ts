@@ -117,7 +117,7 @@ describeN8n('a real n8n', () => {
       await pipeline.untilApplied(api, team)
       await n8n.signUp()
       const data = { baseUrl: `${api.url}/api/v1/`, apiKey: pipeline.keyOf(team) }
-      const credential = { id: 'new', name: 'New', type: 'tidemarkApi', data }
+      const credential = { id: 'credential-1', name: 'Tidemark', type: 'tidemarkApi', data }
       expect(await n8n.post('credentials/test', { credentials: credential })).toMatchObject({ status: 'OK' })
       const unknown = { ...credential, data: { ...data, apiKey: 'rqp_acct_unknown' } }
       expect(await n8n.post('credentials/test', { credentials: unknown })).toMatchObject({ status: 'Error' })

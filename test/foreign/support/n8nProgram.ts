@@ -24,7 +24,7 @@ export async function openN8n(installed: string, package_: N8nPackage) {
     ...{ PATH: process.env['PATH'] ?? '', HOME: folder, N8N_USER_FOLDER: folder, N8N_ENCRYPTION_KEY: 'of a test' },
     ...{ N8N_PORT: String(port), N8N_LISTEN_ADDRESS: '127.0.0.1', N8N_RUNNERS_BROKER_PORT: String(brokerPort) },
     ...{ N8N_DIAGNOSTICS_ENABLED: 'false', N8N_VERSION_NOTIFICATIONS_ENABLED: 'false', N8N_TEMPLATES_ENABLED: 'false' },
-    ...{ N8N_PERSONALIZATION_ENABLED: 'false', N8N_LOG_LEVEL: 'info', NO_COLOR: '1', EXECUTIONS_DATA_PRUNE: 'false' },
+    ...{ N8N_PERSONALIZATION_ENABLED: 'false', N8N_LOG_LEVEL: 'debug', NO_COLOR: '1', EXECUTIONS_DATA_PRUNE: 'false' },
   }
   const run = async (command: string, args: readonly string[], cwd: string): Promise<string> => {
     const { stdout, stderr } = await promisify(execFile)(command, args, { cwd, env, timeout: commandMs })
@@ -69,7 +69,7 @@ export async function openN8n(installed: string, package_: N8nPackage) {
       await importing('workflow', workflow)
       await run(n8n, ['publish:workflow', `--id=${workflow.id}`], folder)
     },
-    /** Starts n8n, and waits until it has activated the workflow. */
+    /** Starts n8n, and waits until it has started the trigger. */
     start: async (): Promise<void> => {
       await rm(logPath, { force: true })
       program = await startSupervised(
@@ -80,7 +80,7 @@ export async function openN8n(installed: string, package_: N8nPackage) {
       await eventually(async () => {
         const log = await readFile(logPath, 'utf8')
         if (program?.hasEnded()) throw new Error(`n8n has ended; it said:\n${log}`)
-        return log.includes('Activated workflow')
+        return log.includes('Activated trigger node')
       })
     },
     /** Ends n8n at once, as a lack of memory or power does. */
