@@ -25,13 +25,13 @@ const ids = (rows: readonly Json[]): string[] => rows.map(({ id }) => id)
 
 const running: N8nProcess[] = []
 afterEach(async () => {
-  for (const process of running.splice(0)) await kill(process)
+  await kill(...running.splice(0))
   feed.latestIs({ items: [], cursor: 'now', watermark: '2026-11-28T08:00:00.000Z' })
 })
 
-/** Kills a process, and waits until the feed has noticed: its requests get no answers that are meant for the next one. */
-async function kill(process: N8nProcess): Promise<void> {
-  await process.kill()
+/** Kills processes, and waits until the feed has noticed: their requests get no answers that are meant for the next one. */
+async function kill(...processes: readonly N8nProcess[]): Promise<void> {
+  for (const process of processes) await process.kill()
   await eventually(() => feed.waiting() === 0)
 }
 
