@@ -35,7 +35,7 @@ async function startChat() {
   }
 }
 
-// It takes 2.2 GB and five minutes to install, so a person does it: connectors/n8n/README.md.
+// It takes 2.2 GB and eight minutes to install, so a person does it: connectors/n8n/README.md.
 const describeN8n = n8nFolder === undefined ? describe.skip : describe
 
 describeN8n('a real n8n', () => {
@@ -110,7 +110,7 @@ describeN8n('a real n8n', () => {
   )
 
   test(
-    'the editor tests a credential, finds forms by their titles, and shows a sample',
+    'the editor tests a credential, and finds forms by their titles',
     async () => {
       const form = stateRecord('forms', `${team}/f1`, 1, { title: 'Product Knowledge' })
       await pipeline.produceHistory([form])
