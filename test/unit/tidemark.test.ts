@@ -123,7 +123,8 @@ function isKnown(name: string, rest: string): boolean {
 
 test('the pages name only commands and options that there are', () => {
   const pages = globSync(['*.md', '{docs,security,connectors,deploy}/**/*.md', 'docker-compose.yml'], {
-    exclude: ['CHANGELOG.md', '**/node_modules/**'],
+    // The page of the nodes for n8n tells of that package's own scripts.
+    exclude: ['CHANGELOG.md', 'connectors/n8n/README.md', '**/node_modules/**'],
   })
   expect(pages.length).toBeGreaterThan(30)
   expect(pages.flatMap((page) => wrongIn(readFileSync(page, 'utf8')).map((wrong) => `${page}: ${wrong}`))).toEqual([])
