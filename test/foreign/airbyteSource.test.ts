@@ -7,7 +7,7 @@ import type { Json } from '../support/randomHistory.ts'
 import { readExactly } from '../support/readExactly.ts'
 import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
-import { listAfter, manyDigitsRecord, readPythonJson } from './support/warehouse.ts'
+import { listAfter, manyDigitsRecord, readPythonJson, withoutNulls } from './support/warehouse.ts'
 
 const team = 'acme'
 const streams = ['forms', 'records'] as const
@@ -110,14 +110,6 @@ async function saved(name: string, content: Json): Promise<string> {
   const path = resolve(tools.folder, `${name}.json`)
   await writeFile(path, JSON.stringify(content))
   return path
-}
-
-/** Removes null members, as Airbyte does. */
-function withoutNulls(value: Json): Json {
-  if (Array.isArray(value)) return value.map(withoutNulls)
-  if (typeof value !== 'object' || value === null) return value
-  const members = Object.entries(value).filter(([, member]) => member !== null)
-  return Object.fromEntries(members.map(([name, member]) => [name, withoutNulls(member)]))
 }
 
 /** A row of the manifest without code, which makes text of what has a number beyond a double. */

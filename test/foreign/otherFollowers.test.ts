@@ -21,6 +21,7 @@ import {
 } from './support/copies.ts'
 import { describePython, usePython } from './support/python.ts'
 import { useClientPackage } from './support/pythonClientPackage.ts'
+import { withoutNulls } from './support/warehouse.ts'
 
 const team = 'acme'
 const history = randomHistory(620, 4_000)
@@ -131,10 +132,3 @@ function copyOfTypescriptClient({ baseUrl, accountKey }: CopySource): Copy {
 /** Null members are left out, as Airbyte does. */
 const normalized = (items: ReadonlyMap<string, Json>): ReadonlyMap<string, Json> =>
   new Map([...items].map(([id, item]) => [id, withoutNulls(item)] as const).sort(([a], [b]) => (a < b ? -1 : 1)))
-
-function withoutNulls(value: Json): Json {
-  if (Array.isArray(value)) return value.map(withoutNulls)
-  if (typeof value !== 'object' || value === null) return value
-  const members = Object.entries(value).filter(([, member]) => member !== null)
-  return Object.fromEntries(members.map(([name, member]) => [name, withoutNulls(member)]))
-}

@@ -7,7 +7,7 @@ import type { Json } from '../support/randomHistory.ts'
 import { describePostgresql, startPostgresql } from './support/postgresql.ts'
 import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
-import { listAfter, readPythonJson } from './support/warehouse.ts'
+import { listAfter, messageLines, readPythonJson } from './support/warehouse.ts'
 
 const team = 'acme'
 const lists = ['forms', 'records'] as const
@@ -27,10 +27,7 @@ async function tap(configuration: string, { url, accountKey }: Source, state?: J
     TAP_REST_API_MSDK_API_URL: `${url}/api/v1/`,
     TAP_REST_API_MSDK_BEARER_TOKEN: accountKey,
   })
-  return said
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line): Json => JSON.parse(line))
+  return messageLines(said)
 }
 
 /** A table of pages, each with its rows as JSON, and what the state of the tap was last. */

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Json } from '../../support/randomHistory.ts'
 import type { PythonTools } from './python.ts'
 import type { ClientPackage } from './pythonClientPackage.ts'
-import { jsonLines, servedRow } from './warehouse.ts'
+import { jsonLines, messageLines, servedRow } from './warehouse.ts'
 
 /** A team's submissions, as another program has copied them. */
 export type Copy = {
@@ -134,11 +134,7 @@ export function copyOfSinger(tools: PythonTools, { baseUrl, accountKey }: CopySo
 
 /** The messages of a source of Airbyte or Singer, among which programs write other lines. */
 function messagesIn(said: string): { readonly records: readonly Json[]; readonly states: readonly Json[] } {
-  // No regular expression: it takes U+2028, which texts may have, for the end of a line.
-  const messages = said
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line): Json => JSON.parse(line))
+  const messages = messageLines(said)
   const of = (type: string): Json[] => messages.filter((message) => message.type === type)
   return { records: of('RECORD').map(({ record }) => record), states: of('STATE') }
 }

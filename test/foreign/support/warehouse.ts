@@ -28,6 +28,24 @@ export const jsonLines = (said: string): Json[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Json)
 
+/** The messages in the output of a source of Airbyte or Singer, each a line. Other lines are its log. */
+export const messageLines = (said: string): Json[] =>
+  // No regular expression: it takes U+2028, which texts may have, for the end of a line.
+  jsonLines(
+    said
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .join('\n'),
+  )
+
+/** Removes null members, as Airbyte does. */
+export function withoutNulls(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(([, member]) => member !== null)
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutNulls(member)]))
+}
+
 /** Columns of nested values, which warehouses hold as JSON. */
 const nested = new Set([
   'localization',
