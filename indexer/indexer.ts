@@ -1,12 +1,12 @@
-import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
-import { openKafka, openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
   elasticsearchAnswers,
   isolatedNodesAnswerNothing,
   kafkaAnswers,
   redisAnswers,
-} from '../src/core/stores/readinessChecks.ts'
+} from '../src/core/engines/readinessChecks.ts'
+import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
+import { openKafka, openStores } from '../src/core/process/openStores.ts'
 import { AccountKeys } from './accountKeys.ts'
 import { Retries } from './backoff.ts'
 import { DeadLetterWriter } from './deadLetters/deadLetters.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, estypes } from '@elastic/elasticsearch'
-import type { RequestOptions } from '../src/core/stores/elasticsearch.ts'
+import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 
 /** Elasticsearch waits a minute for a primary that is missing, and has long refreshed all other shards. */
 const patienceMs = 2_000

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
+import type { Config } from '../src/core/config/config.ts'
 import type { KafkaSource, NewTopic } from '../src/core/kafka/source.ts'
 import type { EntityType } from '../src/core/model/ids.ts'
-import type { Config } from '../src/core/process/config.ts'
 
 const dayMs = 86_400_000
 /** A topic with more partitions is created beforehand by whoever needs them. */

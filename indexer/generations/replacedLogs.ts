@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type EntityType, entityTypes } from '../../src/core/model/ids.ts'
-import { readLogsOf } from '../../src/core/stores/readLogs.ts'
+import { readLogsOf } from '../../src/core/redis/readLogs.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { askOfLogs } from '../logCheck.ts'
 import { ReadLog, readKeptLog } from '../readLog.ts'

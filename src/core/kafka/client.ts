@@ -1,9 +1,9 @@
 import { getCACertificates } from 'node:tls'
 import kafkajs, { Kafka, type KafkaConfig, logLevel, type Mechanism } from 'kafkajs'
 import { type Logger, pino } from 'pino'
+import { type Config, latest } from '../config/config.ts'
+import { aborted, addressIn, type EngineProbe, type Tls } from '../config/preflight.ts'
 import type { Problem } from '../model/schema.ts'
-import { type Config, latest } from '../process/config.ts'
-import { aborted, addressIn, type EngineProbe, type Tls } from '../stores/preflight.ts'
 import {
   announceJoining,
   closeUnansweredConnections,

@@ -2,8 +2,8 @@ import type { defaultProvider } from '@aws-sdk/credential-provider-node'
 import { AwsV4Signer } from 'aws4fetch'
 import * as oauth from 'oauth4webapi'
 import { Agent, fetch as fetchBy } from 'undici'
-import { type Config, latest } from '../process/config.ts'
-import { aborted } from '../stores/preflight.ts'
+import { type Config, latest } from '../config/config.ts'
+import { aborted } from '../config/preflight.ts'
 
 /** A bearer token, and for how long (ms) it is valid. */
 type Token = { readonly value: string; readonly lifetimeMs: number }

@@ -4,9 +4,9 @@ import { authenticate, createRecheck, watchKeys } from '../../../src/api/authent
 import type { ApiContext, RouteContext } from '../../../src/api/context.ts'
 import { digestOf } from '../../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
-import { AccountKeysIncomplete } from '../../../src/core/stores/accountKeyStore.ts'
-import type { KeyHolder, Lookup } from '../../../src/core/stores/keyLookups.ts'
-import type { Freshness } from '../../../src/core/stores/listVersions.ts'
+import { AccountKeysIncomplete } from '../../../src/core/redis/accountKeyStore.ts'
+import type { KeyHolder, Lookup } from '../../../src/core/redis/keyLookups.ts'
+import type { Freshness } from '../../../src/core/redis/listVersions.ts'
 import { handClock } from '../../support/handClock.ts'
 
 const holder: KeyHolder = {
