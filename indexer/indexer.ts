@@ -5,6 +5,7 @@ import {
   kafkaAnswers,
   redisAnswers,
 } from '../src/core/engines/readinessChecks.ts'
+import { checksOf } from '../src/core/monitoring/health.ts'
 import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
 import { openKafka, openStores } from '../src/core/process/openStores.ts'
 import { AccountKeys } from './accountKeys.ts'
@@ -57,18 +58,20 @@ export async function startIndexer(service: Service): Promise<Started> {
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
-      preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
-      generation: async () => runner.current?.written.notServingReason(),
-      writer: async () => runner.current?.pipeline.blockedReasons().writer,
-      publisher: async () => runner.current?.pipeline.blockedReasons().publisher,
-      consumer: async () => runner.current?.pipeline.blockedReasons().consumer,
-      decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
-      deletions: async () => runner.missedReason(),
-      logs: async () => runner.replacedReason(),
-      breaker: async () => deadLetters.blockedReason(),
-      'dead letters': async () =>
-        // What Kafka does not tell is no problem of the dead letters.
-        letterRetries.blockedReason() ?? (await deadLettersProblem(source, config).catch(() => undefined)),
+      ...checksOf({
+        preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
+        generation: async () => runner.current?.written.notServingReason(),
+        writer: async () => runner.current?.pipeline.blockedReasons().writer,
+        publisher: async () => runner.current?.pipeline.blockedReasons().publisher,
+        consumer: async () => runner.current?.pipeline.blockedReasons().consumer,
+        decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
+        deletions: async () => runner.missedReason(),
+        logs: async () => runner.replacedReason(),
+        breaker: async () => deadLetters.blockedReason(),
+        'dead letters': async () =>
+          // What Kafka does not tell is no problem of the dead letters.
+          letterRetries.blockedReason() ?? (await deadLettersProblem(source, config).catch(() => undefined)),
+      }),
     },
     pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }

@@ -50,7 +50,7 @@ async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html
   const { watermarkMs } = observed
   const ageSeconds = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
   const isReady = sources.health.isReady(checks)
-  const problems = checks.filter(({ problem }) => problem !== undefined)
+  const problems = checks.filter((check) => !check.ok)
   const are = problems.length === 1 ? 'is' : 'are'
   return htmlDocument({
     language: 'en',

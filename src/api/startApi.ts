@@ -4,6 +4,7 @@ import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from
 import { portOf, serve, stopServing } from '../core/http/httpServer.ts'
 import { listenerOf, observeRequests, requestMetrics } from '../core/http/requestLog.ts'
 import { usualPatienceMs } from '../core/http/slowReaders.ts'
+import { passed } from '../core/monitoring/health.ts'
 import { serviceCommand } from '../core/process/lifecycle.ts'
 import { type Opening, openStores, type Serving } from '../core/process/openStores.ts'
 import { countRequests } from '../core/redis/countRequests.ts'
@@ -72,7 +73,7 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
       [held, ...Object.values(streams)].some(({ taken }) => taken > 1 / 2) ? patienceWhenFullMs : usualPatienceMs,
     close: () => room.close(),
     checks: {
-      elasticsearch: (signal: AbortSignal) => probe(indexReader, signal).then(() => undefined),
+      elasticsearch: (signal: AbortSignal) => probe(indexReader, signal).then(() => passed),
       cluster: isolatedNodesAnswerNothing(elasticsearch),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(accountKeys),

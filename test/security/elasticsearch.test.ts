@@ -118,8 +118,8 @@ const generationsOf = (client: Client): Generations =>
 
 /** Rejects with what a check of `/readyz` says. */
 async function expectPassing(check: Check): Promise<void> {
-  const problem = await check(options().signal)
-  if (problem !== undefined) throw new Error(problem)
+  const outcome = await check(options().signal)
+  if (!outcome.ok) throw new Error(outcome.problem)
 }
 
 /** Everything that an indexer and a rebuild ask of Elasticsearch. */

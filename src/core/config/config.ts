@@ -2,19 +2,13 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import type { Problem } from '../model/schema.ts'
 import * as values from './configValues.ts'
-import {
-  type Environment,
-  fileVariables,
-  type Read,
-  type Rereading,
-  readSecretFiles,
-  rereading,
-} from './secretFiles.ts'
+import { type Environment, type Read, type Rereading, readSecretFiles, rereading } from './secretFiles.ts'
+import { beginsLikeOurs, unknownNameProblems } from './unknownNames.ts'
 
-/** Engines, named by the variable with their address. */
+/** An engine, named by the variable with its address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** Required configuration: an engine, or the sign-in of team owners. */
+/** What a process needs: an engine, or the sign-in of team owners. */
 export type Need = Engine | 'sign-in'
 
 const topics = {
@@ -87,32 +81,50 @@ export type Config = Settings & {
   readonly files?: Rereading<Config>
 }
 
-/** The configuration with what its files hold now. A client asks for it when it connects. */
+/** The configuration with the present content of its files. Clients read it whenever they connect. */
 export const latest = <Given extends Partial<Config>>(config: Given): Given | Config => config.files?.latest() ?? config
 
-/** The names of all variables, without those that only name the file of another one. */
+/** The names of all variables, without names such as `REDIS_URL_FILE` (`fileVariables`). */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
 /** Reads and validates the whole environment. Returns every problem at once, each with the variable's name as its path. */
 export function readConfig(environment: Environment, needed: readonly Need[]): Read<Config> {
   // An empty variable counts as not set.
   const given: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
-  const { values: set, problems: ofFiles } = readSecretFiles(given)
+  const { values: set, problems: fileProblems } = readSecretFiles(given)
   const parsed = environmentSchema.safeParse(set)
-  const problems = keyProblems(set)
-  for (const { path, message } of parsed.error?.issues ?? []) problems.push({ path: String(path[0]), rule: message })
-  const isBlank = (name: string): boolean => values.itemsOf(set[name]).length === 0
-  for (const name of needed) {
-    if (name === 'sign-in') problems.push(...missingForSignIn(set))
-    else if (isBlank(name) && (name !== 'REDIS_URL' || isBlank('REDIS_SENTINELS')))
-      problems.push({ path: name, rule: 'is not set' })
-  }
-  problems.push(...combinationProblems(set), ...unknownNameProblems(given))
-  const all = [...ofFiles.values(), ...problems.filter(({ path }) => !ofFiles.has(path))]
-  if (!parsed.success || all.length > 0) return { ok: false, problems: all }
+  const valueProblems = (parsed.error?.issues ?? []).map(({ path, message }) => {
+    return { path: String(path[0]), rule: message }
+  })
+  const otherProblems = [
+    ...keyProblems(set),
+    ...valueProblems,
+    ...needed.flatMap((need) => missingFor(need, set)),
+    ...combinationProblems(set),
+    ...unknownNameProblems(given, variableNames),
+  ]
+  const problems = [...fileProblems.values(), ...otherProblems.filter(({ path }) => !fileProblems.has(path))]
+  if (!parsed.success || problems.length > 0) return { ok: false, problems }
   const hasFiles = Object.keys(given).some((name) => name.endsWith('_FILE') && beginsLikeOurs(name))
+  if (!hasFiles) return { ok: true, config: parsed.data }
   const files = rereading<Config>(parsed.data, () => readConfig(environment, needed))
-  return { ok: true, config: { ...parsed.data, ...(hasFiles && { files }) } }
+  return { ok: true, config: { ...parsed.data, files } }
+}
+
+function missingFor(need: Need, environment: Environment): Problem[] {
+  if (need === 'sign-in') return missingForSignIn(environment)
+  const isBlank = (name: string): boolean => values.itemsOf(environment[name]).length === 0
+  const isMissing = isBlank(need) && (need !== 'REDIS_URL' || isBlank('REDIS_SENTINELS'))
+  return isMissing ? [{ path: need, rule: 'is not set' }] : []
+}
+
+/** The variables without which the settings area cannot verify a sign-in link. */
+function missingForSignIn(environment: Environment): Problem[] {
+  const problems: Problem[] = []
+  if (environment['SIGN_IN_ISSUER'] === undefined) problems.push({ path: 'SIGN_IN_ISSUER', rule: 'is not set' })
+  if (environment['SIGN_IN_SECRET'] === undefined && environment['SIGN_IN_JWKS_URL'] === undefined)
+    problems.push({ path: 'SIGN_IN_SECRET', rule: 'is not set, and neither is SIGN_IN_JWKS_URL' })
+  return problems
 }
 
 const clientCertificates = [
@@ -120,12 +132,12 @@ const clientCertificates = [
   ['REDIS_CERT_FILE', 'REDIS_KEY_FILE'],
 ] as const
 /** Variables that are set together or not at all. */
-const together = [
+const together: readonly (readonly string[])[] = [
   ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
   ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
   ...clientCertificates,
 ]
-/** Mechanisms of Kafka, and the variables that they alone read. */
+/** SASL mechanisms, and the variables that only these mechanisms read. */
 const ofMechanisms = [
   { mechanisms: ['plain', 'scram-sha-256', 'scram-sha-512'], names: ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] },
   {
@@ -134,8 +146,8 @@ const ofMechanisms = [
   },
   { mechanisms: ['aws-msk-iam'], names: ['AWS_REGION'] },
 ]
-/** Alternatives: if both were set, one would be ignored. */
-const apart = [
+/** Variables of which the second would be ignored if the first is set. */
+const alternatives = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
 ] as const
@@ -147,46 +159,74 @@ const encrypted = [
 ] as const
 
 /** Problems of variables that are valid alone but not together. */
-function combinationProblems(environment: Environment): Problem[] {
-  const problems: Problem[] = []
-  const isSet = (name: string): boolean => environment[name] !== undefined
-  const tell = (path: string, rule: string, isWrong: boolean): unknown => isWrong && problems.push({ path, rule })
-  for (const names of together) {
-    const missing = names.filter((name) => !isSet(name))
-    for (const path of missing) {
-      const others = names.filter((name) => name !== path).join(', ')
-      tell(path, `must be set together with ${others}`, missing.length < names.length)
-    }
-  }
-  for (const [path, other] of apart) tell(path, `must not be set together with ${other}`, isSet(path) && isSet(other))
-  for (const [path, name, protocol] of encrypted) {
-    const isPlain = values.itemsOf(environment[name]).some((url) => URL.parse(url)?.protocol !== protocol)
-    tell(path, `is set, but ${name} is not ${protocol}//: nothing would be encrypted`, isSet(path) && isPlain)
-  }
-  const isPlain = environment['KAFKA_SSL'] === 'false'
-  for (const path of ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE'])
-    tell(path, 'is set, but KAFKA_SSL is false: nothing would be encrypted', isSet(path) && isPlain)
-  const users = usersIn(values.itemsOf(environment['ELASTICSEARCH_URL']))
-  for (const other of ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_API_KEY'])
-    tell('ELASTICSEARCH_URL', `must not name a user together with ${other}`, users.length > 0 && isSet(other))
-  // The client would send the credentials of the first URL to every node.
-  tell('ELASTICSEARCH_URL', 'must not name several users', new Set(users).size > 1)
-  return [...problems, ...mechanismProblems(environment), ...topicProblems(environment)]
-}
+const combinationProblems = (environment: Environment): Problem[] => [
+  ...incompleteProblems(environment),
+  ...alternativeProblems(environment),
+  ...encryptionProblems(environment),
+  ...elasticsearchUserProblems(environment),
+  ...mechanismProblems(environment),
+  ...topicProblems(environment),
+]
 
-/** A client certificate needs its own key; told also where other variables are wrong. */
-const keyProblems = (set: Environment): Problem[] =>
-  clientCertificates.flatMap(([certificate, path]) => {
-    const [pem, key] = [
-      values.certificates.safeParse(set[certificate]).data,
-      values.privateKey.safeParse(set[path]).data,
-    ]
-    const isOther =
-      pem !== undefined && key !== undefined && !new X509Certificate(pem).checkPrivateKey(createPrivateKey(key))
-    return isOther ? [{ path, rule: `holds another key than that of ${certificate}` }] : []
+const incompleteProblems = (environment: Environment): Problem[] =>
+  together.flatMap((names) => {
+    const missing = names.filter((name) => environment[name] === undefined)
+    if (missing.length === names.length) return []
+    return missing.map((path) => {
+      const others = names.filter((name) => name !== path).join(', ')
+      return { path, rule: `must be set together with ${others}` }
+    })
   })
 
-/** A mechanism of Kafka needs its own variables; those of another one would be ignored. */
+const alternativeProblems = (environment: Environment): Problem[] =>
+  alternatives
+    .filter(([first, second]) => environment[first] !== undefined && environment[second] !== undefined)
+    .map(([path, other]) => ({ path, rule: `must not be set together with ${other}` }))
+
+function encryptionProblems(environment: Environment): Problem[] {
+  const problems: Problem[] = []
+  for (const [path, name, protocol] of encrypted) {
+    const isPlain = values.itemsOf(environment[name]).some((url) => URL.parse(url)?.protocol !== protocol)
+    if (environment[path] !== undefined && isPlain)
+      problems.push({ path, rule: `is set, but ${name} is not ${protocol}//: nothing would be encrypted` })
+  }
+  if (environment['KAFKA_SSL'] === 'false')
+    for (const path of ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE'])
+      if (environment[path] !== undefined)
+        problems.push({ path, rule: 'is set, but KAFKA_SSL is false: nothing would be encrypted' })
+  return problems
+}
+
+function elasticsearchUserProblems(environment: Environment): Problem[] {
+  const path = 'ELASTICSEARCH_URL'
+  const users = usersIn(values.itemsOf(environment[path]))
+  if (users.length === 0) return []
+  const problems = ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_API_KEY']
+    .filter((other) => environment[other] !== undefined)
+    .map((other) => ({ path, rule: `must not name a user together with ${other}` }))
+  // The client would send the credentials of the first URL to every node.
+  if (new Set(users).size > 1) problems.push({ path, rule: 'must not name several users' })
+  return problems
+}
+
+const usersIn = (urls: readonly string[]): string[] =>
+  urls.flatMap((url) => {
+    const { username = '', password = '' } = URL.parse(url) ?? {}
+    return username === '' ? [] : [`${username}:${password}`]
+  })
+
+/** A client certificate needs its own key. */
+const keyProblems = (environment: Environment): Problem[] =>
+  clientCertificates.flatMap(([certificate, path]) => {
+    // Parsed here, because the schema returns no values if any variable is invalid.
+    const pem = values.certificates.safeParse(environment[certificate]).data
+    const key = values.privateKey.safeParse(environment[path]).data
+    if (pem === undefined || key === undefined) return []
+    const fits = new X509Certificate(pem).checkPrivateKey(createPrivateKey(key))
+    return fits ? [] : [{ path, rule: `holds another key than that of ${certificate}` }]
+  })
+
+/** A mechanism needs its own variables; the variables of another mechanism would be ignored. */
 function mechanismProblems(environment: Environment): Problem[] {
   const { KAFKA_SASL_MECHANISM: mechanism = '', KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE } = environment
   const isOpen = KAFKA_SSL !== 'true' && (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) === undefined
@@ -197,7 +237,7 @@ function mechanismProblems(environment: Environment): Problem[] {
     const rule = isChosen
       ? `must be set for KAFKA_SASL_MECHANISM=${mechanism}`
       : `is only for KAFKA_SASL_MECHANISM=${mechanisms.join(' or ')}`
-    // A scope may be left out; other programs read the region, too.
+    // The scope is optional. AWS_REGION may be set for other programs.
     const exempt = isChosen ? 'KAFKA_OAUTH_SCOPE' : 'AWS_REGION'
     const wrong = names.filter((name) => name !== exempt && isChosen === (environment[name] === undefined))
     problems.push(...wrong.map((path) => ({ path, rule })))
@@ -207,64 +247,15 @@ function mechanismProblems(environment: Environment): Problem[] {
 
 /** No two variables may name the same topic. */
 function topicProblems(environment: Environment): Problem[] {
-  const named = Object.entries(topics).map(
-    ([name, topic]) => [name, environment[name] ?? topic.parse(undefined)] as const,
+  const topicOf = new Map(
+    Object.entries(topics).map(([name, topic]) => [name, environment[name] ?? topic.parse(undefined)]),
   )
-  return named.toSorted().flatMap(([name, topic]) => {
-    const twin = named.find(([other, its]) => other < name && its === topic)?.[0]
+  const names = [...topicOf.keys()].toSorted()
+  return names.flatMap((name, at) => {
+    const twin = names.slice(0, at).find((earlier) => topicOf.get(earlier) === topicOf.get(name))
     if (twin === undefined) return []
-    const [path, other] = environment[name] === undefined ? [twin, name] : [name, twin]
-    return [{ path, rule: `must differ from ${other}` }]
+    // One of the two may have its default: the problem names the variable that is set.
+    const isDefault = environment[name] === undefined
+    return [{ path: isDefault ? twin : name, rule: `must differ from ${isDefault ? name : twin}` }]
   })
 }
-
-const usersIn = (urls: readonly string[]): string[] =>
-  urls.flatMap((url) => {
-    const { username = '', password = '' } = URL.parse(url) ?? {}
-    return username === '' ? [] : [`${username}:${password}`]
-  })
-
-/** Missing variables without which the settings area cannot verify a sign-in link. */
-function missingForSignIn(environment: Environment): Problem[] {
-  const problems: Problem[] = []
-  if (environment['SIGN_IN_ISSUER'] === undefined) problems.push({ path: 'SIGN_IN_ISSUER', rule: 'is not set' })
-  if (environment['SIGN_IN_SECRET'] === undefined && environment['SIGN_IN_JWKS_URL'] === undefined)
-    problems.push({ path: 'SIGN_IN_SECRET', rule: 'is not set, and neither is SIGN_IN_JWKS_URL' })
-  return problems
-}
-
-/**
- * Prefixes of our variables, except `PORT` and `HOST`, which are common in names of other software. A prefix without a trailing
- * underscore is compared without underscores, so that `MAX_INFLIGHT_BYTES` begins like `MAX_IN_FLIGHT_BYTES`.
- */
-const beginnings = [
-  ...['ADMIN_', 'ELASTICSEARCH_', 'KAFKA_', 'REDIS_', 'INDEX_', 'TOPIC_', 'SIGN_IN_', 'SETTINGS_URL', 'BASE_URL'],
-  ...['LOG_LEVEL', 'CONSUMER_GROUP', 'MAX_IN_FLIGHT', 'MAX_RECORDS_PER', 'RATE_LIMIT', 'ANSWER_CACHE', 'DEEP_PAGE'],
-  'DRAIN_MS',
-]
-
-/**
- * Names that other software sets: Kubernetes for each service of the namespace (for a service `redis`: `REDIS_PORT=tcp://…`,
- * `REDIS_PORT_6379_TCP_ADDR`, `REDIS_SERVICE_HOST`), engines installed on the same machine, and `deploy/images.env`.
- */
-const ofOthers = [
-  /_SERVICE_(HOST|PORT(_\w+)?)$/,
-  /^(?!ADMIN_)\w+_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$/,
-  /^(ELASTICSEARCH|KAFKA|REDIS)_(\w+_)?(HOME|IMAGE|OPTS|VERSION)$/,
-]
-
-/** Refuses unknown names with a prefix of ours: for a misspelt variable, the default would apply silently. */
-const unknownNameProblems = (environment: Environment): Problem[] =>
-  Object.keys(environment)
-    .filter((name) => beginsLikeOurs(name) && !isKnown(name))
-    .map((path) => ({ path, rule: 'begins like a variable of Tidemark, but is none' }))
-
-const isKnown = (name: string): boolean =>
-  variableNames.has(name) || fileVariables.has(name) || ofOthers.some((pattern) => pattern.test(name))
-
-export const beginsLikeOurs = (name: string): boolean =>
-  beginnings.some((beginning) =>
-    beginning.endsWith('_') ? name.startsWith(beginning) : bare(name).startsWith(bare(beginning)),
-  )
-
-const bare = (name: string): string => name.replaceAll('_', '')

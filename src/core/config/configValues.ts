@@ -4,7 +4,7 @@ import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { attempt, parsed } from '../model/schema.ts'
 
-/** Splits a comma-separated list; without blanks and empty items. */
+/** Splits a comma-separated list; drops blanks and empty items. */
 export const itemsOf = (value: string | undefined): string[] =>
   (value ?? '')
     .split(',')
@@ -13,7 +13,7 @@ export const itemsOf = (value: string | undefined): string[] =>
 
 const controlCharacter = /\p{Cc}/u
 
-/** A variable with one value; empty counts as not set. Refuses line breaks, which usually come from a file with a secret. */
+/** A variable with one value; empty counts as not set. Refuses line breaks, which often come with a secret that was read from a file. */
 export const setting = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value, context) => {
     if (typeof value === 'string' && controlCharacter.test(value))
@@ -27,8 +27,9 @@ const trueOrFalse = z.enum(['true', 'false']).transform((value) => value === 'tr
 export const flag = setting(trueOrFalse.optional())
 export const flagOn = setting(trueOrFalse.default(true))
 
-/** Text that `holds` accepts; if not, later rules are not checked. */
-const checked = (holds: (value: string) => boolean, error: string) => z.string().refine(holds, { error, abort: true })
+/** Text that `isValid` accepts; for other text, later rules are not checked. */
+const checked = (isValid: (value: string) => boolean, error: string) =>
+  z.string().refine(isValid, { error, abort: true })
 const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
 /** An API key goes into an HTTP header. */
 export const apiKey = matching(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces')
@@ -55,7 +56,7 @@ export const port = integer(0, maxPort)
 const list = <Item extends z.ZodType<unknown, string>>(item: Item) =>
   z.string().optional().transform(itemsOf).pipe(z.array(item))
 
-/** The last label must not be a number: the name would be parsed as an IP address. */
+/** The last label must not be a number: URL parsers would take the name for an IP address. */
 const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
 const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.test(value)
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
@@ -73,15 +74,15 @@ export function hostAndPort(value: string): { readonly host: string; readonly po
 const addressRule = `must be host:port, separated by commas, ports from 1 to ${maxPort}`
 export const sentinels = list(parsed(hostAndPort, addressRule))
 const broker = checked((item) => hostAndPort(item) !== undefined, addressRule)
-/** KafkaJS splits at the first colon, so it cannot connect to an IPv6 address. */
+/** Without IPv6 addresses: KafkaJS splits host and port at the first colon. */
 export const brokers = list(broker.regex(/^[^[]/, 'must name hosts: an IPv6 address is not understood here'))
 
-/** The public URL of the API, which appears in headers and in the OpenAPI description. */
+/** The public URL of the API, for headers and the OpenAPI description. */
 export const baseUrl = checked(
   (value) => /^https?:\/\/[^?#\s@]*\/api\/v1$/.test(value) && URL.canParse(value),
   'must be an http:// or https:// URL that ends in /api/v1, without a user',
 )
-  // Encodes other letters as a browser does, because headers hold ASCII only.
+  // Encodes other letters as a browser does: headers are ASCII.
   .transform((value) => new URL(value).href)
 
 /** The URL of an engine; its port is not 0, and its user and password can be percent-decoded. */
@@ -105,18 +106,18 @@ export const elasticsearchUrls = list(
   ),
 )
 
-/** Whether the path or the parameter `db` is a database number or empty: for other text, the client would use the first database. */
+/** Whether path and parameter `db` are database numbers or empty: the client would read other text as database 0. */
 const namesDatabase = (value: string): boolean => {
   const { pathname = '', searchParams } = URL.parse(value) ?? {}
   return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')
 }
 export const redisUrl = engineUrl(/^rediss?:$/, 'must be a redis:// or rediss:// URL')
   .refine(namesDatabase, 'must end in the number of a database, such as /2, or name none')
-  // Drops `/0`: the client would send SELECT, which a Redis user may lack, though database 0 is selected anyway.
+  // Drops `/0`: the client would send SELECT, for which a Redis user may have no permission, though database 0 is the default.
   .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-/** Whether a URL uses https, or http on loopback: sign-ins must not be read or changed in transit. */
+/** Whether a URL uses https, or http on loopback: nobody must read or change a sign-in on its way. */
 const isSecureUrl = (value: string): boolean => {
   const url = URL.parse(value)
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
@@ -129,13 +130,13 @@ export const secureOrigin = checked(isSecureOrigin, `${secureUrlRule}, without a
   (url) => new URL(url).origin,
 )
 
-/** Reads a PEM file that `holds` accepts. */
-const pemFile = (holds: (pem: string) => boolean, rule: string) =>
+/** Reads a PEM file that `isValid` accepts. */
+const pemFile = (isValid: (pem: string) => boolean, rule: string) =>
   optionalText.transform((path, context) => {
     if (path === undefined) return undefined
     try {
       const pem = readFileSync(path, 'utf8')
-      if (holds(pem)) return pem
+      if (isValid(pem)) return pem
       context.addIssue(rule)
     } catch (error) {
       context.addIssue(`cannot be read: ${(error as Error).message}`)
@@ -143,11 +144,12 @@ const pemFile = (holds: (pem: string) => boolean, rule: string) =>
     return z.NEVER
   })
 
-/** Refuses a file without certificates: TLS would trust nobody, and connections fail without this reason. */
+/** Refuses a file without certificates: with it, TLS trusts nobody, and every connection fails without a clear reason. */
 export const certificates = pemFile((pem) => {
-  const found = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
-  for (const certificate of found) new X509Certificate(certificate)
-  return found.length > 0
+  const blocks = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
+  for (const block of blocks) new X509Certificate(block)
+  return blocks.length > 0
 }, 'holds no certificate in PEM')
-/** Refuses one with a passphrase, which no variable gives. */
+
+/** Refuses a key with a passphrase: there is no variable for one. */
 export const privateKey = pemFile((pem) => createPrivateKey(pem).type === 'private', 'holds no private key in PEM')

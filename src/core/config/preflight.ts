@@ -13,56 +13,111 @@ export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 /** The check of one engine when a process starts. */
 export type EngineProbe = {
   readonly engine: Engine
+  /** The setting of the certificate authorities. */
   readonly caSetting: keyof Config
-  /** The setting of a client certificate, for an engine that may have one. */
+  /** The setting of the client certificate; missing if the engine takes none. */
   readonly certificateSetting?: keyof Config
   readonly tls: Tls
   /** The engine's TLS addresses, whose certificates are checked. */
   readonly addresses: readonly Address[]
-  /** Resolves with the setting that the engine rejects; undefined if none. Rejects when the engine is unreachable. */
+  /** Resolves with the problem of the setting that the engine rejects, if any. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
-/** A service is to start soon, also beside an engine that hangs: `probeLater` asks again. A command is of no use without its engines. */
+/** `problem`: of the setting that the engine rejects. */
+export type ProbeOutcome =
+  | { readonly kind: 'accepted' }
+  | { readonly kind: 'rejected'; readonly problem: Problem }
+  | { readonly kind: 'unreachable' }
+
+/** A service starts soon even if an engine hangs, and calls `probeLater`. A command can do nothing without its engines, so it waits longer. */
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
-/** Checks certificate and credentials of an engine once, for `deadlineMs` at most. Resolves with the setting that it rejects, if any. */
+/** Checks certificates and credentials of an engine once, for `deadlineMs` at most, or until `stop` aborts. */
 export async function probe(
-  { addresses, tryCredentials, ...of }: EngineProbe,
+  engine: EngineProbe,
   deadlineMs = probeDeadlineMs.service,
   stop?: AbortSignal,
-): Promise<Problem | 'unreachable' | undefined> {
-  const signal = AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(stop === undefined ? [] : [stop])])
-  const credentials = tryCredentials(signal)
+): Promise<ProbeOutcome> {
+  const deadline = AbortSignal.timeout(deadlineMs)
+  const signal = stop === undefined ? deadline : AbortSignal.any([deadline, stop])
+  const credentials = engine.tryCredentials(signal)
   credentials.catch(() => undefined)
-  // Of several addresses, one may be unreachable: whether the engine is, `tryCredentials` finds out.
   const judgementMs = Math.ceil(deadlineMs / 3)
-  const certificates = await Promise.all(addresses.map((each) => certificateProblem(of, each, signal, judgementMs)))
+  // An address that does not answer is no problem: `tryCredentials` rejects if no address does.
+  const certificateProblems = await Promise.all(
+    engine.addresses.map((address) => certificateProblem(engine, address, signal, judgementMs)),
+  )
   try {
-    return certificates.find((problem) => problem !== undefined) ?? (await credentials)
+    const problem = certificateProblems.find((rejected) => rejected !== undefined) ?? (await credentials)
+    return problem === undefined ? { kind: 'accepted' } : { kind: 'rejected', problem }
   } catch {
-    return 'unreachable'
+    return { kind: 'unreachable' }
   }
 }
 
-type Of = Omit<EngineProbe, 'addresses' | 'tryCredentials'>
+/** Repeats `probe` until the engine is reachable. Rejects once `signal` aborts. */
+export async function probeLater(
+  engine: EngineProbe,
+  signal: AbortSignal,
+): Promise<Exclude<ProbeOutcome, { kind: 'unreachable' }>> {
+  for (;;) {
+    await sleep(retryMs, undefined, { signal })
+    const outcome = await probe(engine, probeDeadlineMs.service, signal)
+    if (outcome.kind !== 'unreachable') return outcome
+  }
+}
 
-/** The problem with the certificate of this process, which an engine tells in an alert of TLS. */
-function clientCertificateProblem({ engine, tls, certificateSetting: path }: Of, message: string): Problem | undefined {
+/**
+ * Connects to an address. Returns the problem if this process does not trust the engine's certificate, or the engine rejects the certificate of
+ * this process within `judgementMs` after the handshake; undefined otherwise, also if nothing answers.
+ */
+async function certificateProblem(
+  probe: EngineProbe,
+  { host, port }: Address,
+  signal: AbortSignal,
+  judgementMs: number,
+): Promise<Problem | undefined> {
+  const socket = connect({
+    host,
+    port,
+    // Checked below: as an error, an untrusted certificate would look like any other failure.
+    rejectUnauthorized: false,
+    ...(isIP(host) === 0 && { servername: host }),
+    ...probe.tls,
+  })
+  // In TLS 1.3 the client is connected before the engine judges its certificate. If the engine accepts it, a session follows.
+  const judged = once(socket, 'session', { signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]) })
+  judged.catch(() => undefined)
+  try {
+    await once(socket, 'secureConnect', { signal })
+    if (!socket.authorized) return authorityProblem(probe, { host, port }, socket.authorizationError)
+    await judged
+    return undefined
+  } catch (error) {
+    return clientCertificateProblem(probe, (error as Error).message)
+  } finally {
+    socket.on('error', () => undefined).destroy()
+  }
+}
+
+function authorityProblem({ engine, caSetting }: EngineProbe, { host, port }: Address, error: unknown): Problem {
+  const code = String(error instanceof Error && 'code' in error ? error.code : error)
+  return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+    ? { path: engine, rule: `names ${host}:${port}, whose certificate is another host's` }
+    : { path: caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
+}
+
+/** The problem if `message` contains a TLS alert by which the engine rejects the certificate of this process. */
+function clientCertificateProblem(
+  { engine, tls, certificateSetting: path }: EngineProbe,
+  message: string,
+): Problem | undefined {
   const [, alert] = /\balert ([a-z ]*certificate[a-z ]*|unknown ca|decrypt error)\b/.exec(message) ?? []
   if (path === undefined || alert === undefined) return undefined
   const rule = tls.cert === undefined ? 'must be set: a client certificate is asked for' : `is refused: ${alert}`
   return { path, rule: `${rule}, by ${engine}` }
-}
-
-/** Repeats `probe` until the engine is reachable, and returns its problem. Rejects once `signal` aborts. */
-export async function probeLater(engine: EngineProbe, signal: AbortSignal): Promise<Problem | undefined> {
-  for (;;) {
-    await sleep(retryMs, undefined, { signal })
-    const outcome = await probe(engine, probeDeadlineMs.service, signal)
-    if (outcome !== 'unreachable') return outcome
-  }
 }
 
 /** Rejects with the signal's reason once it aborts. */
@@ -74,32 +129,4 @@ export async function aborted(signal: AbortSignal): Promise<never> {
 export function addressIn(url: string, defaultPort: number): Address {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }
-}
-
-/** Why a certificate is not trusted, by this process or the engine; undefined if it is, or nobody answers. */
-async function certificateProblem(of: Of, { host, port }: Address, signal: AbortSignal, judgementMs: number) {
-  const socket = connect({
-    host,
-    port,
-    // Checked below instead, because an error would not distinguish the certificate from other failures.
-    rejectUnauthorized: false,
-    ...(isIP(host) === 0 && { servername: host }),
-    ...of.tls,
-  })
-  // By TLS 1.3 an engine judges the certificate of this process once it is connected, and then offers a session.
-  const judged = once(socket, 'session', { signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]) })
-  judged.catch(() => undefined)
-  try {
-    await once(socket, 'secureConnect', { signal })
-    if (socket.authorized) return void (await judged)
-    const error: unknown = socket.authorizationError
-    const code = String(error instanceof Error && 'code' in error ? error.code : error)
-    return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
-      ? { path: of.engine, rule: `names ${host}:${port}, whose certificate is another host's` }
-      : { path: of.caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
-  } catch (error) {
-    return clientCertificateProblem(of, (error as Error).message)
-  } finally {
-    socket.on('error', () => undefined).destroy()
-  }
 }

@@ -7,7 +7,7 @@ import { kafkaSink } from '../kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
 import { connectRedis, redisProbe } from '../redis/redis.ts'
 
-/** Makes the clients of the configured engines. No call waits for an engine: clients connect lazily and reconnect. */
+/** Makes the clients of the engines. No call waits for an engine: clients connect at first use and reconnect. */
 export const configuredEngines = {
   elasticsearch: connectElasticsearch,
   redis: connectRedis,
@@ -20,7 +20,7 @@ export const configuredEngines = {
 
 export type Engines = Readonly<typeof configuredEngines>
 
-/** The checks of the engines that a process needs, for its start. */
+/** The probes of the engines that a process needs. */
 export const probesOf = (config: Config, needs: readonly Need[]): EngineProbe[] =>
   [elasticsearchProbe, kafkaProbe, redisProbe]
     .map((probe) => probe(config))

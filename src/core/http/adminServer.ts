@@ -3,15 +3,15 @@ import { isIP } from 'node:net'
 import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
 import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 
-/** The handler of each path; it sees only the query of the request. */
+/** Path → handler, which gets the query of the request. */
 export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise<PlainAnswer>>
 
-/** `allowedHosts`: names accepted in `Host`, besides `localhost`, `host` and every IP address. */
+/** `allowedHosts`: names that `Host` may have, besides `localhost`, `host` and every IP address. */
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
 /**
- * Serves `pages`, to which the caller may add later. Rejects when the address cannot be listened on. The admin port has no
- * authentication; the check of `Host` prevents DNS rebinding by a page in an operator's browser.
+ * Serves `pages`; the caller may add to them later. Rejects if it cannot listen on the address. The admin port has no authentication: a page in an
+ * operator's browser could read it by DNS rebinding, if `Host` were not checked.
  */
 export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages) {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
@@ -32,7 +32,7 @@ export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pag
   return await serve(listener, { host, port }, answerClientError)
 }
 
-/** DNS rebinding needs a host name, so every IP address is accepted. */
+/** Whether `Host` is an IP address: DNS rebinding needs a host name. */
 const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0
 
 const plainText = { 'Content-Type': 'text/plain; charset=utf-8' }

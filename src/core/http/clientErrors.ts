@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Logger } from 'pino'
 
-/** Longer URLs are rejected. Below the header limit of Node's server, which distinguishes a long URL from long headers. */
+/** Longer URLs are rejected. Below the limit of Node's server for URL and headers together, so that a long URL is not reported as long headers. */
 export const maxUrlBytes = 8 * 1024
 
-/** Reasons why bytes on a connection are no HTTP request → status of the answer. */
+/** Why bytes on a connection are no valid HTTP request → status of the answer. */
 export const statusOf = {
   timeout: 408,
   'long-url': 414,
@@ -19,24 +19,25 @@ export type ClientError = keyof typeof statusOf
 
 type Headers = Readonly<Record<string, string>>
 
-/** An answer as a whole. */
+/** A whole answer. */
 export type PlainAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
-/** Makes the answer to a client error; the connection is then closed. */
+/** Makes the answer to a client error, after which the connection is closed. */
 export type Refuse = (reason: ClientError) => PlainAnswer
 
-/** Adds `Content-Length` and `Connection: close` to an answer. */
+/** An answer that closes its connection. */
 export const refusal = (status: number, headers: Headers, body: string): PlainAnswer => ({
   status,
   headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' },
   body,
 })
 
-/** Answers client errors with `headers` and what `bodyOf` makes, and logs each like a request. `allow` names the methods there are. */
+/** Answers client errors with `headers` and the body of `bodyOf`, and logs each like a request. `allow`: the `Allow` header of a 405. */
 export const refuseAndLog =
   (log: Logger, headers: Headers, allow: string, bodyOf: (reason: ClientError) => string): Refuse =>
   (reason) => {
-    const [status, requestId] = [statusOf[reason], randomUUID()]
+    const status = statusOf[reason]
+    const requestId = randomUUID()
     log.info({ requestId, status }, 'request')
     const own = { 'X-Request-Id': requestId, ...(status === 405 && { Allow: allow }) }
     return refusal(status, { ...headers, ...own }, bodyOf(reason))
@@ -51,7 +52,7 @@ export function render({ status, headers, body }: PlainAnswer): string {
 /** The error of Node's HTTP parser. */
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
-/** Maps an error of Node's HTTP parser; undefined when the client closed the connection. */
+/** The client error behind an error of Node's HTTP parser; undefined if the client closed the connection. */
 export function reasonOf(error: ParseError): ClientError | undefined {
   const { code } = error
   if (code === 'ECONNRESET') return undefined
@@ -67,7 +68,7 @@ function isUrlTooLong({ rawPacket }: ParseError): boolean {
   return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
 }
 
-/** Whether the parser stopped in a well-formed request line, so that only its method is unknown. */
+/** Whether the parser stopped in a well-formed request line: then only its method is unknown. */
 function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
   if (rawPacket === undefined) return false
   const from = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1

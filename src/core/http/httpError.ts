@@ -1,12 +1,12 @@
 export type HttpErrorDetails<Rejection extends string = string> = {
   readonly headers?: Readonly<Record<string, string>>
-  /** The `reason` label of `tidemark_http_rejected_total`; without one the request is not counted. */
+  /** The `reason` label of `tidemark_http_rejected_total`; a request without it is not counted there. */
   readonly rejection?: Rejection
   /** For the log only, never in the answer. */
   readonly cause?: unknown
 }
 
-/** Thrown to end a request with an error: the API sends `code` and `message` as JSON, the settings area the page of `code`. */
+/** Ends a request with an error: the API sends `code` and `message` as JSON, the settings area the page of `code`. */
 export class HttpError<Code extends string, Rejection extends string> extends Error {
   override readonly name = 'HttpError'
   readonly status: number

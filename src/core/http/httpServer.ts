@@ -8,33 +8,34 @@ import { type Reading, readSince, sentOn, usualPatienceMs } from './slowReaders.
 
 const stopDeadlineMs = 6_000
 const maxLingerMs = 1_000
-/** A connection on which nothing moves for this long during a request is closed, unless its client is to read. */
+/** A connection without traffic for this long during a request is closed, unless bytes wait for the client (`slowReaders.ts`). */
 export const stallMs = 60_000
-/** How often clients that are to read are looked at. A late look, as after a rest of the machine, is not the client's. */
-const lookMs = 1_000
-/** Longer than the keep-alive of usual load balancers, so that a request never meets a connection being closed. */
+/** Interval of the check for slow readers. It counts as this long even if it runs late, as after the machine was suspended. */
+const slowReaderCheckMs = 1_000
+/** Longer than the keep-alive of usual load balancers: otherwise a request could arrive on a connection that the server is closing. */
 const keepAliveMs = 65_000
 /** Connections above this number are closed at once. */
 const maxConnections = 20_000
-/** Longer `Accept-*` and `Prefer` headers are ignored: library parsers may take quadratic time. */
+/** Longer `Accept-*` and `Prefer` headers are ignored: parsers of libraries may take quadratic time. */
 const maxPreferenceBytes = 1_024
 const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
-/** A host name of 253 characters, a colon and a port of five fit. */
+/** A host name of 253 characters, a colon and a port of five digits fit. */
 const maxHostBytes = 260
 
 /** The address of a server. Port 0: any free port. No host: all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
 /**
- * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`; `patienceMs` tells how far a client
- * may now be behind in reading.
+ * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. `patienceMs`: how far a client may now
+ * be behind in reading.
  */
 export async function serve(
   listener: RequestListener,
   address: ListenAddress,
   refuse: Refuse,
   patienceMs = () => usualPatienceMs,
-) {
+): Promise<ResettingServer> {
+  /** The latest request of each connection, until its answer is sent. */
   const last = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request
@@ -42,7 +43,7 @@ export async function serve(
     response.once('close', () => {
       if (last.get(socket)?.response === response) last.delete(socket)
     })
-    // Node drops bytes after a request with `Upgrade`: close the connection, so that the client knows.
+    // Node drops the bytes after a request with `Upgrade`. Closing the connection shows that to the client.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     for (const name of preferences)
       if ((request.headers[name]?.length ?? 0) > maxPreferenceBytes) delete request.headers[name]
@@ -66,25 +67,25 @@ export async function serve(
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.listen(address)
   await once(server, 'listening')
-  const looking = setInterval(() => server.resetSlowReaders(lookMs, patienceMs()), lookMs)
-  server.once('close', () => clearInterval(looking))
+  const checks = setInterval(() => server.resetSlowReaders(slowReaderCheckMs, patienceMs()), slowReaderCheckMs)
+  server.once('close', () => clearInterval(checks))
   return server
 }
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
-/** Ends a connection with an error answer, after the answers to earlier requests on it. */
+/** Ends a connection with an error answer, after the answers to its earlier requests. */
 function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
   const end = (): unknown => (socket.writable ? socket.end(renderAnswer()) : socket.destroy())
   if (last?.request.complete) last.response.once('close', end)
-  // The body of the last request is malformed, and its answer has begun: the client would take a second answer for the rest of it.
+  // The body of the last request is malformed, but its answer has begun: the client would take the error answer for the rest of that answer.
   else if (last?.response.headersSent) socket.destroy()
   else end()
 }
 
 const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i
 
-/** The name or address in a `Host` header, in lower case; undefined when the header is malformed. */
+/** The name or address in a `Host` header, in lower case; undefined if the header is malformed. */
 export const hostnameOf = (host: string): string | undefined => hostPattern.exec(host)?.groups?.['name']?.toLowerCase()
 
 function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolean {
@@ -96,13 +97,13 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 /**
- * Sends `Connection: close` with every answer from now on. When draining, lingers for up to a second, for requests already sent on
- * idle connections. Then stops accepting connections, lets requests finish, and cuts them off six seconds after the call.
+ * Stops in this order: sends `Connection: close` with every answer; when draining, waits up to a second for requests that are on their way on idle
+ * connections; accepts no connections any more; lets requests finish. Cuts requests off six seconds after the call.
  */
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
   server.endKeepAlive()
-  // A client may just be sending on an idle connection: if that were closed, it could not know whether the request was served.
+  // A client may be sending a request on an idle connection. If the server closed it, the client could not know whether the request was served.
   if (drainMs > 0) await sleep(Math.min(drainMs, maxLingerMs))
   // A kept-alive connection stays open after its answer, and server.close() waits for it.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
@@ -112,8 +113,8 @@ export async function stopServing(server: ResettingServer, drainMs = 0): Promise
 }
 
 /**
- * Closes the connection of an unfinished answer; in HTTP/1.0 by TCP RST, because an orderly close may mark the end of the body,
- * and the client would take the part for the whole.
+ * Closes the connection of an unfinished answer; in HTTP/1.0 by TCP RST, because there an orderly close may mark the end of the body, and the client
+ * would take the part for the whole.
  */
 export function cutOff({ req }: ServerResponse): void {
   if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
@@ -121,8 +122,8 @@ export function cutOff({ req }: ServerResponse): void {
 }
 
 /**
- * Node's HTTP server, except that unfinished answers are ended by `cutOff` at a timeout and when the server stops, and those whose clients read too
- * slowly by TCP RST: their responses emit `slow` before.
+ * Node's HTTP server, with another end for unfinished answers: `cutOff` at a timeout and when the server stops; TCP RST if the client reads too
+ * slowly, after the response has emitted `slow`.
  */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
@@ -135,15 +136,15 @@ export class ResettingServer extends Server {
       this.#unfinished.add(response)
       if (!this.#keepsAlive) response.shouldKeepAlive = false
       response.once('close', () => this.#unfinished.delete(response))
-      // While a client is to read, it is judged by how much it reads.
+      // While bytes wait for the client, `resetSlowReaders` decides.
       response.on('timeout', () => sentOn(response.req.socket).waiting === 0 && cutOff(response))
     })
     this.on('request', listener)
   }
 
-  /** Resets the connections of clients that are further behind than `patienceMs`; `elapsedMs`: since the last call. */
+  /** Resets the connections of clients that are further behind than `patienceMs`; `elapsedMs`: the time since the last call. */
   resetSlowReaders(elapsedMs: number, patienceMs: number): void {
-    // Of several answers on one connection, the first is under way.
+    // With several answers on a connection, the first one is being sent.
     const first = new Map([...this.#unfinished].reverse().map((response) => [response.req.socket, response]))
     const readings = new Map<Socket, Reading>()
     for (const [socket, response] of first) {

@@ -1,22 +1,22 @@
 import type { Socket } from 'node:net'
 
-/** What a client must read of what waits for it, in bytes a second. */
+/** A client must read at least this many bytes a second while bytes wait for it. */
 export const floorBytesPerSecond = 5_000
 /**
- * How far a client may be behind the floor. Who reads 10,000 bytes a second has a page of 1.5 MiB by then, also if proxies and kernels show that
- * late: on loopback, a kernel takes the next 1.5 MB only once its client has read as much.
+ * How far a client may be behind that floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server
+ * sees its progress late: on loopback, the kernel takes the next 1.5 MB only after the client has read as much.
  */
 export const usualPatienceMs = 180_000
 
-/** What a kernel has taken of what was sent on a connection, and what waits for it. */
+/** Bytes of a connection that the kernel has taken, and bytes that wait for the kernel. */
 type Sent = { readonly taken: number; readonly waiting: number }
 
-/** How a client reads: what was sent when it was last looked at, and how far it is behind the floor. */
+/** The progress of a client, and how far it is behind the floor. */
 export type Reading = Sent & { readonly behindMs: number }
 
 /**
- * How a client reads that read like `before` until `elapsedMs` ago. Time counts only while something waits for the client, so not while its answer
- * is made; who has read everything is not behind, whatever was before.
+ * The progress of a client now; `before`: its progress `elapsedMs` ago. Time counts only while bytes wait for the client, so not while its answer is
+ * made. A client that has read everything is not behind, however slow it was.
  */
 export function readSince(before: Reading | undefined, sent: Sent, elapsedMs: number): Reading {
   if (before === undefined || before.waiting === 0 || sent.waiting === 0) return { ...sent, behindMs: 0 }
@@ -24,7 +24,7 @@ export function readSince(before: Reading | undefined, sent: Sent, elapsedMs: nu
   return { ...sent, behindMs: Math.max(0, before.behindMs + elapsedMs - readMs) }
 }
 
-/** Node's timeouts look at the same figures, of which there are no public ones: a `Writable` counts a chunk as a whole until its end. */
+/** Private figures of Node, which its timeouts use, too. A public `Writable` counts a chunk only when all of it was taken. */
 type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number }
 
 export function sentOn(socket: Socket): Sent {

@@ -2,20 +2,24 @@ import { channel } from 'node:diagnostics_channel'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Health } from './health.ts'
 
+/** The value of a gauge; undefined for no sample. */
 type Value = number | undefined
 export type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: Value]
 type ReadSamples = () => readonly Sample[] | Promise<readonly Sample[]>
 
-/** Makes metrics in a registry. Gauges are read at each scrape; an undefined value yields no sample. */
+/** Makes metrics in a registry. Each scrape reads the gauges. */
 export function metricsIn(registry: Registry) {
   const registers = [registry]
   const labelledGauge = (name: string, help: string, labelNames: string[], read: ReadSamples): Gauge =>
     new Gauge({
-      ...{ name, help, labelNames, registers },
+      name,
+      help,
+      labelNames,
+      registers,
       async collect() {
         const samples = await read()
         this.reset()
-        // `reset` sets a gauge without labels to 0: remove that sample.
+        // `reset` leaves a gauge without labels at 0.
         this.remove({})
         for (const [labels, value] of samples) if (value !== undefined) this.set(labels, value)
       },
@@ -35,7 +39,7 @@ export function metricsIn(registry: Registry) {
   }
 }
 
-/** The metrics of every process: the defaults of prom-client, and readiness. An exporter learns of the registry on a channel. */
+/** Registers the metrics of every process: the defaults of prom-client, and readiness. Publishes the registry on a channel, for exporters. */
 export function processMetrics(registry: Registry, health: Pick<Health, 'results' | 'isReady'>): void {
   collectDefaultMetrics({ register: registry })
   channel('tidemark.metrics').publish({ metrics: registry })
@@ -44,6 +48,6 @@ export function processMetrics(registry: Registry, health: Pick<Health, 'results
     Number(health.isReady(await health.results())),
   )
   labelledGauge('tidemark_check_ok', '1 while a check of /readyz passes, else 0', ['check'], async () =>
-    (await health.results()).map(({ name, problem }) => [{ check: name }, Number(problem === undefined)]),
+    (await health.results()).map(({ name, ok }) => [{ check: name }, Number(ok)]),
   )
 }

@@ -1,13 +1,13 @@
 /** Markup in which every value is escaped. */
 export class Html extends String {
-  /** Tells it from text, which must be escaped. */
+  /** Distinguishes it from text for the compiler. */
   declare readonly isMarkup: true
 }
 
-/** Values in markup: `Html` is inserted as it is, text escaped, lists item by item, null and undefined as nothing. */
+/** Values in markup: `Html` is inserted as it is, text escaped, lists item by item; null, undefined and booleans as nothing. */
 type Value = Html | string | number | boolean | null | undefined | readonly Value[]
 
-/** Tagged template for markup: escapes every value that is not `Html`, for use in elements and quoted attributes. */
+/** Tagged template for markup. Escapes every value that is not `Html`, for elements and quoted attributes. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(parts.map((part, at) => part + (at < values.length ? textOf(values[at]) : '')).join(''))
 }
@@ -20,8 +20,7 @@ function textOf(value: Value): string {
 }
 
 /**
- * The `Content-Security-Policy` of pages: own origin only, no framing. `more`: directives of a page besides styles, scripts and
- * images.
+ * The `Content-Security-Policy` of a page: styles, scripts and images of its own origin only, no framing. `more`: further directives.
  */
 export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): string =>
   Object.entries({

@@ -9,20 +9,20 @@ type Catalogue = {
   readonly languageSwitch: string
 }
 
-/** The catalogue of the first tag whose primary language is available (so `zh-TW` gets simplified Chinese), else the first one. */
+/** The catalogue of the first tag with an available primary language (`zh-TW` gets simplified Chinese); without any, the first catalogue. */
 export function preferredOf<Texts extends Catalogue>(
   catalogues: readonly [Texts, ...Texts[]],
   tags: readonly (string | undefined)[],
 ): Texts {
   const primary = (tag = ''): string | undefined => tag.split('-')[0]?.toLowerCase()
-  const known = tags.map((tag) => catalogues.find(({ language }) => primary(language) === primary(tag)))
-  return known.find((each) => each !== undefined) ?? catalogues[0]
+  const available = tags.map((tag) => catalogues.find(({ language }) => primary(language) === primary(tag)))
+  return available.find((catalogue) => catalogue !== undefined) ?? catalogues[0]
 }
 
-/** Navigation that names the language of a page and links to `path` in the others. */
-export const languageSwitch = (catalogues: readonly Catalogue[], say: Catalogue, path: string): Html =>
-  html`<nav class="hstack" aria-label="${say.languageSwitch}">${catalogues.map(({ language, languageName }) =>
-    language === say.language
+/** Navigation that names the language of a page (`current`) and links to `path` in the other languages. */
+export const languageSwitch = (catalogues: readonly Catalogue[], current: Catalogue, path: string): Html =>
+  html`<nav class="hstack" aria-label="${current.languageSwitch}">${catalogues.map(({ language, languageName }) =>
+    language === current.language
       ? html`<strong aria-current="true" lang="${language}">${languageName}</strong>`
       : html`<a href="${path}?language=${language}" lang="${language}" hreflang="${language}">${languageName}</a>`,
   )}</nav>`

@@ -9,18 +9,18 @@ import { AccountKeyStore } from '../redis/accountKeyStore.ts'
 import type { OnCommand } from '../redis/redis.ts'
 import type { ClientService, Service } from './lifecycle.ts'
 
-/** What a process opens its clients with. */
+/** What a process needs to open its clients. */
 export type Opening = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
 
 /** What a process that serves clients starts with. */
 export type Serving = Opening & Pick<ClientService, 'untilAble'>
 
-/** Opens Redis, and registers the process's Elasticsearch client, if any: measures calls to both and closes both at the end. */
+/** Opens Redis, measures calls to Redis and `elasticsearch`, and closes both when the process ends. */
 export function openStores({ config, engines, log, metrics, release }: Opening, elasticsearch?: Client) {
   const calls = measureCalls(metrics)
   if (elasticsearch !== undefined) {
     calls.ofElasticsearch(elasticsearch)
-    if (config.ELASTICSEARCH_URL.length > 1) tellNodes(elasticsearch, log)
+    if (config.ELASTICSEARCH_URL.length > 1) logDeadNodes(elasticsearch, log)
     release('elasticsearch', () => elasticsearch.close())
   }
   const redis = engines.redis(config, (error) => log.warn({ err: error }, 'Redis connection error'), calls.ofRedis)
@@ -28,8 +28,8 @@ export function openStores({ config, engines, log, metrics, release }: Opening, 
   return { redis, accountKeys: new AccountKeyStore(redis) }
 }
 
-/** Logs which of several nodes of Elasticsearch stops answering: the client asks another one without a word. */
-function tellNodes({ connectionPool: pool }: Client, log: Logger): void {
+/** Logs when a node of Elasticsearch stops answering: the client goes to another node and reports nothing. */
+function logDeadNodes({ connectionPool: pool }: Client, log: Logger): void {
   const markDead = pool.markDead.bind(pool)
   pool.markDead = (node) => {
     if (node.status === BaseConnection.statuses.ALIVE)
@@ -38,7 +38,7 @@ function tellNodes({ connectionPool: pool }: Client, log: Logger): void {
   }
 }
 
-/** Opens Kafka; the end of the process closes sources and sink. */
+/** Opens Kafka, and closes sources and sink when the process ends. */
 export function openKafka({ config, engines, log, release }: Omit<Opening, 'metrics'>) {
   const kafka = engines.kafka(config, log)
   release('kafka sink', () => kafka.sink.disconnect())
@@ -55,10 +55,16 @@ const bucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 /** Registers metrics of Elasticsearch requests and Redis commands. */
 export function measureCalls(registry: Registry) {
   const { counter, histogram } = metricsIn(registry)
-  const ofCalls = 'Duration of calls to an engine, failed calls included'
-  const durations = histogram('tidemark_engine_call_duration_seconds', ofCalls, bucketsSeconds, ['engine', 'call'])
-  const failures = 'Failed calls to an engine, by kind of failure'
-  const errorCounter = counter('tidemark_engine_call_errors_total', failures, ['engine', 'kind'])
+  const durations = histogram(
+    'tidemark_engine_call_duration_seconds',
+    'Duration of calls to an engine, failed calls included',
+    bucketsSeconds,
+    ['engine', 'call'],
+  )
+  const errorCounter = counter('tidemark_engine_call_errors_total', 'Failed calls to an engine, by kind of failure', [
+    'engine',
+    'kind',
+  ])
   const ofElasticsearch = ({ diagnostic }: Client): void => {
     const engine = 'elasticsearch'
     diagnostic.on('response', (error, result) => {

@@ -1,15 +1,9 @@
 import { createPrivateKey } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  beginsLikeOurs,
-  type Config,
-  type Engine,
-  latest,
-  readConfig,
-  variableNames,
-} from '../../../../src/core/config/config.ts'
+import { type Config, type Engine, latest, readConfig, variableNames } from '../../../../src/core/config/config.ts'
 import { type Environment, fileVariables } from '../../../../src/core/config/secretFiles.ts'
+import { beginsLikeOurs } from '../../../../src/core/config/unknownNames.ts'
 import { makeCertificates } from '../../../support/certificates.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { useFolder } from '../../../support/temporaryFolder.ts'

@@ -95,8 +95,8 @@ test('of several nodes, one may be unreachable at the start, and the others stil
   const ELASTICSEARCH_URL = `${away.url},${server.url}`
   const config = configOf({ ELASTICSEARCH_URL, ELASTICSEARCH_API_KEY: 'key' })
   expect(await probe(elasticsearchProbe(config))).toEqual({
-    path: 'ELASTICSEARCH_API_KEY',
-    rule: 'is refused by Elasticsearch',
+    kind: 'rejected',
+    problem: { path: 'ELASTICSEARCH_API_KEY', rule: 'is refused by Elasticsearch' },
   })
 })
 

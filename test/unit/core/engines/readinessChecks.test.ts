@@ -1,5 +1,6 @@
 import { connectElasticsearch } from '../../../../src/core/elasticsearch/elasticsearch.ts'
 import { isolatedNodesAnswerNothing } from '../../../../src/core/engines/readinessChecks.ts'
+import { type CheckOutcome, failed, passed } from '../../../../src/core/monitoring/health.ts'
 import { testConfig } from '../../../support/config.ts'
 import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
 import { useStarted } from '../../../support/late.ts'
@@ -10,7 +11,7 @@ const refusal = { error: { type: 'master_not_discovered_exception' }, status: 50
 
 const fake = useStarted('Elasticsearch', startFakeElasticsearch, { forEachTest: true })
 
-const problem = async (): Promise<string | undefined> => {
+const check = async (): Promise<CheckOutcome> => {
   const client = connectElasticsearch(testConfig({ ELASTICSEARCH_URL: fake.url, REDIS_URL: 'redis://127.0.0.1:1' }))
   try {
     return await isolatedNodesAnswerNothing(client)(AbortSignal.timeout(10_000))
@@ -31,7 +32,7 @@ test.each([
   ['set until it restarts', 3, { transient: block('all'), persistent: block('write') }],
 ])('no node would answer without its master: %s', async (_how, nodes, settings) => {
   clusterOf(nodes, settings)
-  expect(await problem()).toBeUndefined()
+  expect(await check()).toEqual(passed)
 })
 
 test.each([
@@ -41,15 +42,16 @@ test.each([
   ['not told', 'unknown', {}],
 ])('a node might answer without its master, %s: told with the value and the rule', async (_how, value, settings) => {
   clusterOf(2, settings)
-  expect(await problem()).toMatch(`${setting} is ${value}, but must be all in a cluster of 2 nodes: `)
+  const rule = `${setting} is ${value}, but must be all in a cluster of 2 nodes: `
+  expect(await check()).toEqual(failed(expect.stringContaining(rule)))
 })
 
 test('a refusal is told, since a node without a master may answer searches', async () => {
   fake.answerWith(answer(503, refusal))
-  expect(await problem()).toBe('cannot be checked: 503 master_not_discovered_exception')
+  expect(await check()).toEqual(failed('cannot be checked: 503 master_not_discovered_exception'))
 })
 
 test('an Elasticsearch that cannot be reached is left to its own check', async () => {
   fake.answerWith((_request, response) => response.destroy())
-  expect(await problem()).toBeUndefined()
+  expect(await check()).toEqual(passed)
 })

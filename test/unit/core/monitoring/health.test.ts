@@ -1,10 +1,17 @@
-import { Health, renderHealth, untilHealthy } from '../../../../src/core/monitoring/health.ts'
+import {
+  type CheckOutcome,
+  failed,
+  Health,
+  passed,
+  renderHealth,
+  untilHealthy,
+} from '../../../../src/core/monitoring/health.ts'
 
 const atMs = 1_000_000
 
 test('every check is named with its result and its problem', async () => {
   const health = new Health(() => atMs)
-  health.add({ redis: async () => undefined, kafka: async () => 'is away' })
+  health.add({ redis: async () => passed, kafka: async () => failed('is away') })
   health.add({ elasticsearch: () => Promise.reject(new Error('refused')) })
   const results = await health.results()
   expect(health.isReady(results)).toBe(false)
@@ -17,14 +24,19 @@ test('a check that fails tells nothing of what it has read', async () => {
   const health = new Health(() => atMs)
   health.add({ elasticsearch: async () => JSON.parse('canary') })
   const [result] = await health.results()
-  expect(result?.problem).toContain('SyntaxError')
-  expect(result?.problem).not.toContain('canary')
+  expect(result).toMatchObject(failed(expect.stringContaining('SyntaxError')))
+  expect(JSON.stringify(result)).not.toContain('canary')
 })
 
 test('however many ask, a check runs once a second', async () => {
   let [nowMs, count] = [atMs, 0]
   const health = new Health(() => nowMs)
-  health.add({ counted: async () => void count++ })
+  health.add({
+    counted: async () => {
+      count++
+      return passed
+    },
+  })
   await Promise.all([health.results(), health.results()])
   nowMs += 1_000
   await health.results()
@@ -35,7 +47,7 @@ test('however many ask, a check runs once a second', async () => {
 })
 
 test('a check that hangs is a problem within two seconds, is not started twice, and may still answer', async () => {
-  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const { promise, resolve } = Promise.withResolvers<CheckOutcome>()
   let [nowMs, count] = [atMs, 0]
   const health = new Health(() => nowMs)
   health.add({
@@ -46,7 +58,7 @@ test('a check that hangs is a problem within two seconds, is not started twice, 
   })
   expect(await health.results()).toMatchObject([{ name: 'hanging', problem: 'has not answered for 2 s' }])
   nowMs += 5_000
-  resolve(undefined)
+  resolve(passed)
   expect(health.isReady(await health.results())).toBe(true)
   expect(count).toBe(1)
 })
@@ -56,24 +68,24 @@ test('a failing check that is not decisive is told, and changes nothing', async 
     () => atMs,
     (name) => name === 'process',
   )
-  health.add({ process: async () => undefined, redis: async () => 'is away' })
+  health.add({ process: async () => passed, redis: async () => failed('is away') })
   const results = await health.results()
   const isReady = health.isReady(results)
   const checks = { process: { ok: true }, redis: { ok: false, problem: 'is away' } }
   expect(JSON.parse(renderHealth(results, isReady))).toEqual({ status: 'ready', checks })
-  expect(health.isReady([{ name: 'process', problem: 'is stopping' }])).toBe(false)
+  expect(health.isReady([{ name: 'process', ...failed('is stopping') }])).toBe(false)
 })
 
 test('checks are waited for until all of them pass at the same time, or nobody waits any more', async () => {
   let asked = 0
   const checks = {
-    first: async () => (asked < 3 ? 'is away' : undefined),
-    second: async () => (++asked < 2 ? Promise.reject(new Error('refused')) : undefined),
+    first: async () => (asked < 3 ? failed('is away') : passed),
+    second: async () => (++asked < 2 ? Promise.reject(new Error('refused')) : passed),
   }
   await untilHealthy(checks, new AbortController().signal)
   expect(asked).toBe(4)
   const stop = new AbortController()
-  const waiting = untilHealthy({ never: async () => 'is away' }, stop.signal)
+  const waiting = untilHealthy({ never: async () => failed('is away') }, stop.signal)
   stop.abort()
   await expect(waiting).rejects.toThrow('aborted')
 })
