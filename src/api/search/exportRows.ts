@@ -143,27 +143,28 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
 const attempts = 8
 const pauseMs = 250
 
-/** The details that are not deleted, in the order of their keys. */
+/** The details that are not deleted, in the order of their keys. Rejects if an entity has none. */
 async function readEach(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
   const ids = keys.map(({ id }) => id)
-  const found = await readAllDetails(list, ids, bytes, runQuery)
+  const found = await findDetails(list, ids, bytes, runQuery)
+  if (found.size < ids.length)
+    throw new ElasticsearchUnavailable('partial', `${ids.length - found.size} rows have no detail`)
   return ids.map((id) => found.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
 }
 
 /**
- * The detail of each entity, of `bytes` together at most. Retries missing ones, in real time: they may be not refreshed, or not stored, yet.
- * Rejects if an entity has none.
+ * The detail of each entity that has one, of `bytes` together at most. Retries missing ones for two seconds, in real time: they may be not refreshed, or
+ * not stored, yet.
  */
-export async function readAllDetails(
+export async function findDetails(
   list: SearchedList,
   ids: readonly EntityId[],
   bytes: number,
   runQuery: RunQuery,
 ): Promise<ReadonlyMap<EntityId, Detail>> {
   const found = new Map<EntityId, Detail>()
-  for (let attempt = 0; found.size < ids.length; attempt++) {
+  for (let attempt = 0; found.size < ids.length && attempt <= attempts; attempt++) {
     const missing = ids.filter((id) => !found.has(id))
-    if (attempt > attempts) throw new ElasticsearchUnavailable('partial', `${missing.length} rows have no detail`)
     if (attempt > 1) await sleep(pauseMs)
     const details = await runQuery((signal) => readDetails(list, missing, attempt > 0, signal), bytes)
     for (const [at, id] of missing.entries()) if (details[at] !== 'missing') found.set(id, details[at] ?? 'deleted')
