@@ -12,34 +12,36 @@ import { addressIn, type EngineProbe } from '../config/preflight.ts'
 import type { Problem } from '../model/schema.ts'
 import { printable } from '../monitoring/log.ts'
 
-/** How a request may end before its answer. `requestTimeout`: by default that of the client. */
+/** `requestTimeout` (ms): by default `defaultRequestTimeoutMs`. */
 export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout?: number }
 
-/** Passes bytes through: parsing would reorder keys and lose digits of documents that are served byte for byte. */
+/** Passes bytes through. Parsing would reorder names and lose digits of documents, which the API serves byte for byte. */
 export class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string | Uint8Array): T {
     return typeof json === 'string' ? super.deserialize<T>(json) : (json as T)
   }
 }
 
-/** Marks a request whose answer is to be bytes. */
+/** Marks a request for an answer in bytes. */
 export const bytesContext = { isForBytes: true }
 
 /**
- * Options of a request whose answer is to be bytes of JSON. Retries on the next node, each node once, when a node is unreachable or answers
- * 502, 503 or 504, as a node without a master does.
+ * Options of a request for an answer in bytes of JSON. If a node is unreachable or answers 502, 503 or 504, as without a master, the client tries the
+ * next node, each node once.
  */
 export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext, maxRetries: connectionPool.size - 1 })
 
 /**
- * Works around three bugs of `UndiciConnection`. It marks a node as dead when the caller aborts a request; only a connection error may do
- * that. When a request times out, it dispatches `abort` on the caller's signal, which is not aborted, and so ends everything else
- * that listens to that signal: other requests, waits, timers of the process. And it ends each request after the client's own timeout, also
- * one that was given more time: only bodies keep that limit, between two parts.
+ * Works around three bugs of `UndiciConnection`:
+ * - When a caller aborts its request, it marks the node as dead. Here only a connection error does.
+ * - When a request times out, it dispatches `abort` on the caller's signal. That ends everything else that listens to the signal: other requests,
+ *   waits, timers of the process.
+ * - It ends a request after the client's timeout even if the request has a longer timeout. Here the client's timeout is only a limit for the pause
+ *   between two parts of a body.
  */
 class AbortableConnection extends UndiciConnection {
   constructor({ timeout: bodyTimeout, ...options }: ConstructorParameters<typeof UndiciConnection>[0]) {
-    // What undici is given beside what the type names.
+    // An option of undici that the client's type lacks.
     super({ ...options, agent: { bodyTimeout } as UndiciAgentOptions })
   }
 
@@ -60,14 +62,14 @@ class AbortableConnection extends UndiciConnection {
     }
   }
 
-  /** Where bytes are asked for, returns successful responses as bytes, and errors as text, which the client parses. */
+  /** With `bytesContext`, returns successful answers as bytes, and errors as text, which the client parses. */
   protected async read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
     if (options.context !== bytesContext) return await super.request(params, options)
     const answer = await super.request(params, { ...options, asStream: true })
     const body = answer.body as unknown as AsyncIterable<Buffer>
     try {
       const read = await readAtMost(body, options.maxResponseSize)
-      // Not a Buffer, which the client would decode to text.
+      // The client would decode a Buffer to text.
       const bytes = new Uint8Array(read.buffer, read.byteOffset, read.length)
       return { ...answer, body: answer.statusCode < 400 ? bytes : read.toString() }
     } catch (error) {
@@ -76,7 +78,7 @@ class AbortableConnection extends UndiciConnection {
   }
 }
 
-/** The client does not watch how long a stream is. */
+/** Bounds the answer: the client does not check the length of a stream. */
 async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -88,10 +90,10 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIV
   return Buffer.concat(parts)
 }
 
-/** How the error for an answer that is longer than `maxResponseSize` begins, as the client begins it. */
+/** The beginning of the error for an answer longer than `maxResponseSize`, as in the client. */
 export const tooLongMessage = 'The content length'
 
-/** Connections that name their user with the credentials of that time, of which the client would keep the first. */
+/** Connections that send the present credentials; the client would send those of its creation. */
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
@@ -105,10 +107,10 @@ const authenticating = (config: Config): typeof AbortableConnection =>
     }
   }
 
-/** Set because the client has no default timeout: an unanswered request would wait for ever. */
+/** Without it, an unanswered request would wait for ever: the client has no default timeout. */
 export const defaultRequestTimeoutMs = 60_000
 
-/** A client that parses responses, but for `asBytes`. It retries nothing unless it is told to: that is up to its callers. */
+/** A client that parses responses, unless a request has the options `asBytes`. It retries only if a request has `maxRetries`. */
 export const connectElasticsearch = (config: Config): Client =>
   new Client({
     Connection: authenticating(config),
@@ -124,19 +126,21 @@ export const connectElasticsearch = (config: Config): Client =>
   })
 
 const httpsPort = 443
-/** The major version of the client, and the first minor one that can remove a block which it is still adding. */
-const [major, minor] = [9, 1]
+/** The major version of the client. */
+const major = 9
+/** The first minor version that can remove an index block while it is being added. */
+const minor = 1
 const needed = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
-/** The releases in which an overloaded shard may keep documents on its primary only (elastic/elasticsearch#158212). */
+/** The releases in which replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */
 const losing = new Set(['9.5.0', '9.5.1', '9.5.2'])
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
-/** Statuses 400 to 599, which are results here, not errors. */
+/** Statuses 400 to 599, which are results for the probe, not errors. */
 const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
 type Ask = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
 
-/** Checks TLS certificates, credentials and version of Elasticsearch when a process starts. */
+/** Probes TLS certificates, credentials and version of Elasticsearch. */
 export const elasticsearchProbe = (config: Config): EngineProbe => ({
   engine: 'ELASTICSEARCH_URL',
   caSetting: 'ELASTICSEARCH_CA_FILE',
@@ -144,12 +148,12 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   addresses: config.ELASTICSEARCH_URL.filter((url) => url.startsWith('https:')).map((url) => addressIn(url, httpsPort)),
   tryCredentials: async (signal) => {
     const client = connectElasticsearch(config)
-    // Of several nodes, one may be unreachable.
+    // Tries every node: one of several may be unreachable.
     const maxRetries = config.ELASTICSEARCH_URL.length - 1
     const ask: Ask = async (params) =>
       await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals, maxRetries })
     try {
-      // Needs no privilege. Where security is disabled, the endpoint is missing and the status an error other than 401.
+      // Needs no privilege. If security is disabled, the endpoint is missing, and the status is an error other than 401.
       const who = await ask({ method: 'GET', path: '/_security/_authenticate' })
       return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(ask)
     } catch (error) {
@@ -161,22 +165,21 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** The problem of a server whose version does not fit; undefined when it does, or is unknown. */
+/** The problem if the version of the server does not fit; undefined if it does, or is unknown. */
 async function versionProblem(ask: Ask): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
-  // May be refused: it needs `cluster:monitor/main`, which our roles do not have.
+  // May be refused: our roles lack the privilege, `cluster:monitor/main`.
   const about = await ask({ method: 'GET', path: '/' })
   const { version } = (about.body ?? {}) as { version?: { number?: unknown } }
   if (about.statusCode === 200 && typeof version?.number === 'string') {
     const number = printable(version.number)
     const fits = number.startsWith(`${major}.`) && Number(number.split('.')[1]) >= minor
     if (!fits) return { path, rule: `names version ${number}; ${needed}` }
+    if (!losing.has(number)) return undefined
     const why = 'under load its replicas may lack documents (elastic/elasticsearch#158212)'
-    return losing.has(number)
-      ? { path, rule: `names version ${number}: ${why}; an earlier or later 9 is needed` }
-      : undefined
+    return { path, rule: `names version ${number}: ${why}; an earlier or later 9 is needed` }
   }
-  // Earlier versions refuse a body of this version's media type, for any path and user.
+  // Earlier versions refuse a body with the media type of this version, for any path and user.
   const { statusCode, body } = await ask({ method: 'POST', path: '/', body: {} })
   const { error } = (body ?? {}) as { error?: { type?: unknown } }
   const isOlder = statusCode === 406 || (statusCode === 400 && error?.type === 'media_type_header_exception')

@@ -14,7 +14,7 @@ export const kindsOf: Readonly<Record<EntityType, readonly [list: DocumentKind, 
 
 export const entityTypeOf = (kind: DocumentKind): EntityType => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
 
-/** Whether documents of this kind are list documents, not detail documents. */
+/** Whether documents of this kind are list documents. */
 export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind)][0] === kind
 
 type Alias = Branded<string, 'Alias'>
@@ -23,10 +23,10 @@ export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 /** The physical index of each kind of document, in one generation. */
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
-/** The names of the physical indices of one list: of its list documents and of its details. */
+/** The physical indices of one list: list documents and detail documents. */
 export type ListIndices = { readonly index: string; readonly details: string }
 
-/** `<number>-<fingerprint>` of a generation. The fingerprint distinguishes its indices from earlier ones of the same names. */
+/** `<number>-<fingerprint>` of a generation. The fingerprint distinguishes its indices from earlier indices of the same names. */
 export type GenerationTag = Branded<string, 'GenerationTag'>
 
 export type IndexDefinition = {
@@ -35,13 +35,13 @@ export type IndexDefinition = {
   readonly mappings: estypes.MappingTypeMapping
 }
 
-/** The alias for readers: it points to the generation that serves. */
+/** The alias for readers, which points to the serving generation. */
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
- * The alias for writers of an index: for indexers, or for the one `rebuild` that fills it before it serves. A write to a missing index would
- * create an index without our mapping; with `require_alias` it fails, also once the alias was removed: the generation was retired, or another
- * rebuild fills it.
+ * The alias for writers of an index: indexers, or the `rebuild` that fills it before it serves. Writers name it with `require_alias`: a write to a missing
+ * index fails, instead of creating an index without our mapping. Removing the alias fences writers: of a retired generation, or of a rebuild whose
+ * generation another rebuild fills.
  */
 export const writeAliasOf = (index: PhysicalIndex, rebuild?: string): Alias =>
   `${index}-write${rebuild === undefined ? '' : `-${rebuild}`}` as Alias
@@ -56,18 +56,21 @@ export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
+/** The parts of a physical index's name; `version`: of its mapping. */
+export type PhysicalName = { readonly kind: DocumentKind; readonly version: number; readonly generation: number }
+
 /** Parses the name of a physical index; undefined for other names. `prefix` contains no regex characters. */
-export function readPhysicalName(prefix: string, name: string) {
+export function readPhysicalName(prefix: string, name: string): PhysicalName | undefined {
   const pattern = new RegExp(`^${prefix}-(${documentKinds.join('|')})-v(\\d+(?:\\.5)?)-(\\d+)$`)
   const [, kind, version, generation] = pattern.exec(name) ?? []
   if (kind === undefined) return undefined
   return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
 }
 
-/** Whether the name of a physical index says that its mapping is older than ours, so that it may lack fields. */
+/** Whether a physical index has an older mapping than this release, by its name, so that it may lack fields. */
 export function hasOlderMapping(prefix: string, index: string, hasAnswers: boolean): boolean {
-  const found = readPhysicalName(prefix, index)
-  return found !== undefined && found.version < definitionOf(found.kind, hasAnswers).version
+  const name = readPhysicalName(prefix, index)
+  return name !== undefined && name.version < definitionOf(name.kind, hasAnswers).version
 }
 
 const read = (kind: DocumentKind): string =>
@@ -78,7 +81,7 @@ const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.p
   Record<DocumentKind, IndexDefinition>
 >
 
-/** Half a version lower, so that it is older than the same with answers. */
+/** Half a version lower: older than the same mapping with answers. */
 const submissionsWithoutAnswers = withoutAnswers(definitions.submissions)
 
 function withoutAnswers({ version, settings, mappings }: IndexDefinition): IndexDefinition {
@@ -86,6 +89,6 @@ function withoutAnswers({ version, settings, mappings }: IndexDefinition): Index
   return { version: version - 0.5, settings, mappings: { ...mappings, properties } }
 }
 
-/** What an index of a kind is created with. */
+/** The settings and mapping with which an index of a kind is created. */
 export const definitionOf = (kind: DocumentKind, hasAnswers: boolean): IndexDefinition =>
   hasAnswers || kind !== 'submissions' ? definitions[kind] : submissionsWithoutAnswers
