@@ -49,12 +49,16 @@ export class MissedStates {
     const { redis, config } = this.#tools
     for (const type of this.#types) {
       const published = await readPublishedPositions(redis, type, this.#from.tag)
+      const compared = this.#compared.get(type) ?? new Map<number, number>()
       const ofType = reached.filter(({ topic }) => entityTypeIn(topic, config) === type)
       // Redis may not know what the old generation shows. Followers may have read all of it.
       const below = new Map(
-        ofType.map(({ partition, to }) => [partition, Math.min(Number(to), published.get(partition) ?? Number(to))]),
+        ofType.map(({ partition, to }) => {
+          const read = Math.min(Number(to), published.get(partition) ?? Number(to))
+          return [partition, Math.max(read, compared.get(partition) ?? 0)]
+        }),
       )
-      for await (const states of this.#read(type, this.#compared.get(type) ?? new Map(), below)) {
+      for await (const states of this.#read(type, compared, below)) {
         const lacking = await this.#lackingOf(type, states)
         const known = this.#lacking.get(type) ?? new Set()
         for (const id of lacking) known.add(id)
@@ -109,8 +113,8 @@ export class MissedStates {
     const found = await multiGet(this.#tools.elasticsearch, index, ids, ['logPosition'], this.#request)
     return found.flatMap((document) => {
       if (document === undefined) return []
-      const { logPosition: position } = JSON.parse(document.source) as { logPosition: LogPosition }
-      return [{ id: document.id, version: document.version, position }]
+      const { logPosition: position } = JSON.parse(document.source) as { logPosition?: LogPosition }
+      return position === undefined ? [] : [{ id: document.id, version: document.version, position }]
     })
   }
 

@@ -230,9 +230,12 @@ const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
 const rangesOfFirst = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
   longest(target, visible).flatMap((_, partition) => {
     const below = Math.max(target[partition] ?? 0, partition === 0 ? 1 : 0)
+    const [from, end] = [positionAt(partition, 0), endOfPositions(partition)]
+    const notVisible = visible[partition] ?? 0
+    if (notVisible <= below) return [{ from, below: end }]
     return [
-      { from: positionAt(partition, 0), below: positionAt(partition, below) },
-      { from: positionAt(partition, Math.max(below, visible[partition] ?? 0)), below: endOfPositions(partition) },
+      { from, below: positionAt(partition, below) },
+      { from: positionAt(partition, notVisible), below: end },
     ]
   })
 
