@@ -80,7 +80,7 @@ export async function surveyAccountKeys(redis: RedisConnection) {
 type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
- * What the account-key store must hold, by the rules of its scripts (`accountKeyStore.ts`), whatever the order of the records: a
+ * What the account-key store must hold, by the rules of its scripts (`accountKeyScripts.ts`), whatever the order of the records: a
  * deletion beats all, then the highest revision, then the revocation; a digest that several live keys claim opens none of them, nor one whose key has live records in two partitions.
  */
 export class AccountKeyFold {

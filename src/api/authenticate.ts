@@ -52,9 +52,9 @@ export const createRecheck =
 /** Throws `unauthorized` without a valid key, another error while the key cannot be judged. */
 async function judge(lookUp: LookUp, ctx: Carrier, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
-  if (lookup === 'incomplete') throw new AccountKeysIncomplete()
-  if (lookup.found === null || !isValid(lookup.found, nowMs)) throw unauthorized(true)
-  return lookup
+  if (lookup.kind === 'incomplete') throw new AccountKeysIncomplete()
+  if (lookup.kind === 'unknown' || !isValid(lookup.holder, nowMs)) throw unauthorized(true)
+  return { found: lookup.holder, freshness: lookup.freshness, window: lookup.window }
 }
 
 /** The digest of the key that a request carries. Throws `unauthorized` without one. */

@@ -99,8 +99,8 @@ async function foundIn(store: Store): Promise<Map<Digest, string>> {
   await (await store.beginReplay(randomUUID())).complete()
   const found = digests.map(async (digest): Promise<[Digest, string][]> => {
     const lookup = await store.lookUp(digest)
-    if (lookup === 'incomplete') throw new Error('the store is incomplete')
-    return lookup.found === null ? [] : [[digest, `${nameOf(lookup.found)} ${lookup.found.state}`]]
+    if (lookup.kind === 'incomplete') throw new Error('the store is incomplete')
+    return lookup.kind === 'unknown' ? [] : [[digest, `${nameOf(lookup.holder)} ${lookup.holder.state}`]]
   })
   return new Map((await Promise.all(found)).flat())
 }

@@ -186,7 +186,7 @@ const keySteps = [
       // A look-up would create tokens of its own.
       for (const team of ['acme', 'b.team'] as TeamId[]) await readFreshness(link, team, newToken)
       const lookup = await lookUp(digest, countedAtMs)
-      if (lookup === 'incomplete' || lookup.found === null) return lookup
+      if (lookup.kind !== 'found') return lookup
       const { requests, leftMs } = lookup.window
       return { ...lookup, window: [requests, requests === 0 ? leftMs : 0 < leftMs && leftMs <= minuteMs] }
     },

@@ -20,135 +20,152 @@ export const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boole
 /** A key's requests in its current rate-limit window, and the milliseconds until the window ends. */
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
 
-/** Counts `requests` of the key `<teamId>/<keyId>` in its window; `RequestWindow` is that of the last one. */
+/** Counts `requests` of the key `<teamId>/<keyId>` in its window; resolves with the window after the last of them. */
 export type CountRequests = (key: string, requests: number) => Promise<RequestWindow>
 
-/** The result of a look-up; `requests` of `window` is 0 unless this request was counted. */
+/**
+ * The result of a look-up. `found`: `requests` of `window` is 0 unless this request was counted. `unknown`: no key has this digest, or several live
+ * keys share it. `incomplete`: Redis may lack keys.
+ */
 export type Lookup =
-  | { readonly found: KeyHolder; readonly freshness: Freshness; readonly window: RequestWindow }
-  | { readonly found: null }
-  | 'incomplete'
+  | {
+      readonly kind: 'found'
+      readonly holder: KeyHolder
+      readonly freshness: Freshness
+      readonly window: RequestWindow
+    }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'incomplete' }
 
-/** Looks a key up by its digest, and counts the request if the key is valid at `countedAtMs` (epoch ms), which is left out to count none. */
+/** Looks a key up by its digest. With `countedAtMs` (epoch ms), counts the request if the key is valid at that time. */
 export type LookUp = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
 const lastUseLifeSeconds = 90 * 86_400
 /** Bounds a call, because Redis blocks while it runs a script. */
 const maxKeysPerCall = 64
-/** The digests whose keys are remembered; the next request with another one takes a round trip more. */
+/** The digests whose keys are cached; the next request with a digest that was evicted takes one round trip more. */
 const maxOpened = 10_000
 
-/** Finds the holders of digests, and the freshness of their teams' lists. A digest shared by several live keys, even revoked ones, finds none. */
+/** Finds the holders of digests, and the freshness of their teams' lists. Of a digest that several live keys share, even revoked keys, it finds none. */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
   local holders = redis.call('HVALS', digest)
   if #holders ~= 1 then return false end
   return {holders[1], unpack(freshnessOf(cjson.decode(holders[1]).teamId, 2))}
 end
-local found = {redis.call('GET', ARGV[1])}
-for i = ${2 + freshnessValueCount}, #ARGV do table.insert(found, lookUp(ARGV[i])) end
-return found`)
+local replies = {redis.call('GET', ARGV[1])}
+for i = ${2 + freshnessValueCount}, #ARGV do table.insert(replies, lookUp(ARGV[i])) end
+return replies`)
 
 type LookupReply = readonly [complete: string | null, ...(readonly [holder: string, ...FreshnessReply] | null)[]]
 
-/** Requests with one key that wait for the same call. */
-type Asking = {
+/** Requests with the same digest that wait for the same call. */
+type PendingLookup = {
   readonly digest: Digest
+  /** Undefined for requests that are not counted. */
   readonly countedAtMs: number | undefined
   readonly requests: { resolve(lookup: Lookup): void; reject(error: unknown): void }[]
 }
 
-/** Requests that were counted for a key before it was looked up. */
+/** Requests that were counted for a key before its look-up was answered. */
 type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
 
 /**
  * Returns a function that looks keys up for requests, and counts them by `count`. One call to Redis is under way at a time. Requests that arrive
- * meanwhile share the next one, which so reads after they arrived; when the call fails that they wait for, they fail with it.
+ * meanwhile share the next call, so that Redis is read after their arrival. When that call fails, they fail with its error.
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
   const { countAhead, answer } = countingIn(redis, count)
-  /** In the call that is under way; empty while none is. */
-  let asked: readonly Asking[] = []
-  let waiting = new Map<string, Asking>()
+  /** The look-ups of the call under way; empty while there is none. */
+  let underWay: readonly PendingLookup[] = []
+  let waiting = new Map<string, PendingLookup>()
 
-  const call = async (asking: readonly Asking[]): Promise<void> => {
+  const call = async (lookups: readonly PendingLookup[]): Promise<void> => {
     const { accountKeysComplete, accountKey } = redis.keys
     const names = [accountKeysComplete, ...freshnessValues(redis.keys, randomToken())]
-    const looking = lookupScript(redis, [], [...names, ...asking.map(({ digest }) => accountKey(digest))])
-    const counted = asking.map(countAhead)
-    const [complete, ...found] = (await looking) as LookupReply
+    const digests = lookups.map(({ digest }) => accountKey(digest))
+    // Sent, but not awaited yet, so that the counts go into the same round trip.
+    const sent = lookupScript(redis, [], [...names, ...digests])
+    const counted = lookups.map(countAhead)
+    const [complete, ...replies] = (await sent) as LookupReply
     const isComplete = complete !== null && complete === redis.runId()
-    for (const [at, each] of asking.entries()) {
-      const lookup = isComplete ? lookupIn(found[at]) : 'incomplete'
-      answer(each, lookup, counted[at]).catch((error: unknown) => rejectAll(each, error))
+    for (const [at, pending] of lookups.entries()) {
+      const lookup: Lookup = isComplete ? lookupIn(replies[at]) : { kind: 'incomplete' }
+      answer(pending, lookup, counted[at]).catch((error: unknown) => rejectAll(pending, error))
     }
   }
 
   const callForAll = async (): Promise<void> => {
     while (waiting.size > 0) {
       const all = [...waiting]
-      asked = all.slice(0, maxKeysPerCall).map(([, asking]) => asking)
+      underWay = all.slice(0, maxKeysPerCall).map(([, pending]) => pending)
       waiting = new Map(all.slice(maxKeysPerCall))
-      await call(asked)
+      await call(underWay)
     }
-    asked = []
+    underWay = []
   }
 
   const failAll = (error: unknown): void => {
-    const failed = [...asked, ...waiting.values()]
-    asked = []
+    const failed = [...underWay, ...waiting.values()]
+    underWay = []
     waiting.clear()
-    for (const each of failed) rejectAll(each, error)
+    for (const pending of failed) rejectAll(pending, error)
   }
 
   return (digest, countedAtMs) => {
     const name = `${digest} ${countedAtMs !== undefined}`
     const { promise, ...request } = Promise.withResolvers<Lookup>()
-    const asking = waiting.get(name) ?? { digest, countedAtMs, requests: [] }
-    asking.requests.push(request)
-    waiting.set(name, asking)
-    if (asked.length === 0) callForAll().catch(failAll)
+    const pending = waiting.get(name) ?? { digest, countedAtMs, requests: [] }
+    pending.requests.push(request)
+    waiting.set(name, pending)
+    if (underWay.length === 0) callForAll().catch(failAll)
     return promise
   }
 }
 
+interface Counting {
+  /** Counts requests for the key that their digest opened last; undefined if that is unknown. */
+  readonly countAhead: (pending: PendingLookup) => Counted | undefined
+  /** Answers requests, each with its own place in the window. The first request of a window is stored as the last use of the key. */
+  readonly answer: (pending: PendingLookup, lookup: Lookup, counted: Counted | undefined) => Promise<void>
+}
+
 /**
- * Requests are counted for a key, but arrive with a digest. If the digest opened a key a moment ago, they are counted for that key in the round
- * trip of the look-up; else only once the look-up has accepted the key. So digests that open no key make no counters.
+ * Requests arrive with a digest, but are counted for a key. If the digest opened a key a moment ago, they are counted for that key in the same round
+ * trip as the look-up; otherwise after the look-up, and only if the key is accepted. So a digest that opens no key creates no counter.
  */
-function countingIn({ client, keys }: RedisConnection, count: CountRequests) {
+function countingIn({ client, keys }: RedisConnection, count: CountRequests): Counting {
   const opened = new LRUCache<Digest, string>({ max: maxOpened })
 
-  /** Stores the last use of a key. No request waits for it or fails with it: it is for display only. */
+  /** Stores the last use of a key. No request waits for this or fails with it, because it is for display only. */
   const noteUse = ({ teamId, keyId }: KeyHolder, atMs: number): void => {
     const name = keys.lastUse(teamId)
     Promise.all([client.hset(name, keyId, atMs), client.expire(name, lastUseLifeSeconds)]).catch(() => undefined)
   }
 
   return {
-    /** Counts requests for the key that their digest opened last. */
-    countAhead: ({ digest, countedAtMs, requests }: Asking): Counted | undefined => {
+    countAhead: ({ digest, countedAtMs, requests }) => {
       const key = countedAtMs === undefined ? undefined : opened.get(digest)
       if (key === undefined) return undefined
       const window = count(key, requests.length)
-      // The look-up may refuse the key, or fail: then nobody asks for the window.
+      // Nobody awaits the window if the look-up fails or the key is refused.
       window.catch(() => undefined)
       return { key, window }
     },
-    /** Tells requests what was found, and their places in the window. Its first request is the last use of the key. */
-    answer: async (asking: Asking, lookup: Lookup, counted: Counted | undefined): Promise<void> => {
-      const { digest, countedAtMs, requests } = asking
-      if (lookup === 'incomplete' || countedAtMs === undefined) return resolveAll(asking, lookup)
-      if (lookup.found === null || !isValid(lookup.found, countedAtMs)) {
+    answer: async (pending, lookup, counted) => {
+      const { digest, countedAtMs, requests } = pending
+      if (lookup.kind === 'incomplete' || countedAtMs === undefined) return resolveAll(pending, lookup)
+      if (lookup.kind === 'unknown' || !isValid(lookup.holder, countedAtMs)) {
         opened.delete(digest)
-        return resolveAll(asking, lookup)
+        return resolveAll(pending, lookup)
       }
-      const key = `${lookup.found.teamId}/${lookup.found.keyId}`
+      const { holder } = lookup
+      const key = `${holder.teamId}/${holder.keyId}`
       opened.set(digest, key)
       const window = await (counted?.key === key ? counted.window : count(key, requests.length))
-      if (window.requests === requests.length) noteUse(lookup.found, countedAtMs)
+      if (window.requests === requests.length) noteUse(holder, countedAtMs)
       const before = window.requests - requests.length
       for (const [nth, { resolve }] of requests.entries())
         resolve({ ...lookup, window: { ...window, requests: before + nth + 1 } })
@@ -156,30 +173,38 @@ function countingIn({ client, keys }: RedisConnection, count: CountRequests) {
   }
 }
 
-function resolveAll({ requests }: Asking, lookup: Lookup): void {
+function resolveAll({ requests }: PendingLookup, lookup: Lookup): void {
   for (const { resolve } of requests) resolve(lookup)
 }
 
-function rejectAll({ requests }: Asking, error: unknown): void {
+function rejectAll({ requests }: PendingLookup, error: unknown): void {
   for (const { reject } of requests) reject(error)
 }
 
-function lookupIn(found: LookupReply[1] | undefined): Exclude<Lookup, 'incomplete'> {
-  if (found == null) return { found: null }
-  const [holder, ...read] = found
-  return { found: JSON.parse(holder) as KeyHolder, freshness: freshnessIn(read), window: uncounted }
+function lookupIn(reply: LookupReply[1] | undefined): Lookup {
+  if (reply == null) return { kind: 'unknown' }
+  const [holder, ...freshness] = reply
+  return {
+    kind: 'found',
+    holder: JSON.parse(holder) as KeyHolder,
+    freshness: freshnessIn(freshness),
+    window: uncounted,
+  }
 }
 
 /**
  * The holders of keys in the order of `digests`, in one round trip; null for a digest that no key has, or several live keys share.
- * Undefined unless the store is complete before and after: in between, Redis may lose all keys, or a replay end.
+ * Undefined unless the store is complete before and after the read: in between, Redis may lose all keys, or a replay may end.
  */
-export async function readHolders({ client, keys, runId }: RedisConnection, digests: readonly Digest[]) {
+export async function readHolders(
+  { client, keys, runId }: RedisConnection,
+  digests: readonly Digest[],
+): Promise<(KeyHolder | null)[] | undefined> {
   const before = client.get(keys.accountKeysComplete)
-  const asked = digests.map((digest) => client.hvals(keys.accountKey(digest)))
-  const [first, last, ...found] = await Promise.all([before, client.get(keys.accountKeysComplete), ...asked])
+  const hashes = digests.map((digest) => client.hvals(keys.accountKey(digest)))
+  const [first, last, ...claims] = await Promise.all([before, client.get(keys.accountKeysComplete), ...hashes])
   if (first === null || first !== last || last !== runId()) return undefined
-  return found.map(([holder, ...others]) =>
+  return claims.map(([holder, ...others]) =>
     holder === undefined || others.length > 0 ? null : (JSON.parse(holder) as KeyHolder),
   )
 }

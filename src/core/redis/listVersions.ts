@@ -4,18 +4,18 @@ import { type Instant, toInstant } from '../model/instant.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
-/** Changes with every visible change of a list or of an entity in it. ETags of the API are made from it. */
+/** Changes with every visible change of a list or of an entity in it. The API makes ETags from it. */
 export type ListVersion = Branded<string, 'ListVersion'>
 
-/** What one script reads for a request of a team. All of it is true of the indices that it names. */
+/** What one script reads for a request of a team: watermark and versions hold for these indices. */
 export type Freshness = {
-  /** Everything appended to Kafka before this instant is searchable; null while that is not known of every partition. */
+  /** Everything appended to Kafka before this instant is searchable; null while some partition has no such time. */
   readonly watermark: Instant | null
-  /** Null while no indices are named. */
+  /** Null for a list without `indices`. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
   /**
-   * The indices of the generation that serves. Undefined while Redis knows none, or not what all partitions of it show: then the read aliases are
-   * searched. They may point to another generation than these, since a switch moves them last.
+   * The indices of the serving generation. Undefined while Redis names no serving generation, or lacks the visible position of a partition: then the API
+   * searches the read aliases. The aliases may point to another generation, because a switch moves them last.
    */
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
@@ -32,8 +32,12 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
 export const freshnessValueCount = 3 + entityTypes.length
 
 /**
- * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on; to be called before the answer is fetched. Reads atomically, so that
- * no change token is older than the watermark: a client that gets 304 holds everything that the watermark promises. Gives `newToken` to a list without one, if the serving generation is known.
+ * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search.
+ *
+ * It reads tokens and watermark in one step. Otherwise: it reads the token. An indexer publishes a change of the list, and a new watermark. It reads
+ * that watermark. A client with the old token gets 304 with the new watermark, and lacks the change.
+ *
+ * A list without a token gets `newToken`, if the serving generation is known.
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)
@@ -62,7 +66,7 @@ type ListReply = readonly [
   details: string | null,
 ]
 
-/** The result of `freshnessOf`: the generation, then what is known of the lists of forms, then of submissions. */
+/** The result of `freshnessOf`: the generation, then the values of the list of forms, then of submissions. */
 export type FreshnessReply = readonly [generation: string | null, ...forms: ListReply, ...submissions: ListReply]
 
 const readVersionsScript = script(`
@@ -76,7 +80,10 @@ for i = 4, #ARGV do table.insert(read, redis.call('GET', ARGV[i])) end
 return read`)
 
 /** The versions of lists, in their order, in one round trip; null if unknown. */
-export async function readVersionsOf(redis: RedisConnection, lists: readonly TeamList[]) {
+export async function readVersionsOf(
+  redis: RedisConnection,
+  lists: readonly TeamList[],
+): Promise<(ListVersion | null)[]> {
   const { keys } = redis
   const prefixes = entityTypes.map((type) => keys.visiblePositions(type, ''))
   const names = [keys.serving, ...prefixes, ...lists.map((list) => keys.changeToken(list))]
@@ -103,13 +110,13 @@ const listReplyLength = 5
 const indicesIn = ([, , , index, details]: ListReply): ListIndices | undefined =>
   index === null || details === null ? undefined : { index, details }
 
-/** What is searched by an alias has no version: the alias may point to another generation. */
+/** A list that is searched by its alias has no version: the alias may point to another generation. */
 const listVersionIn = (generation: string | null, reply: ListReply): ListVersion | null =>
   indicesIn(reply) === undefined ? null : versionOf(generation, reply[1], reply[0])
 
 const lowestOf = (forms: string | null, submissions: string | null): Instant | null =>
   forms === null || submissions === null ? null : toInstant(Math.min(Number(forms), Number(submissions)))
 
-/** The salt changes the versions of all lists of a generation at once, after Redis has lost tokens (`visiblePositions.ts`). */
+/** A new salt changes the versions of all lists of a generation at once, after Redis has lost tokens (`visiblePositions.ts`). */
 const versionOf = (generation: string | null, salt: string | null, token: string | null): ListVersion | null =>
   generation === null || salt === null || token === null ? null : (`${generation} ${salt} ${token}` as ListVersion)

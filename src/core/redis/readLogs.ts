@@ -1,12 +1,12 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** A generation that nobody writes any more is forgotten after this time. */
+/** What was stored of a generation expires after this time without another write. */
 const lifeMs = 365 * 86_400_000
 
 /**
- * Keeps what was found in the logs that a generation was read from: topic/partition → text. With a topic, Kafka deletes what a group has committed
- * for it.
+ * Stores the state of the logs from which a generation was read: topic/partition → text. Not in the metadata of commits: when a topic is deleted,
+ * Kafka deletes its commits, too.
  */
 export async function keepReadLogs(
   { client, keys }: RedisConnection,
@@ -19,7 +19,7 @@ export async function keepReadLogs(
   await client.pexpire(key, lifeMs)
 }
 
-/** Reads what is kept of the logs of a generation; nothing where Redis has lost it. */
+/** Reads what `keepReadLogs` has stored for a generation; empty if Redis has lost it. */
 export async function readLogsOf(
   { client, keys }: RedisConnection,
   generation: GenerationTag,

@@ -12,11 +12,11 @@ import { type RedisConnection, script } from './redis.ts'
 import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
-/** When everything below the visible position of each partition was appended at the latest. */
+/** Times of the visible positions. */
 export type VisibleTimes = {
-  /** The lowest time (epoch ms), which answers carry; undefined while it is not known. */
+  /** The lowest time (epoch ms), the watermark of answers; undefined while there is none. */
   readonly watermarkMs: number | undefined
-  /** By entity type and partition: everything appended before (epoch ms) is searchable. */
+  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined while there is none. */
   timeMs(type: EntityType, partition: number): number | undefined
 }
 
@@ -37,7 +37,7 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
   }
 }
 
-/** What was published of a generation: partition → every offset below is searchable. A partition that Redis does not know is left out. */
+/** The published positions of a generation: partition → every offset below is searchable. Partitions without a position are left out. */
 export async function readPublishedPositions(
   { client, keys }: RedisConnection,
   type: EntityType,
@@ -47,16 +47,16 @@ export async function readPublishedPositions(
   return new Map(fields.flatMap(([name, value]) => (/^\d+$/.test(name) ? [[Number(name), Number(value)]] : [])))
 }
 
-/** A partition's visible position: every offset below `position` is searchable; everything appended before `timeMs` is below it. */
+/** A partition's visible position: every offset below `position` is searchable. Everything that was appended before `timeMs` is below `position`. */
 export type VisiblePosition = { readonly position: number; readonly timeMs: number }
 
-/** What one script reads for a page of a change feed, or a new cursor. All of it is true of the indices that it names. */
+/** What one script reads for a page of a change feed, or a new cursor: version and positions hold for these indices. */
 export type VisibleList = {
   readonly version: ListVersion
-  /** The indices to search; never the aliases, which may point to another generation already. */
+  /** The indices to search. Not the aliases, which may point to another generation. */
   readonly indices: ListIndices
   readonly cursorKey: CursorKey
-  /** Of each partition of the topic, by number. */
+  /** Every partition of the topic, by number. */
   readonly partitions: readonly VisiblePosition[]
 }
 
@@ -67,8 +67,8 @@ if read[1] then positions = redis.call('HGETALL', ARGV[2] .. read[1]) end
 return {read, positions}`)
 
 /**
- * Reads the version of a list, and what is visible of its topic, in one step; call it before the search. `visible` is undefined while that is
- * not known of every partition (unknown is not zero), and once deletions may be missing.
+ * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while a partition
+ * has no position (which does not mean position 0), and once deletions may be missing.
  */
 export async function readVisibleList(
   redis: RedisConnection,
@@ -80,24 +80,24 @@ export async function readVisibleList(
   const names = [teamId, keys.visiblePositions(type, ''), type, ...freshnessValues(keys, newToken())]
   const [reply, fields] = (await readVisibleScript(redis, [], names)) as readonly [FreshnessReply, readonly string[]]
   const freshness = freshnessIn(reply)
-  const read = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
-  return { freshness, visible: visibleIn(read, freshness.versions[type], freshness.indices[type]) }
+  const values = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
+  return { freshness, visible: visibleIn(values, freshness.versions[type], freshness.indices[type]) }
 }
 
 function visibleIn(
-  read: ReadonlyMap<string, string>,
+  values: ReadonlyMap<string, string>,
   version: ListVersion | null,
   indices: ListIndices | undefined,
 ): VisibleList | undefined {
-  const cursorKey = read.get('cursorKey')
-  const count = Number(read.get('partitions') ?? 0)
-  if (version === null || count === 0 || read.has('withheld')) return undefined
+  const cursorKey = values.get('cursorKey')
+  const count = Number(values.get('partitions') ?? 0)
+  if (version === null || count === 0 || values.has('withheld')) return undefined
   if (indices === undefined || cursorKey === undefined) return undefined
   const partitions: VisiblePosition[] = []
   for (let partition = 0; partition < count; partition++) {
-    const position = read.get(String(partition))
+    const position = values.get(String(partition))
     if (position === undefined) return undefined
-    partitions.push({ position: Number(position), timeMs: Number(read.get(`${partition}@`) ?? 0) })
+    partitions.push({ position: Number(position), timeMs: Number(values.get(`${partition}@`) ?? 0) })
   }
   return { version, indices, cursorKey: cursorKey as CursorKey, partitions }
 }

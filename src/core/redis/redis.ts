@@ -5,10 +5,19 @@ import { type Config, latest } from '../config/config.ts'
 import { aborted, addressIn, type EngineProbe } from '../config/preflight.ts'
 import type { Problem } from '../model/schema.ts'
 import { printable } from '../monitoring/log.ts'
-import { redisKeys } from './redisKeys.ts'
+import { type RedisKeys, redisKeys } from './redisKeys.ts'
 
 /** A connection to the Redis of one installation. */
-export type RedisConnection = Readonly<ReturnType<typeof connectionOver>>
+export interface RedisConnection {
+  readonly client: Redis
+  readonly keys: RedisKeys
+  /**
+   * The run of the server (`runIn`); undefined while not connected. Another run means a restart or a failover, in which Redis may have lost a second
+   * of writes.
+   */
+  readonly runId: () => string | undefined
+  readonly close: () => Promise<void>
+}
 
 /** Called after every command, with its name in lower case and its error. */
 export type OnCommand = (name: string, durationMs: number, error: Error | undefined) => void
@@ -25,12 +34,12 @@ const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
-/** A master that has had no replica for an hour takes another replication id. */
+/** The run is read again and again, because a master without a replica for an hour changes its replication id. */
 const runIdPollMs = 5_000
 
 /**
- * Connects to Redis and keeps reconnecting. A command fails at once while Redis is unreachable, and after two seconds without a reply.
- * With Sentinels, the client follows a failover as soon as a Sentinel reports it, even if the old master still answers.
+ * Connects to Redis, and reconnects for ever. A command fails at once while Redis is unreachable, and after two seconds without a reply. With Sentinels,
+ * the client follows a failover as soon as a Sentinel reports it, even if the old master still answers.
  */
 export function connectRedis(
   config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
@@ -54,7 +63,7 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    // A user with the rights of its process may not name its client library, which would count as a failed command.
+    // The Redis user of a process may not set client information, which would count as a failed command.
     disableClientInfo: true,
     retryStrategy: (attempt) => {
       // The client reads its options at each attempt.
@@ -64,13 +73,13 @@ export function connectRedis(
   })
   watchCommands(client, onCommand)
   client.on('error', (error: Error) => {
-    // The client would go on with database 0, which may belong to another installation.
+    // If SELECT fails, the client would go on with database 0, which may belong to another installation.
     if (refusesDatabase(error)) client.disconnect(true)
   })
   return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
-/** What may change while a process runs. Without certificates, no TLS is named: that would turn it on. */
+/** The options that may change while a process runs. Without certificates there is no option `tls`, which would turn TLS on. */
 function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
   const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
   const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
@@ -85,8 +94,9 @@ export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
 /** Wraps a client, connected or not. */
-export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void) {
+export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
+  /** Identifies the present connection: a reply on an earlier connection is ignored. */
   let current: object | undefined
   client.on('error', onError)
   client.on('close', () => {
@@ -103,7 +113,7 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
       },
       (error: Error) => {
         onError(error)
-        // Redis may only have hung, and keep this connection; without its run id, its data is not trusted.
+        // Redis may hang and keep this connection. Its data is not trusted before its run is known.
         setTimeout(readRunId, runIdRetryMs, connection).unref()
       },
     )
@@ -115,15 +125,15 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
   return {
     client,
     keys: redisKeys(prefix),
-    /** See `runIn`; undefined while not connected. Another one means a restart or a failover, which may have lost a second of writes. */
     runId: () => runId,
     close: async () => client.disconnect(),
   }
 }
 
 /**
- * The run of a server, by what INFO says: its `run_id`. A master that was a replica before keeps that of its process, but lacks what the other
- * one had lost: its replication id is added, which each promotion draws anew.
+ * The run of a server, from the reply of INFO: its `run_id`, and for a master that was a replica also its replication id. Example: the master A is cut
+ * off, and its replica B is promoted without A's last writes. A becomes a replica of B, and drops these writes. B fails, and A is promoted. Its `run_id`
+ * is the same as before, but its replication id is new, as after each promotion.
  */
 export function runIn(info: string): string | undefined {
   const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')
@@ -133,13 +143,13 @@ export function runIn(info: string): string | undefined {
 
 const fieldIn = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
 
-/** Hooks `sendCommand`, through which every command goes, even in pipelines and while disconnected. */
+/** Wraps `sendCommand`, which the client calls for every command, also in pipelines and while disconnected. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
     const startedMs = performance.now()
-    const tell = (error?: Error): void => onCommand(command.name.toLowerCase(), performance.now() - startedMs, error)
-    command.promise.then(() => tell(), tell)
+    const report = (error?: Error): void => onCommand(command.name.toLowerCase(), performance.now() - startedMs, error)
+    command.promise.then(() => report(), report)
     return send(command, stream)
   }
 }
@@ -154,8 +164,8 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
 }
 
 /**
- * A Lua script, run by EVALSHA and loaded once. Redis demands write permission for all of KEYS, so names of keys that are only read may
- * go into ARGV instead.
+ * A Lua script, run by EVALSHA and loaded at first use. `names` become KEYS, `values` ARGV. Redis requires write permission for all of KEYS: names of
+ * keys that are only read may be in `values` instead.
  */
 export function script(lua: string) {
   const sha = hash('sha1', lua)
@@ -169,7 +179,7 @@ export function script(lua: string) {
   }
 }
 
-/** A failed Redis command. Without the client's error as cause, which would carry the command's arguments into the log. */
+/** A failed Redis command. It has no cause: the client's error contains the command's arguments, which must not be logged. */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable'
 
@@ -190,8 +200,10 @@ export async function fromRedis<T>(answer: Promise<T>, ...others: readonly Error
   }
 }
 
-/** The bytes that Redis uses, and its `maxmemory` (undefined when unlimited). */
-export async function readRedisMemory({ client }: RedisConnection) {
+/** `limitBytes`: `maxmemory`; undefined if Redis has no limit. */
+export type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
+
+export async function readRedisMemory({ client }: RedisConnection): Promise<RedisMemory> {
   const info = await client.info('memory')
   const bytesIn = (name: string): number => Number(fieldIn(info, name) ?? 0)
   return { usedBytes: bytesIn('used_memory'), limitBytes: bytesIn('maxmemory') || undefined }
@@ -199,13 +211,13 @@ export async function readRedisMemory({ client }: RedisConnection) {
 
 const defaultPort = 6_379
 
-/** Checks TLS certificate, credentials and database of Redis when a process starts. */
+/** Probes TLS certificate, credentials and database of Redis. */
 export const redisProbe = (config: Config): EngineProbe => ({
   engine: 'REDIS_URL',
   caSetting: 'REDIS_CA_FILE',
   certificateSetting: 'REDIS_CERT_FILE',
   tls: credentialsOf(config).tls ?? {},
-  // With Sentinels, which tell the address later, there is none.
+  // Without Sentinels, which report the address later.
   addresses:
     config.REDIS_URL?.startsWith('rediss:') && config.REDIS_SENTINELS.length === 0
       ? [addressIn(config.REDIS_URL, defaultPort)]

@@ -3,8 +3,8 @@ import type { RedisConnection } from './redis.ts'
 const namesAtOnce = 500
 
 /**
- * Reads the hashes whose names begin with `prefix`, which contains no glob characters, in pages: the rest of the name, and the fields.
- * Concurrent writes may be included or not.
+ * Yields the hashes whose names begin with `prefix` (without glob characters), as the rest of the name and the fields. Reads them in pages; concurrent
+ * writes may be included or not.
  */
 export async function* scanHashes({ client }: Pick<RedisConnection, 'client'>, prefix: string) {
   let cursor = '0'

@@ -10,11 +10,16 @@ import {
 } from './visiblePositions.ts'
 
 /**
- * The switch. Positions of the next generation are raised to those that the rebuild has reached, then compared with those of the serving one. While
- * the lock lives, `publishScript` refuses these, so nothing can be published between the comparison and `SET`. Times are raised to those of the
- * serving generation: what was appended before such a time lies below its position, and so below the one of the next generation.
+ * The switch, in one step:
  *
- * It answers that it has switched also when it runs again: the reply to the first run may be lost.
+ * 1. Raises the positions of the next generation to those that the rebuild has reached.
+ * 2. Compares them with the positions of the serving generation, below which no reader may fall. While the lock lives, `publishScript` does not raise the
+ *    latter.
+ * 3. Raises the times of the next generation to those of the serving one. Everything that was appended before such a time is below the position of the
+ *    serving generation, so also below the higher one of the next generation.
+ * 4. Makes the next generation serve, and releases the lock.
+ *
+ * If it runs again, because the first reply was lost, it also returns `switched`.
  */
 const switchScript = script(`${raiseLua}${noteWatermarkLua}
 if redis.call('GET', KEYS[1]) == ARGV[2] then return {'switched'} end
@@ -48,12 +53,12 @@ redis.call('SET', KEYS[1], ARGV[2])
 redis.call('DEL', KEYS[2])
 return {'switched'}`)
 
-/** A partition of which a generation shows everything below `to`, with everything that was appended before `timeMs`. */
+/** A partition of which a generation shows everything below `to`; everything that was appended before `timeMs` is below `to`. */
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
-/** What a rebuild asks for when it switches. */
+/** The switch that a rebuild requests. */
 export type AskedSwitch = {
-  /** Who has the lock of the switch. */
+  /** The owner of the switch's lock. */
   readonly holder: string
   /** The generation that the next one was compared with. */
   readonly from: GenerationTag
@@ -61,18 +66,18 @@ export type AskedSwitch = {
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   /** Every partition of both topics. */
   readonly reached: readonly ReachedPartition[]
-  /** The entity types whose topics are other logs than `from` was read from: their positions are not compared. */
+  /** The entity types whose topics are other logs than those from which `from` was read: their positions are not compared. */
   readonly replaced: ReadonlySet<EntityType>
 }
 
-/** What came of it. Unless it has switched, nothing has changed for readers. */
+/** Unless the result is `switched`, nothing has changed for readers. `behind`: the next generation has not reached a visible position. */
 export type SwitchResult =
   | { readonly kind: 'switched' }
   | { readonly kind: 'lock lost' }
   | { readonly kind: 'another serves'; readonly serving: GenerationTag }
   | { readonly kind: 'behind'; readonly type: EntityType; readonly partition: number }
 
-/** Makes requests read the next generation, in one step, and releases the lock; or says why not. */
+/** Makes requests read the next generation, in one step, and releases the lock. */
 export async function switchServing(
   redis: RedisConnection,
   { holder, from, to, cursorKeys, reached, replaced }: AskedSwitch,
@@ -83,15 +88,29 @@ export async function switchServing(
   const perType = entityTypes.flatMap((type) => {
     const [list, details] = kindsOf[type]
     const compared = replaced.has(type) ? '' : keys.visiblePositions(type, from)
-    const count = reached.filter((each) => each.type === type).length
+    const count = reached.filter((partition) => partition.type === type).length
     return [compared, cursorKeys[type], to.indices[list], to.indices[details], count]
   })
-  const partitions = reached.flatMap(({ type, partition, to: position, timeMs }) => [
-    ...[entityTypes.indexOf(type) + 1, partition, String(position), Math.floor(timeMs)],
-  ])
+  const partitions = reached.flatMap(({ type, partition, to: position, timeMs }) => {
+    return [entityTypes.indexOf(type) + 1, partition, String(position), Math.floor(timeMs)]
+  })
   const reply = await switchScript(redis, names, [holder, to.tag, from, newToken(), ...perType, ...partitions])
-  const [kind, named, partition] = reply as readonly [SwitchResult['kind'], string | number, string]
-  if (kind === 'another serves') return { kind, serving: named as GenerationTag }
-  if (kind !== 'behind') return { kind }
-  return { kind, type: entityTypes[Number(named) - 1] ?? 'forms', partition: Number(partition) }
+  return resultIn(reply as SwitchReply)
+}
+
+type SwitchReply =
+  | readonly ['switched' | 'lock lost']
+  | readonly ['another serves', serving: string]
+  | readonly ['behind', type: number, partition: string]
+
+function resultIn(reply: SwitchReply): SwitchResult {
+  switch (reply[0]) {
+    case 'switched':
+    case 'lock lost':
+      return { kind: reply[0] }
+    case 'another serves':
+      return { kind: 'another serves', serving: reply[1] as GenerationTag }
+    case 'behind':
+      return { kind: 'behind', type: entityTypes[reply[1] - 1] ?? 'forms', partition: Number(reply[2]) }
+  }
 }

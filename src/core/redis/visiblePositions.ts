@@ -4,23 +4,23 @@ import { type Branded, type EntityType, entityTypes, randomToken, type TeamList 
 import { type RedisConnection, script } from './redis.ts'
 
 /**
- * The AES-256 key (base64) that seals the cursors of a change feed. It lies in the `_meta` of the list index; a rebuild carries it on, unless
- * deletions may be missing in the new generation. So a cursor that another key has sealed may lack deletions.
+ * The AES-256 key (base64) that seals the cursors of a change feed, stored in the `_meta` of the list index. A rebuild copies it, unless the new
+ * generation may lack deletions. So a client whose cursor was sealed by another key may have missed deletions.
  */
 export type CursorKey = Branded<string, 'CursorKey'>
 
 export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') as CursorKey
 
-/** What is published of one partition after a refresh: every record from offset `from` to below `to` is searchable in every copy. */
+/** A partition after a refresh: every record from offset `from` to below `to` is searchable in every copy. */
 export type PublishedPartition = {
   readonly type: EntityType
   readonly partition: number
-  /** What this owner has published last; of a new owner, the offset that was committed. */
+  /** The position that this indexer has published last, or, if it has just got the partition, the committed offset. */
   readonly from: bigint
   readonly to: bigint
   /**
-   * Everything that was appended before this time (epoch ms) is below `to`. 0 if no such time is known, as once brokers stamp no append times: then
-   * an earlier one is withdrawn, too, and there is no watermark.
+   * Everything that was appended before this time (epoch ms) is below `to`. 0 if there is no such time, as without log-append times: the time that
+   * was published before is removed, too, and there is no watermark.
    */
   readonly timeMs: number
 }
@@ -34,20 +34,20 @@ export type PublishedRound = {
   readonly partitionCounts: Readonly<Record<EntityType, number>>
   /** Lists that changed in these partitions, at most `maxListsPerRound`. */
   readonly lists: readonly TeamList[]
-  /** Gives every list of the generation another version, for lists that are not named. */
+  /** Gives every list of the generation another version, because `lists` does not name all that changed. */
   readonly changesEveryList: boolean
   readonly partitions: readonly PublishedPartition[]
-  /** The generation may lack a deletion: no feed of it is served any more. */
+  /** The generation may lack a deletion: its change feeds are not served any more. */
   readonly mayLackDeletions: boolean
 }
 
-/** With more lists, all of the generation get another version: Redis blocks while it runs a script. */
+/** If more lists changed, all lists of the generation get another version: Redis blocks while it runs a script. */
 export const maxListsPerRound = 5_000
 
-/** A generation that nobody writes any more is forgotten after this time. */
+/** What was published of a generation expires after this time without another round. */
 export const publishedLifeMs = 7 * 86_400_000
 
-/** Lua `raise(key, field, value)`: sets a field of a hash to a greater number; returns what it was before, -1 without one. */
+/** Lua `raise(key, field, value)`: sets a field of a hash, unless it is greater already; returns its value before, or -1. */
 export const raiseLua = `
 local function raise(key, field, value)
   local stored = tonumber(redis.call('HGET', key, field) or '-1')
@@ -56,8 +56,8 @@ local function raise(key, field, value)
 end`
 
 /**
- * Lua `noteWatermark(key)`: stores the lowest time of the partitions of a hash, once the time of each is known, and deletions are not missing.
- * Returns it, and whether all positions are known.
+ * Lua `noteWatermark(key)`: stores the lowest time of a hash's partitions as its watermark; removes the watermark while a partition has no position or
+ * time, or deletions may be missing. Returns the watermark, and whether every partition has a position.
  */
 export const noteWatermarkLua = `
 local function noteWatermark(key)
@@ -82,16 +82,17 @@ local function noteWatermark(key)
 end`
 
 /**
- * Positions are raised, never lowered: a statement about a prefix of the log, once true, stays true, whoever makes it and however late. Tokens
- * are replaced in the same script: replaced before the positions, a follower that reads the new token with the old positions would never ask
- * again; replaced after them, it would be told "nothing new" for positions that hold a change.
+ * Publishes a round in one step:
  *
- * A position below `from`, or none, shows that Redis has lost a publication, and with it tokens of lists that are not named here: the new salt
- * changes the version of every list of the generation. So does the news that deletions may be missing: a follower that is told "nothing new" by
- * version alone must learn of it. While a rebuild has the lock of the switch, the serving generation publishes nothing.
- *
- * The indices of a list are named once the positions of all partitions of its topic are known: from then on requests search them. An index that is
- * still being built is not searched.
+ * - **Positions** are only raised. "Everything below offset 70 is searchable" stays true, so a late round of a former owner does no harm.
+ * - **Tokens** of the changed lists are replaced in the same step. If they were replaced first: a follower reads the new token with the old positions.
+ *   The positions move. The list still has that token, so the follower gets "nothing new" for ever. If they were replaced last: the positions move. A
+ *   follower with the old token gets "nothing new", although its change is visible.
+ * - **Salt.** A stored position below `from`, or none, shows that Redis has lost a publication, and with it tokens of lists that this round does not name.
+ *   Then, and when deletions may be missing, a new salt gives every list another version: a follower learns of both only if the version changes.
+ * - **Lock.** While a rebuild has the lock of the switch, the serving generation publishes only other versions of its lists.
+ * - **Indices** are named once every partition of the topic has a position: from then on requests search them. So no request searches an index that is
+ *   still being built.
  */
 const publishScript = script(`${raiseLua}${noteWatermarkLua}
 local now = {ARGV[2], ARGV[3]}
@@ -124,20 +125,19 @@ for i = 1, 2 do
 end
 return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], watermarks[2]}`)
 
-/** What came of a round of publishing. */
+/** The result of a round. */
 export type RoundPublished = {
   /**
-   * `locked`: a rebuild is switching, and positions were not published; lists have other versions all the same. `complete`: the positions of every
-   * partition are known.
+   * `locked`: a rebuild is switching, so positions were not published, but lists have other versions. `complete`: every partition has a position.
    */
   readonly outcome: 'locked' | 'incomplete' | 'complete'
-  /** The generation that requests read; undefined if Redis knows none. */
+  /** The generation that requests read; undefined if Redis names none. */
   readonly serving: GenerationTag | undefined
-  /** Everything that was appended before (epoch ms) is searchable; undefined while that is not known. */
+  /** Everything that was appended before (epoch ms) is searchable; undefined while there is no such time. */
   readonly watermarkMs: number | undefined
 }
 
-/** Publishes after a refresh what readers can see, and gives the changed lists another version. */
+/** Publishes the positions that a refresh has made visible, and gives the changed lists another version. */
 export async function publishVisiblePositions(
   redis: RedisConnection,
   round: PublishedRound,
@@ -152,27 +152,34 @@ export async function publishVisiblePositions(
     const details = type === 'forms' ? round.indices['form-details'] : round.indices['submission-details']
     return [round.indices[type], details, round.cursorKeys[type], round.partitionCounts[type]]
   })
-  const partitions = round.partitions.flatMap(({ type, partition, from, to, timeMs }) => [
-    ...[entityTypes.indexOf(type) + 1, partition, String(from), String(to), Math.floor(timeMs)],
-  ])
+  const partitions = round.partitions.flatMap(({ type, partition, from, to, timeMs }) => {
+    return [entityTypes.indexOf(type) + 1, partition, String(from), String(to), Math.floor(timeMs)]
+  })
   const reply = await publishScript(redis, names, [
-    ...[keys.switchLock, newToken(), newToken(), round.changesEveryList ? 1 : 0, keys.serving],
-    ...[round.generation, round.mayLackDeletions ? 1 : 0, ...perType, ...partitions],
+    keys.switchLock,
+    newToken(),
+    newToken(),
+    round.changesEveryList ? 1 : 0,
+    keys.serving,
+    round.generation,
+    round.mayLackDeletions ? 1 : 0,
+    ...perType,
+    ...partitions,
   ])
   const [outcome, serving, forms = '', submissions = ''] = reply as readonly [RoundPublished['outcome'], ...string[]]
   const watermarkMs = forms === '' || submissions === '' ? undefined : Math.min(Number(forms), Number(submissions))
   return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
 }
 
-/** Whether a generation has published what it shows, and never that it may lack deletions. */
+/** Whether a generation has published positions, and never that it may lack deletions. */
 export async function knowsDeletions({ client, keys }: RedisConnection, generation: GenerationTag): Promise<boolean> {
-  const read = entityTypes.map((type) =>
-    client.hmget(keys.visiblePositions(type, generation), 'partitions', 'withheld'),
+  const hashes = await Promise.all(
+    entityTypes.map((type) => client.hmget(keys.visiblePositions(type, generation), 'partitions', 'withheld')),
   )
-  return (await Promise.all(read)).every(([partitions, withheld]) => partitions !== null && withheld === null)
+  return hashes.every(([partitions, withheld]) => partitions !== null && withheld === null)
 }
 
-/** Forgets what was published, and what was read, of a generation that is removed. */
+/** Deletes what was published and read of a generation that is removed. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,
   generation: GenerationTag,

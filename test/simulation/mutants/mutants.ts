@@ -68,7 +68,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'eleven-keys': {
     themes: ['keys'],
     seed: 2,
-    file: 'src/core/redis/accountKeyStore.ts',
+    file: 'src/core/redis/accountKeyScripts.ts',
     from: 'local isFull = taken >= max',
     to: 'local isFull = false',
   },
@@ -111,13 +111,13 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['delays'],
     seed: 619,
     file: 'src/core/redis/keyLookups.ts',
-    from: 'for (const [at, each] of asking.entries()) {',
+    from: 'for (const [at, pending] of lookups.entries()) {',
     to: `const serving = (await redis.client.get(redis.keys.serving)) as never
     const later = async (type: 'forms' | 'submissions') =>
       await redis.client.hget(redis.keys.visiblePositions(type, serving), 'watermark')
     const [forms, submissions] = [await later('forms'), await later('submissions')]
-    for (const each of found) if (each !== null) Object.assign(each, { 4: forms, 9: submissions })
-    for (const [at, each] of asking.entries()) {`,
+    for (const reply of replies) if (reply !== null) Object.assign(reply, { 4: forms, 9: submissions })
+    for (const [at, pending] of lookups.entries()) {`,
   },
   'every-team-of-the-shard': {
     themes: ['contract'],

@@ -17,7 +17,8 @@ const freshness: Freshness = {
   indices: { forms: undefined, submissions: undefined },
 }
 const window = { requests: 1, leftMs: 1_000 }
-const lookupOf = (found: KeyHolder | null): Lookup => (found === null ? { found } : { found, freshness, window })
+const lookupOf = (holder: KeyHolder | null): Lookup =>
+  holder === null ? { kind: 'unknown' } : { kind: 'found', holder, freshness, window }
 
 const headersSet: Record<string, unknown> = {}
 const contextOf = (authorization: string, res = new EventEmitter()): ApiContext =>
@@ -56,7 +57,7 @@ describe('a key that is judged again', () => {
   })
 
   test('is neither good nor bad when it cannot be looked up', async () => {
-    expect(await judgeAgain('incomplete')).toBeInstanceOf(AccountKeysIncomplete)
+    expect(await judgeAgain({ kind: 'incomplete' })).toBeInstanceOf(AccountKeysIncomplete)
   })
 })
 
