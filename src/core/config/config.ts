@@ -5,7 +5,6 @@ import * as values from './configValues.ts'
 import { type Environment, type Read, type Rereading, readSecretFiles, rereading } from './secretFiles.ts'
 import { beginsLikeOurs, unknownNameProblems } from './unknownNames.ts'
 
-/** An engine, named by the variable with its address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
 /** What a process needs: an engine, or the sign-in of team owners. */
@@ -158,7 +157,6 @@ const encrypted = [
   ['REDIS_CERT_FILE', 'REDIS_URL', 'rediss:'],
 ] as const
 
-/** Problems of variables that are valid alone but not together. */
 const combinationProblems = (environment: Environment): Problem[] => [
   ...incompleteProblems(environment),
   ...alternativeProblems(environment),
@@ -245,7 +243,6 @@ function mechanismProblems(environment: Environment): Problem[] {
   return problems
 }
 
-/** No two variables may name the same topic. */
 function topicProblems(environment: Environment): Problem[] {
   const topicOf = new Map(
     Object.entries(topics).map(([name, topic]) => [name, environment[name] ?? topic.parse(undefined)]),

@@ -130,7 +130,6 @@ export const secureOrigin = checked(isSecureOrigin, `${secureUrlRule}, without a
   (url) => new URL(url).origin,
 )
 
-/** Reads a PEM file that `isValid` accepts. */
 const pemFile = (isValid: (pem: string) => boolean, rule: string) =>
   optionalText.transform((path, context) => {
     if (path === undefined) return undefined

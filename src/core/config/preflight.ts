@@ -13,7 +13,6 @@ export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 /** The check of one engine when a process starts. */
 export type EngineProbe = {
   readonly engine: Engine
-  /** The setting of the certificate authorities. */
   readonly caSetting: keyof Config
   /** The setting of the client certificate; missing if the engine takes none. */
   readonly certificateSetting?: keyof Config

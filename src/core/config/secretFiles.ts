@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Problem } from '../model/schema.ts'
 
-/** Environment variables, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Secrets, and the addresses and users that stores of secrets often keep beside them. */
@@ -47,7 +46,6 @@ export function readSecretFiles(environment: Environment): WithSecrets {
   return { values, problems }
 }
 
-/** Settings, or every problem with them. */
 export type Read<Settings> =
   | { readonly ok: true; readonly config: Settings }
   | { readonly ok: false; readonly problems: readonly Problem[] }

@@ -1,7 +1,7 @@
 import type { Problem } from '../model/schema.ts'
 import { type Environment, fileVariables } from './secretFiles.ts'
 
-/** Refuses names with a prefix of ours that `variableNames` lacks: a misspelt variable would otherwise leave its default in force, without a word. */
+/** Refuses unknown names with a prefix of ours: a misspelt variable would silently have its default. */
 export const unknownNameProblems = (environment: Environment, variableNames: ReadonlySet<string>): Problem[] =>
   Object.keys(environment)
     .filter((name) => beginsLikeOurs(name) && !isKnown(name, variableNames))

@@ -19,9 +19,7 @@ export const position = (createdAt: Instant, id: string): string => `${createdAt
 /** The id in a `position` (an instant contains no `|`). */
 export const idInPosition = (text: string): EntityId => text.slice(text.indexOf('|') + 1) as EntityId
 
-/** The beginning of a tombstone's source. */
 export const tombstoneStart = '{"tombstone":'
 
-/** Whether a document's source is a tombstone. */
 export const isTombstone = (source: Buffer): boolean =>
   source.toString('latin1', 0, tombstoneStart.length) === tombstoneStart

@@ -36,8 +36,8 @@ export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext,
  * - When a caller aborts its request, it marks the node as dead. Here only a connection error does.
  * - When a request times out, it dispatches `abort` on the caller's signal. That ends everything else that listens to the signal: other requests,
  *   waits, timers of the process.
- * - It ends a request after the client's timeout even if the request has a longer timeout. Here the client's timeout is only a limit for the pause
- *   between two parts of a body.
+ * - It ends a request after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts
+ *   of a body.
  */
 class AbortableConnection extends UndiciConnection {
   constructor({ timeout: bodyTimeout, ...options }: ConstructorParameters<typeof UndiciConnection>[0]) {
@@ -126,7 +126,6 @@ export const connectElasticsearch = (config: Config): Client =>
   })
 
 const httpsPort = 443
-/** The major version of the client. */
 const major = 9
 /** The first minor version that can remove an index block while it is being added. */
 const minor = 1

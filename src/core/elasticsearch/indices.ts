@@ -14,7 +14,6 @@ export const kindsOf: Readonly<Record<EntityType, readonly [list: DocumentKind, 
 
 export const entityTypeOf = (kind: DocumentKind): EntityType => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
 
-/** Whether documents of this kind are list documents. */
 export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind)][0] === kind
 
 type Alias = Branded<string, 'Alias'>
@@ -46,7 +45,6 @@ export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}
 export const writeAliasOf = (index: PhysicalIndex, rebuild?: string): Alias =>
   `${index}-write${rebuild === undefined ? '' : `-${rebuild}`}` as Alias
 
-/** The alias for writers of each kind. */
 export type WriteAliases = Readonly<Record<DocumentKind, Alias>>
 
 export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases =>
@@ -76,7 +74,6 @@ export function hasOlderMapping(prefix: string, index: string, hasAnswers: boole
 const read = (kind: DocumentKind): string =>
   readFileSync(new URL(`../../../mappings/${kind}.json`, import.meta.url), 'utf8')
 
-/** Kind → parsed `mappings/<kind>.json`. */
 const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.parse(read(kind))])) as Readonly<
   Record<DocumentKind, IndexDefinition>
 >

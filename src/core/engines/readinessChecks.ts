@@ -35,9 +35,8 @@ export const accountKeysAreComplete =
 const noMasterBlock = 'cluster.no_master_block'
 
 /**
- * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default a node that is cut off from its cluster goes on
- * answering searches. The rest of the cluster takes a write, the watermark moves past it, and a client reads old data under the new watermark. A
- * single node passes.
+ * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default a node that is cut off goes on answering with old data,
+ * while the watermark promises writes to the rest of the cluster. A single node passes.
  */
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>

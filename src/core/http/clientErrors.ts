@@ -19,7 +19,6 @@ export type ClientError = keyof typeof statusOf
 
 type Headers = Readonly<Record<string, string>>
 
-/** A whole answer. */
 export type PlainAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
 /** Makes the answer to a client error, after which the connection is closed. */
@@ -49,7 +48,6 @@ export function render({ status, headers, body }: PlainAnswer): string {
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
 }
 
-/** The error of Node's HTTP parser. */
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
 /** The client error behind an error of Node's HTTP parser; undefined if the client closed the connection. */

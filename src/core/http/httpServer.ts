@@ -97,8 +97,8 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 /**
- * Stops in this order: sends `Connection: close` with every answer; when draining, waits up to a second for requests that are on their way on idle
- * connections; accepts no connections any more; lets requests finish. Cuts requests off six seconds after the call.
+ * Sends `Connection: close` with every answer; when draining, waits up to a second for requests on idle connections; then accepts no connections, and lets
+ * requests finish. Cuts them off six seconds after the call.
  */
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)

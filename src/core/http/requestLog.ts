@@ -15,7 +15,6 @@ export interface RequestMetrics<Reason extends string> {
   readonly duration: Histogram<'route' | 'method' | 'status'>
   readonly inFlight: Gauge
   readonly slowReaders: Counter
-  /** Counts a rejected request. */
   readonly rejected: (reason: Reason) => void
 }
 

@@ -18,7 +18,6 @@ const hexEscape = Buffer.from(String.raw`\u`)
 const escapeLength = String.raw`\u0000`.length
 /** Replaces half a surrogate pair. */
 const replacement = String.raw`\ufffd`
-/** The JSON escape of a UTF-16 unit. */
 export const escapeOf = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** Line ends that JSON allows in strings: next line, line separator, paragraph separator. */

@@ -70,8 +70,8 @@ function clean(text: string, from: number): Cleaned {
 }
 
 /**
- * Calls `take` with the offset of each value in the object or array at `from`, and with the name of a member; `take` returns the offset after
- * the value. Returns the offset after the object or array.
+ * Calls `take` with the offset of each value in the object or array at `from`, and the name of a member; `take` returns the offset after the value.
+ * Returns the offset after the object or array.
  */
 function walk(text: string, from: number, take: (at: number, name: string | undefined) => number): number {
   const first = text[from]

@@ -65,7 +65,6 @@ export class Scanner {
   readonly #shape: Shape
   readonly #starts: Int32Array
   readonly #ends: Int32Array
-  /** The JSON scanned last. */
   bytes: Buffer = Buffer.alloc(0)
   /** The member read last, or the shape at the start of an object; undefined after an unknown member. */
   #last: Shape | Member | undefined
@@ -170,7 +169,6 @@ export class Scanner {
     return true
   }
 
-  /** Whether a value other than null has the member's type. */
   #isOf({ kind: expected }: Member, kind: Kind, from: number, end: number): boolean {
     if (expected !== 'integer') return expected === 'any' || expected === kind
     if (this.#skipDigits(this.bytes[from] === minus ? from + 1 : from) !== end) return false

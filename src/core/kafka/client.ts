@@ -94,7 +94,6 @@ export const bearer = ({ read, forget }: TokenKeeper, problem: Problem): Mechani
   }),
 })
 
-/** A SASL message with its size in front. */
 function framed(message: string): Buffer {
   const bytes = Buffer.from(`\0\0\0\0${message}`)
   bytes.writeInt32BE(bytes.length - sizeBytes)

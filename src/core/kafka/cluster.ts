@@ -1,7 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import type { FetchedRecord } from './recordBatches.ts'
 
-/** One partition of a fetch response. */
 export type FetchAnswer = {
   readonly partition: number
   readonly lastStableOffset: string

@@ -6,7 +6,6 @@ import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRe
 
 /** The coordinator reassigns the partitions of a killed member after this time. */
 const sessionTimeoutMs = 10_000
-/** The longest time between two heartbeats of a member. */
 const heartbeatIntervalMs = 1_500
 /** A rebalance waits this long for a member that does not rejoin. */
 const rebalanceTimeoutMs = 15_000
@@ -24,7 +23,6 @@ export type FetchedBatch = TopicPartition & {
   readonly gapBelow: bigint | undefined
   /** When the latest control record or aborted record of the batch was appended (epoch ms); undefined without any. */
   readonly skippedAtMs: number | undefined
-  /** Why the record batch after `records` cannot be decoded. */
   readonly undecodable: Undecodable | undefined
   /** False once the member stops or crashes. */
   isReading(): boolean
@@ -47,21 +45,17 @@ export type GroupOptions = {
   onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }
 
-/** The offset to commit for one partition. */
 export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
 
-/** A member of a consumer group. */
 export interface GroupMember {
   /** Joins and reads until `signal` aborts, then keeps the partitions until `leave`. Rejects when the member or a callback fails. */
   readonly run: (signal: AbortSignal) => Promise<void>
-  /** Reads the assigned partitions from these offsets on. */
   readonly readFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]) => void
   readonly pause: (partitions: readonly TopicPartition[]) => void
   readonly resume: (partitions: readonly TopicPartition[]) => void
   /**
-   * Commits offsets of assigned partitions. After a rebalance the coordinator rejects them, with one exception. KafkaJS sends a commit and loses the
-   * connection. The member rejoins. KafkaJS repeats the commit with the new generation, and the committed offset may go back, to an offset whose record
-   * is already searchable.
+   * Commits offsets of assigned partitions. After a rebalance the coordinator rejects them, except this: KafkaJS loses the connection, rejoins and repeats
+   * a commit. The committed offset may then go back, to a record that is already searchable.
    */
   readonly commit: (commits: readonly PartitionCommit[]) => Promise<void>
   /** Leaves the group, which reassigns the member's partitions at once. */

@@ -143,9 +143,8 @@ export function fetchLogEndOffsets(): void {
 type Connection = { readonly broker: string; readonly socket: { destroy(error: Error): void } | undefined }
 
 /**
- * Closes a connection on which a request timed out, as the Java client does; KafkaJS then refreshes its metadata from another broker. Without this,
- * KafkaJS keeps the connection: a producer sends to a frozen broker until its metadata is five minutes old, and a client whose first broker is frozen
- * tries no other broker (`silentBroker.test.ts`).
+ * Closes a connection on which a request timed out, as the Java client does; KafkaJS then refreshes its metadata from another broker. It would keep the
+ * connection, send to a frozen broker for five minutes, and try no second broker at its start (`silentBroker.test.ts`).
  */
 export function closeUnansweredConnections(): void {
   const { prototype } = load('kafkajs/src/network/connection') as {

@@ -112,7 +112,6 @@ async function unreadIn(admin: Admin, topic: string, ranges: ReadOptions['ranges
   return unread
 }
 
-/** Fetches once from every partition leader. */
 async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, Unread>): Promise<Fetched[]> {
   const leaders = Object.entries(cluster.findLeaderForPartitions(topic, [...unread.keys()]))
   if (leaders.length === 0) throw new Error(`Kafka returns no partitions of ${topic}`)

@@ -40,7 +40,6 @@ export class RecordBytes {
     throw new Error('a number has more than ten bytes')
   }
 
-  /** Skips `length` bytes. */
   skip(length: number): void {
     if (length > this.end - this.at) throw new Error('a record is cut off')
     this.at += length

@@ -9,7 +9,6 @@ export type NewRecord = {
   readonly headers?: RecordHeaders
 }
 
-/** Appends records to Kafka. */
 export interface KafkaSink {
   /** Resolves once all in-sync replicas have the records (acks=all). Rejects after six attempts of eight seconds. */
   readonly append: (records: readonly NewRecord[]) => Promise<void>
@@ -34,8 +33,8 @@ export function kafkaSink(kafka: Kafka): KafkaSink {
   return {
     append: async (records) => {
       await producer.connect()
-      // One record at a time, because KafkaJS may lose records of one send. It sends to brokers 1 and 2. Broker 1 answers, broker 2 fails, and broker 1
-      // becomes leader of its partitions. KafkaJS resolves, without the records for broker 2.
+      // One record at a time. KafkaJS sends to brokers 1 and 2; 1 answers, 2 fails, and 1 becomes leader of its partitions. KafkaJS resolves without the
+      // records for 2.
       for (const { topic, key, value, headers = noHeaders } of records) {
         const bytes = Buffer.byteLength(value ?? '') + headers.bytes.length
         const isLarge = bytes >= compressedFromBytes

@@ -31,9 +31,7 @@ export type ReadSetting = (topic: string, name: string) => string
 export interface KafkaSource {
   readonly ping: () => Promise<void>
   readonly createMissingTopics: (topics: readonly NewTopic[]) => Promise<void>
-  /** Reads the settings `names` of topics. */
   readonly topicSettings: (topics: readonly string[], names: readonly string[]) => Promise<ReadSetting>
-  /** The offset range of every partition of the topics. */
   readonly offsetRanges: (topics: readonly string[]) => Promise<OffsetRanges>
   /** The first offset of each partition at which a record was appended after a time (`offsetsAfter.ts`). */
   readonly offsetsAfter: (times: readonly PartitionTime[]) => Promise<Map<string, bigint>>
@@ -41,7 +39,6 @@ export interface KafkaSource {
   readonly forgetLeaders: () => void
   /** The committed offsets of a group; partitions without a commit are left out. */
   readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
-  /** The assigned partitions of each member of a group. */
   readonly groupMembers: (groupId: string) => Promise<TopicPartition[][]>
   readonly groupMember: (options: GroupOptions) => GroupMember
   readonly readTopic: (options: ReadOptions) => Promise<void>

@@ -7,7 +7,6 @@ import { aborted } from '../config/preflight.ts'
 /** A bearer token, and for how long (ms) it is valid. */
 type Token = { readonly value: string; readonly lifetimeMs: number }
 
-/** Caches a token. */
 export interface TokenKeeper {
   /** Resolves with a valid token; rejects with the error of the request for one. */
   readonly read: () => Promise<string>
@@ -94,7 +93,6 @@ function refusalOf({ name, error, code, cause, status }: Failure): Error {
 const tokenError = (path: string, rule: string, isRefused: boolean): Error =>
   Object.assign(new Error(`${path} ${rule}`), isRefused && { problem: { path, rule } })
 
-/** Credentials of the AWS SDK. */
 interface AwsCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string

@@ -46,7 +46,6 @@ export const revisionAfter = (revision: Revision): Revision => Math.min(revision
 /** The state that deletes a key whose present revision is `revision`. Compaction keeps its record, whose value is not null. */
 export const deletedAfter = (revision: Revision): AccountKeyState => ({ revision: revisionAfter(revision), key: null })
 
-/** Makes a plaintext account key of 32 random bytes. */
 export const plaintextFrom = (randomBytes: Uint8Array): string =>
   accountKeyPrefix + Buffer.from(randomBytes).toString('base64url')
 

@@ -46,10 +46,7 @@ export const foldCharacters = (title: string): string =>
     .toWellFormed()
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
-/**
- * The value of a decimal digit: its distance from its script's zero. Unicode orders the ten digits of a script from zero to nine, and the
- * digits of one script may follow those of another, as Pa'o and Eastern Pwo Karen.
- */
+/** The value of a decimal digit. Unicode has ten digits of each script in order; two scripts may follow each other, as Pa'o and Eastern Pwo Karen. */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0
   let before = 0

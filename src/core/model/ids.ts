@@ -42,11 +42,9 @@ export const toOffset = (text: string): Offset => BigInt(text) as Offset
 /** A random token of 96 bits, as 16 characters of base64url. */
 export const randomToken = (): string => randomBytes(12).toString('base64url')
 
-/** The entity types that the API lists. */
 export const entityTypes = ['forms', 'submissions'] as const
 export type EntityType = (typeof entityTypes)[number]
 
-/** All forms, or all submissions, of one team. */
 export type List = { readonly type: EntityType; readonly teamId: TeamId }
 
 /** The name of a list: `<entity type>/<team>`. */

@@ -20,7 +20,6 @@ const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
 /** Clamps epoch milliseconds to the range of `Instant`. */
 export const clampToInstants = (epochMs: number): number => Math.min(Math.max(epochMs, earliestMs), latestMs)
 
-/** Formats epoch milliseconds within the range of `Instant`. */
 export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOString() as Instant
 
 /**

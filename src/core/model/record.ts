@@ -37,7 +37,6 @@ export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
 export type FoundBy = Readonly<Record<'data' | 'score', string>>
 
 export type RenderedForm = Form & Rendered
-/** A submission's search keys and its rendered documents. */
 export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt'> & {
   status: ReportStatus
   foundBy: FoundBy
@@ -177,8 +176,8 @@ function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | 
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
 
 /**
- * Validates a record value by the schema and renders it without undocumented members. Refuses a member that Elasticsearch would reject: otherwise
- * it could accept one of the two documents and not the other. (A member is nested as deep in the list document as in the record.)
+ * Validates a record value by the schema and renders it without undocumented members. Refuses a member that Elasticsearch would reject in one of the two
+ * documents. (A member is nested as deep in the list document as in the record.)
  */
 function readNormalised<Entity, Read>(
   member: string,

@@ -5,8 +5,8 @@ import type { TeamId } from './ids.ts'
 // Analysis of titles and of search text: tokens, index terms, query words.
 
 /**
- * The prefix of every indexed term of a team: wildcard and fuzzy queries then read the terms of this team only. Two teams with the same salt
- * read each other's terms, but get only their own results.
+ * The prefix of a team's indexed terms, so that wildcard and fuzzy queries read no terms of other teams. Teams with the same salt share this cost, but no
+ * results.
  */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
@@ -43,7 +43,6 @@ const word = new RegExp(
   'gu',
 )
 
-/** Tokenizes a title or a search text. */
 export function titleWords(title: string): TitleWord[] {
   const folded = foldCharacters(title)
   let end = 0
@@ -98,7 +97,6 @@ export const areJoinable = (words: readonly TitleWord[]): boolean =>
 /** Whether a word consists of letters, digits or Hangul, so that it may be joined or misspelt. */
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
-/** Splits items between each adjacent pair for which `isEnd` is true. */
 export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) => boolean): [T, ...T[]][] {
   const parts: [T, ...T[]][] = []
   for (const item of items) {
@@ -135,8 +133,7 @@ export const minStartLength = 5
 type Terms = Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>>
 
 /**
- * The index terms of a title, besides its folded text; at most a few times as long as the title. A title with grouped digits has the terms of
- * both readings: 10,000 and 10000.
+ * The index terms of a title, at most a few times as long as the title. Grouped digits have the terms of both readings: 10,000 and 10000.
  */
 export function titleTerms(title: string): Terms {
   const terms = readings(titleWords(title)).map(termsOf)
@@ -196,7 +193,6 @@ function joinedWords(runs: readonly (readonly TitleWord[])[]): string[] {
     .filter((text) => lengthOf(text) >= minJoinedLength && lengthOf(text) <= maxJoinedLength)
 }
 
-/** All pairs of adjacent syllables of a Hangul word. */
 export const hangulPairs = ({ kind, text }: TitleWord): string[] => {
   const syllables = kind === 'hangul' ? [...text] : []
   return syllables.slice(0, -1).map((syllable, at) => syllable + syllables[at + 1])

@@ -30,7 +30,6 @@ const deadlineMs = 2_000
 /** Pauses between two attempts of `untilHealthy`: short at first, because engines usually answer while a process starts. */
 const firstPauseMs = 50
 const longestPauseMs = 1_000
-/** How long an outcome is cached. */
 const freshMs = 1_000
 /** More than any process has. */
 const maxChecks = 100

@@ -50,7 +50,6 @@ type HtmlDocument = {
   readonly main: Html
 }
 
-/** An HTML document in the layout that all pages share. */
 export const htmlDocument = ({ language, title, assets, head, brand, barEnd, main }: HtmlDocument): Html =>
   html`<!doctype html>
 <html lang="${language}">

@@ -32,7 +32,6 @@ export function staticFile(type: string, text: string, cacheControl: string, mor
   return { type, bytes, gzipped: gzipSync(bytes), etag, headers }
 }
 
-/** A short hash of content, for ETags and paths. */
 const digestOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 16)
 
 const oat = createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css')
@@ -42,7 +41,6 @@ export const readStyle = (...own: URL[]): string => readText(oat, new URL('asset
 
 export const readIcon = (): string => readText(new URL('assets/icon.svg', import.meta.url))
 
-/** The text of several files, in their order. */
 export const readText = (...files: readonly (string | URL)[]): string =>
   files.map((file) => readFileSync(file, 'utf8')).join('\n')
 

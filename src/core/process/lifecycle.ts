@@ -16,15 +16,12 @@ import { type Lifetime, lifetimeOf } from './lifetime.ts'
 import { readinessOf } from './readiness.ts'
 import { onStopSignals } from './stopSignals.ts'
 
-/** What a started process adds to its admin port. */
 export type Started = {
-  /** Checks that `/readyz` runs. */
   readonly checks: Checks
   /** Admin pages besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
-/** What a process starts with. */
 export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly config: Config
   readonly engines: Engines
@@ -32,7 +29,6 @@ export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly metrics: Registry
 }
 
-/** What a process that serves clients starts with. */
 export type ClientService = Service & {
   /** The process awaits it before it listens. It resolves when the checks pass, or after three seconds. */
   untilAble(checks: Checks): Promise<void>

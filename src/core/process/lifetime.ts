@@ -9,7 +9,7 @@ export interface Lifetime {
   readonly signal: AbortSignal
   /** Whether the process drains or stops. */
   readonly isStopping: () => boolean
-  /** Registers a resource to close at the end, even if the start fails half way; last in, first out. `what` names it in the log. */
+  /** Registers a resource to close at the end, last in, first out. `what` names it in the log. */
   readonly release: (what: string, releaser: () => Promise<unknown>) => void
   /** Logs the error, and ends the process with `exitCode`, by default 1. */
   readonly fail: (error: unknown, exitCode?: number) => void

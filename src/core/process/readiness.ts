@@ -17,12 +17,9 @@ export interface Readiness {
 /**
  * Decides when a process is ready: once it has started, and until it stops.
  *
- * A process without clients is also not ready while a check fails. A process that serves clients stays ready: an engine is down, and its answers
- * say so, or need no engine. If it were not ready, a load balancer that follows `/readyz` would take every process away at the outage of one engine,
- * and refuse connections.
- *
- * But before a process with clients is ready for the first time, all its checks must pass once: otherwise a release that cannot work would replace
- * one that does. It does not wait for this if an engine is down at its start (`isEngineAway`).
+ * A process without clients is also not ready while a check fails. A process with clients stays ready: otherwise a load balancer would take every
+ * process away at the outage of one engine, and refuse connections instead of passing on 503 and cached answers. But before it is ready for the first
+ * time, all its checks must pass once, unless an engine is down at its start (`isEngineAway`): a release that cannot work must not replace one that does.
  */
 export function readinessOf(servesClients: boolean, isEngineAway: boolean, lifetime: Lifetime): Readiness {
   let isStarted = false

@@ -7,9 +7,8 @@ import { script } from './redis.ts'
  *
  * A deletion whose record was read moves to `deletedKeys`. That hash grows for ever, so no script reads all of it.
  *
- * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key with the digest. A key with live records in two partitions
- * also has the field `<teamId>/<keyId> in another partition`. Such a key opens nothing, as with any digest of two fields: deleting the record of one
- * partition would leave the other.
+ * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key with the digest, and `<teamId>/<keyId> in another partition` for
+ * a key with live records in two partitions. A digest with two fields opens nothing: a deletion in one partition would leave the other record.
  */
 
 const decode = `

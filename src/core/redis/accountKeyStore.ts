@@ -16,9 +16,8 @@ import type { RedisConnection } from './redis.ts'
 import { scanHashes } from './scanHashes.ts'
 
 /**
- * The outcome of applying a state. `stale`: the same or a newer state is stored. `conflict`: another state of the same revision is stored. `newest`: the
- * stored state, if its record is before this record in the topic. Compaction would keep this older state and delete the newest one, so the newest state
- * must be appended again.
+ * The outcome of applying a state. `stale`: the same or a newer state is stored. `conflict`: another state of the same revision is. `newest`: the
+ * stored state, if its record is before this record in the topic: compaction would delete it, so it must be appended again.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'

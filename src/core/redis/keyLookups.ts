@@ -73,8 +73,8 @@ type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
 
 /**
- * Returns a function that looks keys up for requests, and counts them by `count`. One call to Redis is under way at a time. Requests that arrive
- * meanwhile share the next call, so that Redis is read after their arrival. When that call fails, they fail with its error.
+ * Looks keys up for requests, and counts them by `count`. One call to Redis is under way at a time; requests that arrive meanwhile share the next call,
+ * which reads after their arrival, and fail if it fails.
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
   const { countAhead, answer } = countingIn(redis, count)
@@ -133,8 +133,8 @@ interface Counting {
 }
 
 /**
- * Requests arrive with a digest, but are counted for a key. If the digest opened a key a moment ago, they are counted for that key in the same round
- * trip as the look-up; otherwise after the look-up, and only if the key is accepted. So a digest that opens no key creates no counter.
+ * Counts requests of a digest for its key. If the digest opened a key a moment ago, in the round trip of the look-up; otherwise after it, and only if the
+ * key is accepted, so that unknown digests create no counters.
  */
 function countingIn({ client, keys }: RedisConnection, count: CountRequests): Counting {
   const opened = new LRUCache<Digest, string>({ max: maxOpened })

@@ -34,10 +34,8 @@ export const freshnessValueCount = 3 + entityTypes.length
 /**
  * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search.
  *
- * It reads tokens and watermark in one step. Otherwise: it reads the token. An indexer publishes a change of the list, and a new watermark. It reads
- * that watermark. A client with the old token gets 304 with the new watermark, and lacks the change.
- *
- * A list without a token gets `newToken`, if the serving generation is known.
+ * One step: otherwise an indexer could publish a change and a later watermark between the two reads, and a client with the old token would get 304 with a
+ * watermark that promises the change. A list without a token gets `newToken`, if the serving generation is known.
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)

@@ -11,10 +11,7 @@ import { type RedisKeys, redisKeys } from './redisKeys.ts'
 export interface RedisConnection {
   readonly client: Redis
   readonly keys: RedisKeys
-  /**
-   * The run of the server (`runIn`); undefined while not connected. Another run means a restart or a failover, in which Redis may have lost a second
-   * of writes.
-   */
+  /** The run of the server (`runIn`); undefined while not connected. In another run, Redis may have lost a second of writes. */
   readonly runId: () => string | undefined
   readonly close: () => Promise<void>
 }
@@ -131,9 +128,8 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
 }
 
 /**
- * The run of a server, from the reply of INFO: its `run_id`, and for a master that was a replica also its replication id. Example: the master A is cut
- * off, and its replica B is promoted without A's last writes. A becomes a replica of B, and drops these writes. B fails, and A is promoted. Its `run_id`
- * is the same as before, but its replication id is new, as after each promotion.
+ * The run of a server, from the reply of INFO: its `run_id`, and for a promoted master its replication id. Example: B is promoted without A's last
+ * writes. A becomes its replica, drops them, and is promoted again. Its `run_id` is as before; its replication id is new.
  */
 export function runIn(info: string): string | undefined {
   const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')

@@ -13,13 +13,11 @@ import {
  * The switch, in one step:
  *
  * 1. Raises the positions of the next generation to those that the rebuild has reached.
- * 2. Compares them with the positions of the serving generation, below which no reader may fall. While the lock lives, `publishScript` does not raise the
- *    latter.
- * 3. Raises the times of the next generation to those of the serving one. Everything that was appended before such a time is below the position of the
- *    serving generation, so also below the higher one of the next generation.
+ * 2. Compares them with the positions of the serving generation, which nobody raises while the lock lives.
+ * 3. Raises the times of the next generation to those of the serving one: everything that was appended before is below the lower position, too.
  * 4. Makes the next generation serve, and releases the lock.
  *
- * If it runs again, because the first reply was lost, it also returns `switched`.
+ * If it runs again, because its reply was lost, it returns `switched`, too.
  */
 const switchScript = script(`${raiseLua}${noteWatermarkLua}
 if redis.call('GET', KEYS[1]) == ARGV[2] then return {'switched'} end

@@ -84,15 +84,13 @@ end`
 /**
  * Publishes a round in one step:
  *
- * - **Positions** are only raised. "Everything below offset 70 is searchable" stays true, so a late round of a former owner does no harm.
- * - **Tokens** of the changed lists are replaced in the same step. If they were replaced first: a follower reads the new token with the old positions.
- *   The positions move. The list still has that token, so the follower gets "nothing new" for ever. If they were replaced last: the positions move. A
- *   follower with the old token gets "nothing new", although its change is visible.
- * - **Salt.** A stored position below `from`, or none, shows that Redis has lost a publication, and with it tokens of lists that this round does not name.
- *   Then, and when deletions may be missing, a new salt gives every list another version: a follower learns of both only if the version changes.
- * - **Lock.** While a rebuild has the lock of the switch, the serving generation publishes only other versions of its lists.
- * - **Indices** are named once every partition of the topic has a position: from then on requests search them. So no request searches an index that is
- *   still being built.
+ * - Positions are only raised: "everything below offset 70 is searchable" stays true, so a late round of a former owner does no harm.
+ * - Tokens of changed lists are replaced in the same step. Replaced before: a follower reads the new token with old positions, the positions move, and
+ *   the follower gets "nothing new" for ever. Replaced after: a follower with the old token gets "nothing new" although its change is visible.
+ * - A stored position below `from`, or none, shows that Redis has lost a publication, and tokens of lists that this round does not name. Then, and when
+ *   deletions may be missing, a new salt gives every list another version, by which followers notice.
+ * - While a rebuild has the lock of the switch, the serving generation publishes only other versions of its lists.
+ * - Indices are named once every partition of the topic has a position, so no request searches an index that is still being built.
  */
 const publishScript = script(`${raiseLua}${noteWatermarkLua}
 local now = {ARGV[2], ARGV[3]}
