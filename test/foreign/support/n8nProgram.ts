@@ -33,7 +33,8 @@ export async function openN8n(installed: string, package_: N8nPackage) {
   const nodes = join(folder, '.n8n/nodes')
   await mkdir(nodes, { recursive: true })
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], package_.folder)
-  const archive = join(folder, 'n8n-nodes-tidemark-0.1.0.tgz')
+  const { version } = JSON.parse(await readFile(join(package_.folder, 'package.json'), 'utf8'))
+  const archive = join(folder, `n8n-nodes-tidemark-${version}.tgz`)
   await run('npm', ['install', '--offline', '--legacy-peer-deps', '--no-audit', '--no-fund', archive], nodes)
   const logPath = join(folder, 'n8n.log')
   let program: SupervisedProgram | undefined
