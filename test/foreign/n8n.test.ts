@@ -283,8 +283,11 @@ describe('the trigger', () => {
     const process = new N8nProcess(classes, { staticData: '{}' }, credential())
     const items = [row('a', { result: { level: 'fail' } }), row('b')]
     const others = [row('b', { result: { level: 'Expert' } }), row('c', { result: { level: 'Beginner' } }), row('d')]
-    feed.willAnswer({ items: [...items, gone('c')], cursor: '1' }, { items: others, cursor: '1' })
-    feed.willAnswer({ items: [gone('a')], cursor: '1' })
+    feed.willAnswer(
+      { items: [...items, gone('c')], cursor: '1' },
+      { items: others, cursor: '1' },
+      { items: [gone('a')], cursor: '1' },
+    )
     const sample = await process.sample({ filters: { level: 'fail' } })
     expect(sample.map((each: Json) => each.map(({ json }: Json) => json.id))).toEqual([['a'], []])
     await expect(process.sample({ filters: { level: 'fail' } })).rejects.toMatchObject({

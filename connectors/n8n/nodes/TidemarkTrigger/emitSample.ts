@@ -35,6 +35,6 @@ function whyNone({ resource, conditions }: Settings, rows: readonly Row[]): { me
   const message = `None of ${rows.length} ${resource}s passes the filters`
   return {
     message,
-    description: `There is ${valuesIn(rows, conditions)}. A published workflow waits for one that passes.`,
+    description: `They have ${valuesIn(rows, conditions)}. A published workflow waits for one that passes.`,
   }
 }

@@ -16,8 +16,8 @@ export const properties: INodeProperties[] = [
     type: 'options',
     noDataExpression: true,
     options: [
-      { name: 'Form', value: 'form', action: 'On new, changed or deleted form' },
       { name: 'Submission', value: 'submission', action: 'On new, changed or deleted submission' },
+      { name: 'Form', value: 'form', action: 'On new, changed or deleted form' },
     ],
     default: 'submission',
     description: 'What is watched: an item comes when it is new, changed or deleted',
