@@ -64,6 +64,11 @@ export async function openN8n(installed: string, package_: N8nPackage) {
       }),
     /** Sends what the editor sends; resolves with the `data` of the answer. */
     post,
+    /** What the editor knows of all nodes; only after `signUp`. */
+    nodeTypes: async (): Promise<Json[]> => {
+      const headers = { ...(cookie !== undefined && { cookie }) }
+      return await (await fetch(`http://127.0.0.1:${port}/types/nodes.json`, { headers })).json()
+    },
     importCredential: (credential: Json) => importing('credentials', credential),
     /** Imports a workflow and publishes it, so that the next start activates it. */
     importWorkflow: async (workflow: Json): Promise<void> => {
