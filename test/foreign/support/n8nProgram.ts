@@ -67,7 +67,7 @@ export async function openN8n(installed: string, package_: N8nPackage) {
     /** What the editor knows of all nodes; only after `signUp`. */
     nodeTypes: async (): Promise<Json[]> => {
       const headers = { ...(cookie !== undefined && { cookie }) }
-      return await (await fetch(`http://127.0.0.1:${port}/types/nodes.json`, { headers })).json()
+      return (await (await fetch(`http://127.0.0.1:${port}/types/nodes.json`, { headers })).json()) as Json[]
     },
     importCredential: (credential: Json) => importing('credentials', credential),
     /** Imports a workflow and publishes it, so that the next start activates it. */
