@@ -1,5 +1,5 @@
 import { useApi } from '../support/api.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 

@@ -2,7 +2,7 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { type TestAnswer, useApi } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { connectReal } from '../support/redisPair.ts'
 
 const team = 'team-1'

@@ -5,7 +5,7 @@ import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, type FakeElasticsearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { type Relay, startRelay } from '../support/relay.ts'
 
 const team = 'team-1'

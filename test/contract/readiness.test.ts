@@ -3,7 +3,7 @@ import { useReplica } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { send, type TestAnswer } from '../support/inProcess.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { killPrograms, type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startRelay } from '../support/relay.ts'
 import {
   plaintextIn,

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { exportJWK } from 'jose'
 import { closing } from '../support/closing.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startLocalServer } from '../support/localServer.ts'
 import { type SettingsAnswer, startTestSettings, useSettings, type Visitor } from '../support/settings.ts'
 import { type Claims, signInClaims, signInSecret, signToken, unsignedToken } from '../support/signIns.ts'

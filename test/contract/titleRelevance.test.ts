@@ -1,4 +1,4 @@
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { readGroups } from '../support/titleRelevance/cases.ts'
 import { areGood, failuresOf, figuresOf } from '../support/titleRelevance/figures.ts'
 import { type JudgedGroup, judgeGroups } from '../support/titleRelevance/judge.ts'

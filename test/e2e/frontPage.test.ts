@@ -1,6 +1,6 @@
 import { startTestApi } from '../support/api.ts'
 import { barriersOn, overhangOf, useBrowser } from '../support/browser.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 
 /** The page needs no engine. */
 const settings = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }

@@ -10,7 +10,7 @@ import { createCompactedTopics, shortRetentionMs } from '../support/compaction.t
 import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
-import { endingToo, useStarted } from '../support/late.ts'
+import { closeAfterwards, useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand, startProgram } from '../support/programs.ts'
 import { randomHistory, stateRecord } from '../support/randomHistory.ts'
@@ -147,7 +147,7 @@ test('nothing under way is a difference: 100 writes a second, late revisions and
   await pipeline.createKeys(history.teams)
   await pipeline.produceHistory(history.records)
   await untilCommitted(pipeline)
-  const writer = endingToo(startSteadyWriter(pipeline, { seed: 32, perSecond: 100, team: 'busy' }))
+  const writer = closeAfterwards(startSteadyWriter(pipeline, { seed: 32, perSecond: 100, team: 'busy' }))
   for (let run = 0; run < 3; run++) {
     const before = writer.written()
     await eventually(() => writer.written() > before + 100)
@@ -167,7 +167,7 @@ test('what compaction removes meanwhile is no difference, nor is a record that w
       await sleep(200)
     }
   })()
-  endingToo({
+  closeAfterwards({
     stop: async () => {
       stop.abort()
       await writing

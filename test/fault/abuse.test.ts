@@ -1,7 +1,7 @@
 import { harmDone, openStage } from '../abuse/attack.ts'
 import { scenarios } from '../abuse/scenarios.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { killPrograms } from '../support/programs.ts'
 
 const mebibyte = 1024 * 1024

@@ -12,7 +12,7 @@ import {
   untilCaughtUp,
   untilCommitted,
 } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'

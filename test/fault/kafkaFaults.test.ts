@@ -10,7 +10,7 @@ import {
   untilCommitted,
   watermarkOf,
 } from '../support/indexingProgress.ts'
-import { endingToo } from '../support/late.ts'
+import { closeAfterwards } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilTold } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
@@ -24,7 +24,7 @@ let indexer: Program
 
 const connectProducer = async (config: ProducerConfig): Promise<Producer> => {
   const createPartitioner = kafkajs.Partitioners.DefaultPartitioner
-  const producer = endingToo(
+  const producer = closeAfterwards(
     pipeline.kafka.producer({ ...config, idempotent: true, maxInFlightRequests: 1, createPartitioner }),
   )
   await producer.connect()
@@ -106,7 +106,7 @@ test('partitions that a topic is given while it is read hold the watermark back 
   const areVisible = async (records: readonly HistoryRecord[]): Promise<boolean> =>
     (await Promise.all(records.map(isVisible))).every(Boolean)
   await startBoth()
-  const checker = endingToo(await startConsistencyChecker(pipeline, api))
+  const checker = closeAfterwards(await startConsistencyChecker(pipeline, api))
   const topic = nameOf('forms')
   await withAdmin(pipeline.kafka, (admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 6 }] }))
   const added = Array.from({ length: 20 }, (_, at) => stateRecord('forms', `acme/added-${at}`, 1))

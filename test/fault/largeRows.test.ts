@@ -8,7 +8,7 @@ import {
   type Received,
   submissionAt,
 } from '../abuse/largeRows.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startSmallElasticsearch } from '../support/ownEngines.ts'
 import { killPrograms } from '../support/programs.ts'
 

@@ -5,7 +5,7 @@ import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { untilServes } from '../support/indexingProgress.ts'
-import { endingToo } from '../support/late.ts'
+import { closeAfterwards } from '../support/lifecycle.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
@@ -63,8 +63,8 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   const second = await pipeline.startIndexer()
   await pipeline.createKeys(['steady'])
   await eventually(async () => (await pipeline.get(api, 'steady', '/api/v1/records')).status === 200)
-  const steady = endingToo(startSteadyWriter(pipeline, { seed: 22, perSecond: 500, team: 'steady' }))
-  const reader = endingToo(startPollingReader(pipeline, api, steady))
+  const steady = closeAfterwards(startSteadyWriter(pipeline, { seed: 22, perSecond: 500, team: 'steady' }))
+  const reader = closeAfterwards(startPollingReader(pipeline, api, steady))
   await eventually(() => steady.written() > 1_000)
   let rebuild: Program
   let code: number | null
@@ -162,7 +162,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
   expect((await probe(nextApi, 'readyz')).code).toBe(503)
   // Nothing is read by a field that its index may lack. The mapping of forms is the same.
   expect([await statusOf('records'), await statusOf('forms')]).toEqual([503, 200])
-  endingToo(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
+  closeAfterwards(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
   const rebuild = await startRebuild({}, folder)
   expect(await untilServes(rebuild)).toBe(2)
   await untilReady(next)

@@ -7,7 +7,7 @@ import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import { submissionAt } from '../abuse/largeRows.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 import { createTestReplica } from '../support/replica.ts'
 

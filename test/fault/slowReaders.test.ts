@@ -1,6 +1,6 @@
 import { openSlowStage, slowReaders } from '../abuse/slowReaders.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { killPrograms } from '../support/programs.ts'
 
 const stage = useStarted('the stage', openSlowStage)

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { deleted, existing, startChangesServer } from '../support/changesServer.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { oddHistory } from '../support/oddHistory.ts'
 import type { Json } from '../support/randomHistory.ts'
 import { describePython } from './support/python.ts'

@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { deleted, existing, startChangesServer } from '../support/changesServer.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { deepAnswers, oddHistory } from '../support/oddHistory.ts'
 import type { HistoryRecord, Json } from '../support/randomHistory.ts'
 import { describePython } from './support/python.ts'

@@ -1,5 +1,5 @@
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startLocalServer } from '../support/localServer.ts'
 import { seeded } from '../support/random.ts'
 import type { Json } from '../support/randomHistory.ts'

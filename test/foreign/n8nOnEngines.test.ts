@@ -1,5 +1,5 @@
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { seeded } from '../support/random.ts'
 import { type Json, randomHistory, stateRecord } from '../support/randomHistory.ts'

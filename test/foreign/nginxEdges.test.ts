@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { readToEnd, sendRaw } from '../support/raw.ts'
 import { describeNginx, shippedFor, startNginx } from './support/nginx.ts'
 

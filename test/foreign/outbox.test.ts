@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { eventually, succeeds } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { recordsOf } from '../support/topics.ts'
 import { openConnect } from './support/debezium.ts'

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type ChangesAnswer, deleted, existing, startChangesServer } from '../support/changesServer.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { oddHistory } from '../support/oddHistory.ts'
 import type { Json } from '../support/randomHistory.ts'
 import { describePostgresql, startPostgresql } from './support/postgresql.ts'

@@ -8,7 +8,7 @@ import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { keyState } from '../support/entities.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { connectReal } from '../support/redisPair.ts'
 
 const partitions = 3

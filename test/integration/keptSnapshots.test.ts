@@ -7,7 +7,7 @@ import type { ListVersion } from '../../src/core/stores/listVersions.ts'
 import { testConfig } from '../support/config.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { createTestReplica } from '../support/replica.ts'
 
 const team = 'team-1' as TeamId

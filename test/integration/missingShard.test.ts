@@ -1,7 +1,7 @@
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { createWithMissingShards, giveMissingShards, isShardMissing } from '../support/missingShards.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { startProgram, untilTold } from '../support/programs.ts'

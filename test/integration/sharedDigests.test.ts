@@ -5,7 +5,7 @@ import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { shareLookups } from '../../src/core/stores/keyLookups.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { useRedis } from '../support/redisPair.ts'
 

@@ -23,7 +23,7 @@ import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { eventually } from '../support/eventually.ts'
-import { beside } from '../support/late.ts'
+import { withMembers } from '../support/lifecycle.ts'
 import { deletionOf, formRecord, recordedAt, submissionRecord } from '../support/replicaRecords.ts'
 
 const instant = '2026-11-20T12:00:00.000Z' as Instant
@@ -230,8 +230,8 @@ describe.each([
       isFirst = false
       return answer
     }
-    const indices = beside(elasticsearch.indices, { refresh: refreshThenWrite })
-    const writing = beside(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
+    const indices = withMembers(elasticsearch.indices, { refresh: refreshThenWrite })
+    const writing = withMembers(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
     const reconciliation = new Reconciliation(
       { config, elasticsearch: writing, report, signal },
       first,
@@ -296,8 +296,8 @@ describe.each([
       await finishSwitch(generations, second.tag)
       return await elasticsearch.indices.updateAliases(...asked)
     }
-    const indices = beside(elasticsearch.indices, { updateAliases: moveFirst })
-    const late = beside(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
+    const indices = withMembers(elasticsearch.indices, { updateAliases: moveFirst })
+    const late = withMembers(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
     const lateGenerations = new Generations(late, { ...config, INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }, options)
     await expect(lateGenerations.serve(second, true)).rejects.toThrow('aliases have been moved meanwhile')
     const switched = [

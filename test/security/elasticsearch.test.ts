@@ -24,7 +24,7 @@ import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
-import { endingToo, useStarted } from '../support/late.ts'
+import { closeAfterwards, useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { killPrograms, type Run, refusalOf, runCommand, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
@@ -85,7 +85,7 @@ const settingsAs = (name: string): Record<string, string> => ({
   ELASTICSEARCH_USERNAME: name,
   ELASTICSEARCH_PASSWORD: name === elasticsearch.keeper.name ? elasticsearch.keeper.password : `password-of-${name}`,
 })
-const clientAs = (name: string): Client => endingToo(connectElasticsearch(testConfig(settingsAs(name))))
+const clientAs = (name: string): Client => closeAfterwards(connectElasticsearch(testConfig(settingsAs(name))))
 const keeperClient = (): Client => clientAs(elasticsearch.keeper.name)
 const statusOf = async (answer: Promise<unknown>): Promise<number | undefined> => {
   const [result] = await Promise.allSettled([answer])

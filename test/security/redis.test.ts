@@ -28,7 +28,7 @@ import { usedTokens } from '../../src/settings/signIn.ts'
 import { keyState } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { readFreshness } from '../support/freshness.ts'
-import { endingToo, useStarted } from '../support/late.ts'
+import { closeAfterwards, useStarted } from '../support/lifecycle.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
@@ -53,7 +53,7 @@ const redis = useStarted('Redis', () => startSecuredRedis(prefix))
 beforeAll(async () => {
   for (const [user = ''] of users) {
     const settings = { REDIS_URL: redis.urlOf(user), REDIS_CA_FILE: redis.ca, INDEX_PREFIX: prefix }
-    const link = endingToo(connectRedis(settings, () => undefined))
+    const link = closeAfterwards(connectRedis(settings, () => undefined))
     await eventually(() => link.runId() !== undefined)
     links.set(user, link)
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Tidemark, type TidemarkOptions } from '../../clients/typescript/src/index.ts'
-import { useStarted } from './late.ts'
+import { useStarted } from './lifecycle.ts'
 import { startLocalServer } from './localServer.ts'
 
 /** How one request is answered. */

@@ -2,7 +2,7 @@ import { connectElasticsearch } from '../../../../src/core/stores/elasticsearch.
 import { isolatedNodesAnswerNothing } from '../../../../src/core/stores/readinessChecks.ts'
 import { testConfig } from '../../../support/config.ts'
 import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
-import { useStarted } from '../../../support/late.ts'
+import { useStarted } from '../../../support/lifecycle.ts'
 
 const setting = 'cluster.no_master_block'
 const block = (no_master_block: string): object => ({ cluster: { no_master_block } })

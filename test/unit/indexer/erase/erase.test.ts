@@ -9,7 +9,7 @@ import type { PhysicalIndex } from '../../../../src/core/stores/indices.ts'
 import type { Clients } from '../../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { testConfig } from '../../../support/config.ts'
 import { connectSimulated } from '../../../support/elasticsearchPair.ts'
-import { beside } from '../../../support/late.ts'
+import { withMembers } from '../../../support/lifecycle.ts'
 import { deletionOf, recordedAt } from '../../../support/replicaRecords.ts'
 
 const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
@@ -62,8 +62,8 @@ async function leftAfter(
     _shards: shards,
     indices: { [index]: { shards: { 0: [{ routing: { node: 'node-0' }, segments: {} }] } } },
   })
-  const elasticsearch = beside(clients.elasticsearch, {
-    indices: beside(clients.elasticsearch.indices, { flush, segments }),
+  const elasticsearch = withMembers(clients.elasticsearch, {
+    indices: withMembers(clients.elasticsearch.indices, { flush, segments }),
     snapshot: { get: async () => ({ snapshots }) },
   })
   const source = {

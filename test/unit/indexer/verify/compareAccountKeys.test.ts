@@ -12,7 +12,7 @@ import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { digestOf } from '../../../../src/core/model/accountKey.ts'
 import { documentId, type EntityId, type Offset, type Revision, type TeamId } from '../../../../src/core/model/ids.ts'
 import { testConfig } from '../../../support/config.ts'
-import { beside } from '../../../support/late.ts'
+import { withMembers } from '../../../support/lifecycle.ts'
 import { connectSimulated } from '../../../support/redisPair.ts'
 
 const team = 'acme' as TeamId
@@ -136,7 +136,7 @@ test('where two writers made one revision at once, the store may hold what eithe
 test('what differs for a moment is not told: a change reaches Kafka and Redis one after the other', async () => {
   const connected = await connectSimulated()
   // Redis holds no key.
-  const redis = beside(connected, { client: beside(connected.client, { scanStream: () => [] }) })
+  const redis = withMembers(connected, { client: withMembers(connected.client, { scanStream: () => [] }) })
   await redis.client.set(redis.keys.accountKeysComplete, redis.runId() ?? '')
   let comparisons = 0
   const source = {

@@ -1,5 +1,5 @@
 import { untilKeysAreComplete } from '../../../../tools/sample/api.ts'
-import { useStarted } from '../../../support/late.ts'
+import { useStarted } from '../../../support/lifecycle.ts'
 import { startLocalServer } from '../../../support/localServer.ts'
 
 const statuses = [503, 503, 401]
