@@ -62,7 +62,7 @@ async function change(random: Random, state: Map<string, 'live' | 'deleted'>, se
 const publish = (): Promise<void> =>
   api.replica.publishPositions(toInstant(0), { lists: ['submissions/team-1', 'submissions/team-2'] })
 
-test.each([1, 2])('whatever is changed between their pages, followers end with the list (seed %i)', async (seed) => {
+test.each([1, 2])('clients that follow the feed end with exactly the list, whatever changes between their pages (seed %i)', async (seed) => {
   const random = seeded(seed)
   const followers = teams.flatMap((team) =>
     ['limit=1', 'limit=3&view=full', 'limit=1000&fields=data'].map((query) => ({

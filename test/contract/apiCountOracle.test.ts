@@ -21,7 +21,7 @@ describe.each([
   ['a year', '2026'],
   ['a few days', '2026-03-29'],
   ['a few days when clocks were put back at midnight', '2006-10-29'],
-])('any count in %s', (_span, during) => {
+])('every answer of /record-counts in %s', (_span, during) => {
   const team = 'acme'
   /**
    * Zones, and when their clocks were put forward or back, an hour or less or a day, at night or at midnight. Each has had the same
@@ -132,7 +132,7 @@ describe.each([
   )
 
   test(
-    'is what plain rules make of all that is held, and adds up to the total of the list',
+    'equals a count by plain rules over all submissions, and adds up to the total of the list',
     async () => {
       await fc.assert(
         fc.asyncProperty(anyQuery, fc.boolean(), async (query, isKept) => {

@@ -32,7 +32,7 @@ test.each([
   ['the first', 0],
   ['any later', 1],
 ])(
-  'the total counts each item of a page where a change becomes visible before %s search of it',
+  'a page and its total agree also if a change becomes visible before %s search of it',
   async (_which, passed) => {
     let stored = count + passed
     const gate = new Gate()

@@ -50,7 +50,7 @@ async function expectAsPlainRulesSay(number: number): Promise<void> {
 }
 
 test(
-  'every answer of a list is what plain rules make of all that is held, whatever the filter and the page, and the description refuses what is 400',
+  'every page of a list, with any filter, equals plain rules over all items, and the description refuses the same queries as the API',
   async () => {
     let next = 0
     const askOn = async (): Promise<void> => {

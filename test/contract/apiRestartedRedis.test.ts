@@ -45,7 +45,7 @@ const readsRedis = async (): Promise<boolean> => {
   return problems.join() === 'account keys: is not complete' && api.replica.isConnected()
 }
 
-test('a Redis that came back with an older state says "not changed" of nothing once positions are published again', async () => {
+test('after Redis came back with an older state, no request gets 304 for an answer from before', async () => {
   const redis = engines.engine('redis')
   const olderState = join(redis.dataFolder, 'older.aof')
   const before = await etags()
