@@ -82,7 +82,7 @@ async function createSourceTopics(): Promise<void> {
   await withAdmin(pipeline.kafka, hurryCleaner)
 }
 
-test('of a deleted submission no file of any engine holds a word, once the receipt says that nothing is left', async () => {
+test('once the receipt says that nothing is left of a deleted submission, no file of any engine has a word of it', async () => {
   await createSourceTopics()
   const indexer = await pipeline.startIndexer()
   const api = await pipeline.startApi()
@@ -131,7 +131,7 @@ test('of a deleted submission no file of any engine holds a word, once the recei
   for (const program of [indexer, api]) await program.end('SIGTERM')
 })
 
-test('what the command cannot remove is named, and there', async () => {
+test('the receipt names the data that the command cannot remove, and this data is still there', async () => {
   const indexer = await pipeline.startIndexer()
   const words = plantedWords()
   await pipeline.produce('submissions', [

@@ -88,7 +88,7 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   expect(letters).toBe(history.records.filter(({ isDeadLetter }) => isDeadLetter).length)
 })
 
-test('what Kafka has deleted is carried over by a rebuild, also into more shards: deletions, and revisions above those that are left', async () => {
+test('a rebuild copies deletions and newer revisions that Kafka no longer has, also into more shards', async () => {
   const history = randomHistory(23, 500)
   const { api } = await filled(history)
   await forgetTopics()
@@ -102,7 +102,7 @@ test('what Kafka has deleted is carried over by a rebuild, also into more shards
   expect(await shardsOf(2)).toEqual(new Set(['3']))
 })
 
-test('answers are left out by a rebuild, and found again after another one; an API that is to find them waits for that', async () => {
+test('a rebuild with INDEX_ANSWERS=false leaves answers out, and another one brings them back, for which an API with answers waits', async () => {
   const history = randomHistory(26, 300)
   const { indexer, api } = await filled(history)
   await indexer.end('SIGTERM')
@@ -136,7 +136,7 @@ test('answers are left out by a rebuild, and found again after another one; an A
   expect(await listed('&answer.1=one')).toEqual(having)
 })
 
-test('a release with other mappings waits, says so, and takes over once its rebuild has built indices for it', async () => {
+test('a release with other mappings waits, reports it, and takes over once its rebuild has made its indices', async () => {
   const history = randomHistory(25, 300)
   const { indexer, api } = await filled(history)
   for (const part of ['bin', 'src', 'indexer', 'mappings', 'package.json'])
@@ -179,7 +179,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
   await expectFold(pipeline, api, history)
 })
 
-test('a rebuild that cannot carry over says why, can be ended, and has changed nothing', async () => {
+test('a rebuild that cannot copy documents says why, can be stopped, and has changed nothing', async () => {
   const history = randomHistory(26, 300)
   const { api } = await filled(history)
   await forgetTopics()

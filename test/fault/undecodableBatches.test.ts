@@ -68,7 +68,7 @@ const namesBatch = /the record batch at offsets 1 to 1 cannot be decoded: its ch
 test.each<[string, Damage, RegExp]>([
   ['has a flipped byte', flipByteOf(`second-${damaged}`), namesBatch],
   ['is too short for a batch', shortenSecondBatch, /the broker finds its log damaged \(CORRUPT_MESSAGE\)$/],
-])('a batch that %s stops its partition alone, is named, and is read once it can be', async (_, change, problem) => {
+])('a batch that %s pauses only its own partition, is reported, and is read once it can be decoded', async (_, change, problem) => {
   await produceForms('second')
   const secondAtMs = pipeline.appendedAtMs()
   await produceForms('third')
@@ -97,7 +97,7 @@ test.each<[string, Damage, RegExp]>([
   expect(await indexer.metric('tidemark_partition_paused')).toBe(0)
 })
 
-test('a replay of account keys that meets a batch that cannot be decoded is not complete, and names it', async () => {
+test('account keys are not complete while a batch of their topic cannot be decoded, and /readyz names the batch', async () => {
   const redis = new Redis(process.env['REDIS_URL'] ?? '')
   const topic = pipeline.names.TOPIC_ACCOUNT_KEYS
   const found = await Promise.all(partitions.map((each) => readFile(logFile(topic, each))))

@@ -43,7 +43,7 @@ describeNginx('Below a path of a proxy', () => {
     expect([...missing, ...complaints]).toEqual([])
   }
 
-  test('the pages of the API lead to each other, and ask the API below that path', async () => {
+  test('the pages of the API link to each other, and call the API below that path', async () => {
     await visit('api', async (page, home) => {
       expect(await page.locator('textarea').inputValue()).toContain(`"${home}api/v1/forms?limit=1"`)
       await page.getByRole('link', { name: '简体中文' }).click()

@@ -76,7 +76,7 @@ describeN8n('a real n8n', () => {
     pipeline.produceHistory([stateRecord('submissions', `${team}/${id}`, revision, { result: result(level) })])
 
   test(
-    'sends a message for each failed quiz, and for each deletion; killed in the middle, it loses none',
+    'sends a message for each failed quiz and each deletion, and loses none when it is killed',
     async () => {
       await submit('before', 'fail')
       await pipeline.untilApplied(api, team)

@@ -42,7 +42,7 @@ const client = useClientPackage(clients)
 
 describePython('Copies that other programs keep', () => {
   test(
-    'equal what is stored after an indexer was killed, a rebuild has switched, Redis was emptied, the broker was frozen, and a tenth was deleted',
+    'equal the stored items after an indexer was killed, a rebuild has switched, Redis was emptied, the broker was frozen, and a tenth of the items was deleted',
     async () => {
       let indexers = await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
       await pipeline.createKeys(history.teams)

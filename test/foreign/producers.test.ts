@@ -27,7 +27,7 @@ describePython('Third-party producers', () => {
   test.each([
     ['librdkafka', () => tools.runScript('test/foreign/python/produce.py', programArguments())],
     ['java', () => runWithKafkaJars(tools.folder, 'test/foreign/java/Produce.java', programArguments())],
-  ])('records of %s are served in every codec and mode, but none of aborted transactions', async (client, produce) => {
+  ])('records of %s are served in every codec and mode, except those of aborted transactions', async (client, produce) => {
     await produce()
     await expectServed(client)
   })
@@ -90,7 +90,7 @@ describePython('The producer examples', () => {
   test.each([
     ['TypeScript', runTypeScript],
     ['Python', runPython],
-  ])('records of the example in %s are served: the highest revision, and nothing deleted', async (name, run) => {
+  ])('records of the example in %s are served with their highest revision, and deletions are applied', async (name, run) => {
     await run(exampleInput(transactions(name)), `${pipeline.names.INDEX_PREFIX}-${name}`)
     const statusOf = async (path: string): Promise<number> =>
       (await pipeline.get(api, 'acme', `/api/v1/${path}`)).status

@@ -106,7 +106,7 @@ async function expectKeyEnds(url: string, creating: string, revoking: string): P
 
 describeNginx('a release', () => {
   test(
-    'of every process, one after the other, and back to the release before, loses no request and no record',
+    'rolls out to every process one after the other, and back to the previous release, without a lost request or record',
     async () => {
       const before = (await checkOutReleaseBefore(folder)) ?? '.'
       const indexers = await Promise.all([1, 2].map(() => pipeline.startIndexer({}, before)))
