@@ -225,7 +225,7 @@ async function serveFirstGeneration(): Promise<void> {
 }
 
 describe('the roles of Elasticsearch', () => {
-  test('an indexer and a rebuild may do what they do, and nothing to other indices', async () => {
+  test('an indexer and a rebuild have the rights they need, and none on other indices', async () => {
     await indexAndRebuild('tidemark_indexer')
     const [client, keeper] = [clientAs('tidemark_indexer'), keeperClient()]
     for (const index of ['other', `${prefix}-staging-forms-v1-1`]) {
@@ -241,11 +241,11 @@ describe('the roles of Elasticsearch', () => {
     expect(await statusOf(client.indices.create({ index: 'other' }))).toBe(403)
   })
 
-  test.each(lessenedIndexer)('they could not without $right', async ({ name }) => {
+  test.each(lessenedIndexer)('an indexer or a rebuild fails without $right', async ({ name }) => {
     await expect(indexAndRebuild(name)).rejects.toThrow(/security_exception/)
   })
 
-  test('the API may read what serves, with snapshots, and change nothing', async () => {
+  test('the API may read the serving indices, with snapshots, and change nothing', async () => {
     await serveFirstGeneration()
     await search('tidemark_api')
 
@@ -265,7 +265,7 @@ describe('the roles of Elasticsearch', () => {
     await expectForbidden(refused)
   })
 
-  test.each(lessenedApi)('the API could not without $right', async ({ name }) => {
+  test.each(lessenedApi)('the API fails without $right', async ({ name }) => {
     await serveFirstGeneration()
     await expect(search(name)).rejects.toThrow(/security_exception/)
   })
@@ -274,7 +274,7 @@ describe('the roles of Elasticsearch', () => {
 describe('the role of a verification', () => {
   beforeAll(serveFirstGeneration)
 
-  test('it may read what serves, and change nothing', async () => {
+  test('may read the serving indices, and change nothing', async () => {
     await readEverything('tidemark_verify')
     const client = clientAs('tidemark_verify')
     const refused = [
@@ -295,7 +295,7 @@ describe('the role of a verification', () => {
 describe('the role of an erasure', () => {
   beforeEach(serveDeletion)
 
-  test('it may remove what is deleted, and nothing else', async () => {
+  test('may remove deleted documents, and change nothing else', async () => {
     await eraseDeleted('tidemark_erase')
     const client = clientAs('tidemark_erase')
     const refused = [
@@ -320,7 +320,7 @@ describe('over TLS, each as its own user', () => {
     ...(['api', 'verify', 'erase'] as const).map((name) => [name, `tidemark_${name}`] as const),
   ]
 
-  test('passwords that are changed while the processes run cost nothing but time, and no restart where they are in files', async () => {
+  test('passwords can be changed while the processes run, without a restart where they are in files', async () => {
     const file = join(folder, 'password')
     await writeFile(file, 'password-of-tidemark_indexer\n')
     const { ELASTICSEARCH_PASSWORD: _, ...others } = settingsAs('tidemark_indexer')
@@ -354,7 +354,7 @@ describe('over TLS, each as its own user', () => {
     for (const program of [indexer, api]) expect(await program.end('SIGTERM')).toBe(0)
   })
 
-  test.each(processes)('%s ends with 78 and one line when password or certificate is refused', async (script, name) => {
+  test.each(processes)('%s ends with exit code 78 and one line when password or certificate is refused', async (script, name) => {
     const args = script === 'erase' ? ['--team', team, '--submission', 's1'] : []
     const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
     expect(await refusalOf(script, wrong, args)).toBe(
@@ -365,7 +365,7 @@ describe('over TLS, each as its own user', () => {
     expect(await refusalOf(script, foreign, args)).toMatch(line)
   })
 
-  test('processes work where one of two nodes cannot be reached, and say which', async () => {
+  test('processes work while one of two nodes is unreachable, and report which', async () => {
     const [port = 0] = await chooseDistinctPorts(1)
     const two = (name: string): Record<string, string> => {
       const settings = settingsAs(name)
