@@ -18,7 +18,7 @@ test.each([
   ['deflate', zlib.createInflate],
   ['br', zlib.createBrotliDecompress],
   ['zstd', zlib.createZstdDecompress],
-] as const)('what is compressed in %s is taken from its source no faster than read', async (encoding, decompressor) => {
+] as const)('a stream compressed in %s reads its source no faster than its client reads', async (encoding, decompressor) => {
   let takenBytes = 0
   function* source(): Generator<Buffer> {
     for (let part = 0; part < parts; part++) {
@@ -79,7 +79,7 @@ test.each([
   ['identity, gzip;q=0.5', undefined],
   ['compress, x-unknown', undefined],
   ['*;q=0', undefined],
-])('who accepts %j gets %s', (accepted, compression) => {
+])('a client that accepts %j gets %s', (accepted, compression) => {
   const get = (name: string): string => (name === 'Accept-Encoding' ? accepted : '')
   expect(compressionFor({ get } as unknown as RouteContext)).toBe(compression)
 })

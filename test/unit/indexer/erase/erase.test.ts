@@ -77,7 +77,7 @@ async function leftAfter(
   return places.filter(({ state }) => state === 'left').map(({ name, detail }) => [name, detail])
 }
 
-test('indices that a rebuild makes meanwhile are named: it may have copied the submission there', async () => {
+test('indices that a rebuild makes meanwhile are named, because it may have copied the submission', async () => {
   let isFirst = true
   const left = await leftAfter([], undefined, async () => {
     if (isFirst) await generations.create(2)
@@ -87,7 +87,7 @@ test('indices that a rebuild makes meanwhile are named: it may have copied the s
   expect(left.sort()).toEqual(made.sort())
 })
 
-test('a snapshot is clean if it was begun after an earlier run, and its indices before that, by any of the clocks', async () => {
+test('a snapshot is clean only if it began after an earlier run of erase by every clock', async () => {
   const cleanMs = createdAtMs + offsetMs + 1
   const begun = [
     snapshotOf('before', cleanMs - 1),

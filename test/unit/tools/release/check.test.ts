@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { releaseProblems } from '../../../../tools/release/check.ts'
 import { parsePins } from '../../../../tools/release/imagePins.ts'
 
-test('the files of the project agree; only what a release itself writes may be missing', () => {
+test('the versions in all files agree, except those that a release writes itself', () => {
   const textOf = (path: string): string => readFileSync(path, 'utf8')
   const { version } = JSON.parse(textOf('package.json')) as { version: string }
   const files = {
