@@ -67,19 +67,22 @@ test('an item that an export shows before its position is published comes again 
 test.each([
   ['before', true],
   ['after', false],
-])('an item that becomes visible %s the snapshot of an export is opened comes in the feed after the export', async (when, isHeld) => {
-  const id = `${when}-snapshot`
-  const openSnapshot = async (exchange: Exchange): Promise<void> => {
-    if (isHeld) await store(id)
-    const opened = await exchange.ask()
-    if (!isHeld) await store(id)
-    exchange.reply(opened)
-  }
-  api.elasticsearch.inject('/_pit', openSnapshot, { times: 1 })
-  const answer = await exported()
-  expect(linesOf(answer).some((line) => line.includes(id))).toBe(isHeld)
-  expect(await changesAfter(answer)).toEqual([id])
-})
+])(
+  'an item that becomes visible %s the snapshot of an export is opened comes in the feed after the export',
+  async (when, isHeld) => {
+    const id = `${when}-snapshot`
+    const openSnapshot = async (exchange: Exchange): Promise<void> => {
+      if (isHeld) await store(id)
+      const opened = await exchange.ask()
+      if (!isHeld) await store(id)
+      exchange.reply(opened)
+    }
+    api.elasticsearch.inject('/_pit', openSnapshot, { times: 1 })
+    const answer = await exported()
+    expect(linesOf(answer).some((line) => line.includes(id))).toBe(isHeld)
+    expect(await changesAfter(answer)).toEqual([id])
+  },
+)
 
 test('lists, items, counts, exports and the feed read the indices that Redis names, wherever aliases point', async () => {
   const { headers } = await exported()

@@ -40,16 +40,19 @@ async function add(of = team, type: 'forms' | 'submissions' = 'submissions'): Pr
   return id
 }
 
-test.each(['GET', 'HEAD'])('a %s with `Prefer: wait` is held until there is a row, and answered at once if there are rows already', async (method) => {
-  const cursor = await latest()
-  const held = askWaiting(cursor, { method })
-  await api.untilWaiting(1)
-  const id = await add()
-  for (const answer of [await held, await askWaiting(cursor, { method })]) {
-    expect(applied(answer)).toEqual([200, 'wait=60'])
-    if (method === 'GET') expect(namesOf(pageIn(answer).items)).toEqual([id])
-  }
-})
+test.each(['GET', 'HEAD'])(
+  'a %s with `Prefer: wait` is held until there is a row, and answered at once if there are rows already',
+  async (method) => {
+    const cursor = await latest()
+    const held = askWaiting(cursor, { method })
+    await api.untilWaiting(1)
+    const id = await add()
+    for (const answer of [await held, await askWaiting(cursor, { method })]) {
+      expect(applied(answer)).toEqual([200, 'wait=60'])
+      if (method === 'GET') expect(namesOf(pageIn(answer).items)).toEqual([id])
+    }
+  },
+)
 
 test('when its time is over, a waiting request gets an empty page with the watermark of that moment, and the next request has later changes', async () => {
   const held = askWaiting(await latest())
@@ -95,9 +98,12 @@ test('a request goes on waiting when another generation serves, and when every l
   expect(namesOf(pageIn(await held).items)).toEqual([id])
 })
 
-test.each(['', '?cursor=latest'])('a request without the cursor of a finished walk (%s) is answered at once', async (query) => {
-  expect(applied(await api.get(feed + query, waiting))).toEqual([200, undefined])
-})
+test.each(['', '?cursor=latest'])(
+  'a request without the cursor of a finished walk (%s) is answered at once',
+  async (query) => {
+    expect(applied(await api.get(feed + query, waiting))).toEqual([200, undefined])
+  },
+)
 
 test('a request that asks to wait for more than a minute is answered at once', async () => {
   const answer = await askWaiting(await latest(), { headers: { prefer: 'wait=61' } })

@@ -15,10 +15,13 @@ const get = async (
   return { status: received.statusCode ?? 0, headers: received.headers, body: await buffer(received) }
 }
 
-test.each(['', 'identity', 'gzip;q=0', 'unknown'])('an answer to Accept-Encoding "%s" is not compressed', async (acceptEncoding) => {
-  const { headers } = await get('/api/v1/forms', { 'accept-encoding': acceptEncoding })
-  expect(headers['content-encoding']).toBeUndefined()
-})
+test.each(['', 'identity', 'gzip;q=0', 'unknown'])(
+  'an answer to Accept-Encoding "%s" is not compressed',
+  async (acceptEncoding) => {
+    const { headers } = await get('/api/v1/forms', { 'accept-encoding': acceptEncoding })
+    expect(headers['content-encoding']).toBeUndefined()
+  },
+)
 
 test.each(['/api/v1/forms', '/api/v1/forms/none', '/api/v1/openapi.json', '/docs'])(
   'a client that accepts no encoding which the API has gets %s uncompressed',

@@ -149,22 +149,28 @@ test.each([...counted, ...uncounted])(
   },
 )
 
-test.each(counted)('%s, %i: the answer has the RateLimit headers, and counts once against the limit', async (_what, status, _path, ask) => {
-  for (const left of [minute - 1, minute - 2]) {
-    const answer = await ask()
-    expect(answer.status).toBe(status)
-    expect(answer.headers).toMatchObject({
-      'ratelimit-policy': `"key";q=${minute};w=60`,
-      ratelimit: expect.stringMatching(new RegExp(`^"key";r=${left};t=\\d+$`)),
-    })
-  }
-})
+test.each(counted)(
+  '%s, %i: the answer has the RateLimit headers, and counts once against the limit',
+  async (_what, status, _path, ask) => {
+    for (const left of [minute - 1, minute - 2]) {
+      const answer = await ask()
+      expect(answer.status).toBe(status)
+      expect(answer.headers).toMatchObject({
+        'ratelimit-policy': `"key";q=${minute};w=60`,
+        ratelimit: expect.stringMatching(new RegExp(`^"key";r=${left};t=\\d+$`)),
+      })
+    }
+  },
+)
 
-test.each(uncounted)('%s, %i: the answer has no RateLimit headers, and does not count against the limit', async (_what, _status, _path, ask) => {
-  const { headers } = await ask()
-  expect([headers['ratelimit'], headers['ratelimit-policy']]).toEqual([undefined, undefined])
-  expect((await get('/forms')).headers['ratelimit']).toContain(`r=${minute - 1};`)
-})
+test.each(uncounted)(
+  '%s, %i: the answer has no RateLimit headers, and does not count against the limit',
+  async (_what, _status, _path, ask) => {
+    const { headers } = await ask()
+    expect([headers['ratelimit'], headers['ratelimit-policy']]).toEqual([undefined, undefined])
+    expect((await get('/forms')).headers['ratelimit']).toContain(`r=${minute - 1};`)
+  },
+)
 
 test('the answer to a key that has used up its limit is as described', async () => {
   const worn = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })

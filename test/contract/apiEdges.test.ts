@@ -33,9 +33,12 @@ test.each([
   expectRefused(await ask(`GET ${path} HTTP/1.1\r\n${hosts}${authorization}`), 400, 'bad_request')
 })
 
-test.each(['Host:', 'Host: [::1]:3000', 'Host: 127.0.0.1:3000', 'Host: API_1.example.'])('a request with "%s" is answered', async (one) => {
-  expect(statusesIn(await ask(`GET ${path} HTTP/1.1\r\n${one}\r\n${authorization}${close}`))).toEqual([200])
-})
+test.each(['Host:', 'Host: [::1]:3000', 'Host: 127.0.0.1:3000', 'Host: API_1.example.'])(
+  'a request with "%s" is answered',
+  async (one) => {
+    expect(statusesIn(await ask(`GET ${path} HTTP/1.1\r\n${one}\r\n${authorization}${close}`))).toEqual([200])
+  },
+)
 
 test('HEAD without a Host gives 400 without a body', async () => {
   const read = await ask(`HEAD ${path} HTTP/1.1\r\n${authorization}`)
@@ -70,11 +73,14 @@ test.each([
   expectRefused(await sendRaw(api.port, bytes), 400, 'bad_request')
 })
 
-test.each(['websocket', 'h2c', 'TLS/1.0'])('a request to upgrade to %s is answered over HTTP/1.1, and its connection is closed', async (to) => {
-  const head = `GET ${path} HTTP/1.1\r\n${host}${authorization}`
-  const read = await ask(`${head}Connection: Upgrade\r\nUpgrade: ${to}\r\n\r\n${head}`)
-  expect(statusesIn(read)).toEqual([200])
-})
+test.each(['websocket', 'h2c', 'TLS/1.0'])(
+  'a request to upgrade to %s is answered over HTTP/1.1, and its connection is closed',
+  async (to) => {
+    const head = `GET ${path} HTTP/1.1\r\n${host}${authorization}`
+    const read = await ask(`${head}Connection: Upgrade\r\nUpgrade: ${to}\r\n\r\n${head}`)
+    expect(statusesIn(read)).toEqual([200])
+  },
+)
 
 test('a request with Expect: 100-continue gets 100, then its answer', async () => {
   const read = await ask(`GET ${path} HTTP/1.1\r\n${host}${authorization}${close}Expect: 100-continue\r\n`)

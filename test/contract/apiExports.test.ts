@@ -92,17 +92,20 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
   })
 })
 
-test.each(['identity', ...Object.keys(decompressors)])('HEAD of an export in %s has the headers of GET', async (encoding) => {
-  for (const accept of [ndjson, csv]) {
-    const head = await ask('/api/v1/records', { accept, 'accept-encoding': encoding }, 'HEAD')
-    expect([head.status, head.text]).toEqual([200, ''])
-    const { received } = await open(encoding, accept)
-    for await (const _ of received);
-    for (const name of ['content-encoding', 'content-type', 'content-length', 'vary', 'etag', 'replica-watermark'])
-      expect([name, head.headers[name]]).toEqual([name, received.headers[name]])
-  }
-  await eventually(async () => (await api.replica.openContexts()) === 0)
-})
+test.each(['identity', ...Object.keys(decompressors)])(
+  'HEAD of an export in %s has the headers of GET',
+  async (encoding) => {
+    for (const accept of [ndjson, csv]) {
+      const head = await ask('/api/v1/records', { accept, 'accept-encoding': encoding }, 'HEAD')
+      expect([head.status, head.text]).toEqual([200, ''])
+      const { received } = await open(encoding, accept)
+      for await (const _ of received);
+      for (const name of ['content-encoding', 'content-type', 'content-length', 'vary', 'etag', 'replica-watermark'])
+        expect([name, head.headers[name]]).toEqual([name, received.headers[name]])
+    }
+    await eventually(async () => (await api.replica.openContexts()) === 0)
+  },
+)
 
 test.each([
   ['*/*', json],

@@ -77,12 +77,15 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
   [`limit ${notInExports}`, lists, ['10'], csv],
   [`page ${notInExports}`, lists, ['2'], ndjson],
   [`page ${notInExports}`, lists, ['2'], csv],
-])('%s: any other value gets 400 with a message that quotes it', async (rule, paths, values, accept = 'application/json') => {
-  const [name] = rule.split(' ')
-  for (const path of paths)
-    for (const value of values)
-      await expectRefused(`${path}${name}=${value}`, `${rule}, not "${decodeURIComponent(value)}"`, accept)
-})
+])(
+  '%s: any other value gets 400 with a message that quotes it',
+  async (rule, paths, values, accept = 'application/json') => {
+    const [name] = rule.split(' ')
+    for (const path of paths)
+      for (const value of values)
+        await expectRefused(`${path}${name}=${value}`, `${rule}, not "${decodeURIComponent(value)}"`, accept)
+  },
+)
 
 test('a missing or too long parameter gets 400 with a message that names it', async () => {
   await expectRefused('/record-counts', `by is required: one of ${groupings}`)
@@ -132,8 +135,11 @@ test('ignored parameters are counted in a metric', async () => {
   expect(await counted()).toBe(before + 2)
 })
 
-test.each(['%', '%ZZ', '%E0%A4%A', '%FF', '%00'])('malformed percent-encoding %s is read literally, or refused with 400', async (sent) => {
-  expect((await get(`/forms?titleContains=${sent}`)).status).toBe(200)
-  expect((await get(`/forms?scene=${sent}`)).status).toBe(400)
-  expect((await get(`/forms?${sent}=1`)).status).toBe(200)
-})
+test.each(['%', '%ZZ', '%E0%A4%A', '%FF', '%00'])(
+  'malformed percent-encoding %s is read literally, or refused with 400',
+  async (sent) => {
+    expect((await get(`/forms?titleContains=${sent}`)).status).toBe(200)
+    expect((await get(`/forms?scene=${sent}`)).status).toBe(400)
+    expect((await get(`/forms?${sent}=1`)).status).toBe(200)
+  },
+)

@@ -126,21 +126,24 @@ describe('Engines are killed, frozen and emptied under load', () => {
     { name: 'kafka', signal: 'SIGKILL', answered: 200 },
     { name: 'kafka', signal: 'SIGSTOP', answered: 200 },
     { name: 'redis', signal: 'SIGSTOP', answered: 503 },
-  ] as const)('$name is away after a $signal: all processes report it, and nothing is lost', async ({ name, signal, answered }) => {
-    const engine = engines.engine(name)
-    const underLoad = produceMore(200)
-    if (signal === 'SIGKILL') await kill(engine)
-    else engine.kill(signal)
-    const before = checker.checks().answers
-    await expectTold(engine)
-    expect(await statusFor('acme')).toBe(answered)
-    if (answered === 200) await eventually(() => checker.checks().answers > before + 20)
-    if (signal === 'SIGKILL') await engine.start()
-    else engine.kill('SIGCONT')
-    await underLoad
-    await untilAnswered(200, pipeline.keyOf('acme'))
-    await expectAllKept()
-  })
+  ] as const)(
+    '$name is away after a $signal: all processes report it, and nothing is lost',
+    async ({ name, signal, answered }) => {
+      const engine = engines.engine(name)
+      const underLoad = produceMore(200)
+      if (signal === 'SIGKILL') await kill(engine)
+      else engine.kill(signal)
+      const before = checker.checks().answers
+      await expectTold(engine)
+      expect(await statusFor('acme')).toBe(answered)
+      if (answered === 200) await eventually(() => checker.checks().answers > before + 20)
+      if (signal === 'SIGKILL') await engine.start()
+      else engine.kill('SIGCONT')
+      await underLoad
+      await untilAnswered(200, pipeline.keyOf('acme'))
+      await expectAllKept()
+    },
+  )
 
   test('an indexer that is stopped while Elasticsearch is frozen ends in time with exit code 0, and nothing is lost or repeated', async () => {
     const elasticsearch = engines.engine('elasticsearch')

@@ -234,22 +234,19 @@ describePython('Airbyte', () => {
   test.each([
     ['the source', source],
     ['the manifest with components', changes],
-  ])(
-    '%s gives a later row of an entity a greater value of the cursor field',
-    async (_, program) => {
-      const destination = followed(program)
-      feed.willAnswer([
-        { items: [existing('a')], cursor: 'z', hasMore: true },
-        { items: [existing('a')], cursor: 'a' },
-      ])
-      await destination.sync()
-      feed.willAnswer([{ items: [existing('a')], cursor: '1' }])
-      await destination.sync()
-      const values = destination.read.map(({ synced_at, position }) => position ?? synced_at)
-      expect(values).toEqual(values.toSorted())
-      expect(values.at(-1)).not.toBe(values[0])
-    },
-  )
+  ])('%s gives a later row of an entity a greater value of the cursor field', async (_, program) => {
+    const destination = followed(program)
+    feed.willAnswer([
+      { items: [existing('a')], cursor: 'z', hasMore: true },
+      { items: [existing('a')], cursor: 'a' },
+    ])
+    await destination.sync()
+    feed.willAnswer([{ items: [existing('a')], cursor: '1' }])
+    await destination.sync()
+    const values = destination.read.map(({ synced_at, position }) => position ?? synced_at)
+    expect(values).toEqual(values.toSorted())
+    expect(values.at(-1)).not.toBe(values[0])
+  })
 
   test.each([
     ['the source', source],

@@ -287,7 +287,7 @@ describe('the role of a verification', () => {
     await expectForbidden(refused)
   })
 
-  test.each(lessenedVerify)('it could not without $right', async ({ name }) => {
+  test.each(lessenedVerify)('is not enough without $right', async ({ name }) => {
     await expect(readEverything(name)).rejects.toThrow(/security_exception|nothing serves/)
   })
 })
@@ -308,7 +308,7 @@ describe('the role of an erasure', () => {
     await expectForbidden(refused)
   })
 
-  test.each(lessenedErase)('it could not without $right', async ({ name }) => {
+  test.each(lessenedErase)('is not enough without $right', async ({ name }) => {
     await expect(eraseDeleted(name)).rejects.toThrow(/security_exception|nothing serves|no complete generation/)
   })
 })
@@ -354,16 +354,19 @@ describe('over TLS, each as its own user', () => {
     for (const program of [indexer, api]) expect(await program.end('SIGTERM')).toBe(0)
   })
 
-  test.each(processes)('%s ends with exit code 78 and one line when password or certificate is refused', async (script, name) => {
-    const args = script === 'erase' ? ['--team', team, '--submission', 's1'] : []
-    const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
-    expect(await refusalOf(script, wrong, args)).toBe(
-      'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
-    )
-    const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
-    const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
-    expect(await refusalOf(script, foreign, args)).toMatch(line)
-  })
+  test.each(processes)(
+    '%s ends with exit code 78 and one line when password or certificate is refused',
+    async (script, name) => {
+      const args = script === 'erase' ? ['--team', team, '--submission', 's1'] : []
+      const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
+      expect(await refusalOf(script, wrong, args)).toBe(
+        'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
+      )
+      const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
+      const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+      expect(await refusalOf(script, foreign, args)).toMatch(line)
+    },
+  )
 
   test('processes work while one of two nodes is unreachable, and report which', async () => {
     const [port = 0] = await chooseDistinctPorts(1)

@@ -189,26 +189,37 @@ describe('over TLS, with one user per process', () => {
     for (const program of [indexing, area, api]) expect(await program.end('SIGTERM')).toBe(0)
   })
 
-  test.each(processes)('%s ends with exit code 78 and one line when its password is refused', async (script, user, args) => {
-    const mechanism = script === 'indexer' ? 'plain' : 'scram-sha-512'
-    const why = 'is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM'
-    const wrong = { ...settingsAs(user, mechanism), KAFKA_SASL_PASSWORD: 'hunter2' }
-    expect(await refusalOf(script, wrong, args)).toBe(`KAFKA_SASL_PASSWORD ${why}\n`)
-  })
+  test.each(processes)(
+    '%s ends with exit code 78 and one line when its password is refused',
+    async (script, user, args) => {
+      const mechanism = script === 'indexer' ? 'plain' : 'scram-sha-512'
+      const why = 'is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM'
+      const wrong = { ...settingsAs(user, mechanism), KAFKA_SASL_PASSWORD: 'hunter2' }
+      expect(await refusalOf(script, wrong, args)).toBe(`KAFKA_SASL_PASSWORD ${why}\n`)
+    },
+  )
 
-  test.each(processes)('%s ends with exit code 78 and one line when no trusted authority has signed the certificate of Kafka', async (script, user, args) => {
-    const line = /^KAFKA_SSL_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
-    expect(await refusalOf(script, { ...settingsAs(user), KAFKA_SSL_CA_FILE: kafka.foreignCaFile }, args)).toMatch(line)
-  })
+  test.each(processes)(
+    '%s ends with exit code 78 and one line when no trusted authority has signed the certificate of Kafka',
+    async (script, user, args) => {
+      const line = /^KAFKA_SSL_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+      expect(await refusalOf(script, { ...settingsAs(user), KAFKA_SSL_CA_FILE: kafka.foreignCaFile }, args)).toMatch(
+        line,
+      )
+    },
+  )
 })
 
 describe('the rights of Kafka', () => {
   beforeAll(layOut)
 
-  test.each(everybody)('%s has the rights it needs, without the right to create topics once they exist', async (user) => {
-    const creations = rightsOf(isCreation).map(({ acl }) => acl)
-    await without(creations, () => untilDone(() => doWork(user)))
-  })
+  test.each(everybody)(
+    '%s has the rights it needs, without the right to create topics once they exist',
+    async (user) => {
+      const creations = rightsOf(isCreation).map(({ acl }) => acl)
+      await without(creations, () => untilDone(() => doWork(user)))
+    },
+  )
 
   test.each(rightsOf((right) => !isCreation(right)))('it fails without $right', async ({ acl, user }) => {
     await without([acl, ...rightsOf(isCreation).map((each) => each.acl)], async () => {

@@ -136,7 +136,7 @@ test('a partition without a stored log state counts as unread', () => {
   expect(readKeptLog('7:900')).toEqual({ isReplaced: false, prefixes: [{ below: 7n, latestMs: 900 }] })
 })
 
-test('a check is due at once until a check has succeeded', () => {
+test('a check is due at once for offsets that no check has covered', () => {
   const log = new ReadLog(unreadLog)
   expect(log.isUnchecked(0n)).toBe(true)
   check(log, [], 0n, 0)

@@ -80,9 +80,12 @@ test('the metadata of a commit reads back unchanged', async () => {
   expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs, logOf(12)))).toEqual(commit(12, first, 12))
 })
 
-test.each(['', 'by hand', '1-0123456789abcdef nine'])('a commit with the metadata %j names no generation', async (metadata) => {
-  expect(await readCommit(at(7), metadata)).toEqual(commit(7, undefined))
-})
+test.each(['', 'by hand', '1-0123456789abcdef nine'])(
+  'a commit with the metadata %j names no generation',
+  async (metadata) => {
+    expect(await readCommit(at(7), metadata)).toEqual(commit(7, undefined))
+  },
+)
 
 test('reading goes on at a commit that names the written generation', async () => {
   const start = { position: 40n, deadLetteredBelow: 40n, coveredAtMs: committedAtMs, log: logOf(40) }

@@ -19,11 +19,14 @@ test('a purely compacted topic keeps deletions for its delete.retention.ms', asy
   expect(await rulesWith({ 'delete.retention.ms': '1000' })).toEqual({ hasAppendTimes: true, forgetful: {}, keptMs })
 })
 
-test.each(['delete', 'compact,delete', 'delete,compact'])('a topic of policy %s keeps deletions for no certain time', async (policy) => {
-  const { forgetful, keptMs } = await rulesWith({ 'cleanup.policy': policy })
-  expect(forgetful).toEqual({ submissions: policy })
-  expect(keptMs['submissions']).toBeLessThan(0)
-})
+test.each(['delete', 'compact,delete', 'delete,compact'])(
+  'a topic of policy %s keeps deletions for no certain time',
+  async (policy) => {
+    const { forgetful, keptMs } = await rulesWith({ 'cleanup.policy': policy })
+    expect(forgetful).toEqual({ submissions: policy })
+    expect(keptMs['submissions']).toBeLessThan(0)
+  },
+)
 
 test.each([
   ['more than any record and its reason', 1_004_096, undefined],

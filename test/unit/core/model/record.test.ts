@@ -168,15 +168,12 @@ test.each([
   ['-9007199254740993', 'submission.serialNumber'],
   ['1e16', 'submission.serialNumber'],
   ['12345678901234567890123', 'submission.serialNumber'],
-])(
-  'the serial number %s is %s, because it must fit a double and 64 bits',
-  (serialNumber, problem) => {
-    const text = recordOf('submission', submission).toString()
-    expect(
-      problemOf(read('submission', bytes(text.replace('"serialNumber":17', `"serialNumber":${serialNumber}`)))),
-    ).toBe(problem)
-  },
-)
+])('the serial number %s is %s, because it must fit a double and 64 bits', (serialNumber, problem) => {
+  const text = recordOf('submission', submission).toString()
+  expect(
+    problemOf(read('submission', bytes(text.replace('"serialNumber":17', `"serialNumber":${serialNumber}`)))),
+  ).toBe(problem)
+})
 
 test('the reason for a refusal names a member within others by its path', () => {
   const text = recordOf('submission', { ...submission, examinee: { customData: '?' } }).toString()

@@ -167,7 +167,7 @@ test.each([
   ['half of its bytes', 1, 50, true],
   ['fewer bytes', 1, 49, false],
 ])(
-  'a request that used %s of the bounds shows that larger ones succeed (%i, %i): %p',
+  'whether a request that used %s (%i documents, %i bytes) shows that larger ones succeed: %p',
   async (_what, documents, bytes, isWider) => {
     const { scheduler, submit, names } = scheduling({ maxBulkDocuments: 32, maxBulkBytes: 200 })
     scheduler.halveBounds()

@@ -237,7 +237,7 @@ describe('a revision that is stored already', () => {
     ['other content', { version: 3, digest: '{"a":2}' }, 'conflict'],
     ['a higher revision', { version: 4, digest: '{"a":2}' }, 'stale'],
     ['a deletion', { version: 2 ** 53 - 1, digest: undefined }, 'stale'],
-  ])('as %s', async (_what, stored, kind) => {
+  ])('with %s (%j) makes a record %s', async (_what, stored, kind) => {
     const { submit } = writing(answering([stale, stale]), { stored: () => stored })
     expect(await submit('a', 3, '{"a":1}')).toEqual({ kind })
   })
@@ -255,7 +255,7 @@ describe('a revision that is stored already', () => {
     expect(asked).toEqual(['t/a', 't/c'])
   })
 
-  test('makes a record stale that is read again after a switch of indices', async () => {
+  test('with other content makes a record stale whose dead letter was written before', async () => {
     const { submit } = writing(answering([stale, stale]), { stored: () => ({ version: 1, digest: 'other' }) })
     expect(await submit('a', 1, '{"a":1}', false)).toEqual({ kind: 'stale' })
   })
@@ -292,26 +292,29 @@ describe('a document at which Elasticsearch always fails', () => {
   test.each([
     ['wait behind it', 12, 0],
     ['come while it fails', 1, 1],
-  ])('is rejected a minute after its first failure, also when newer records that fail %s', async (_what, first, more) => {
-    const { submit, clock } = writing(failingAt(({ id }) => id === 't/bad'))
-    const outcomes = Array.from({ length: first }, (_, at) => submit('bad', at + 1))
-    await submit('good', 1)
-    while (clock.nowMs < 60_000) {
-      clock.nowMs += 10_000
-      if (more > 0) outcomes.push(submit('bad', outcomes.length + 1))
-      await submit('good', clock.nowMs)
-    }
-    let isOver = false
-    const rejected = Promise.all(outcomes).finally(() => {
-      isOver = true
-    })
-    for (let revision = clock.nowMs; !isOver && revision < 70_000; revision++) {
-      await submit('good', revision)
-      await turn()
-    }
-    expect(isOver).toBe(true)
-    expect(new Set((await rejected).map(({ kind }) => kind))).toEqual(new Set(['rejected']))
-  })
+  ])(
+    'is rejected a minute after its first failure, also when newer records that fail %s',
+    async (_what, first, more) => {
+      const { submit, clock } = writing(failingAt(({ id }) => id === 't/bad'))
+      const outcomes = Array.from({ length: first }, (_, at) => submit('bad', at + 1))
+      await submit('good', 1)
+      while (clock.nowMs < 60_000) {
+        clock.nowMs += 10_000
+        if (more > 0) outcomes.push(submit('bad', outcomes.length + 1))
+        await submit('good', clock.nowMs)
+      }
+      let isOver = false
+      const rejected = Promise.all(outcomes).finally(() => {
+        isOver = true
+      })
+      for (let revision = clock.nowMs; !isOver && revision < 70_000; revision++) {
+        await submit('good', revision)
+        await turn()
+      }
+      expect(isOver).toBe(true)
+      expect(new Set((await rejected).map(({ kind }) => kind))).toEqual(new Set(['rejected']))
+    },
+  )
 
   test('is rejected for each assignment of its partition that has read it', async () => {
     const { submit, clock, requests } = writing(failingAt(({ id }) => id === 't/bad'))

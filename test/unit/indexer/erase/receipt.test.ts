@@ -226,7 +226,7 @@ test('a record under another key stays until a later record of that key replaces
   ])
 })
 
-test('a receipt ends with the data that stays longest and its time, or says that nothing is left', () => {
+test('a receipt lists removed data first, then data that is left with its time, or says that nothing is left', () => {
   const place = { engine: 'kafka', until: null, detail: 'd' } as const
   const at = toInstant(startMs)
   const receipt = { key: id, deletedAt: at, lookedAt: at, places: [] }
