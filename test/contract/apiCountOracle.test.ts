@@ -3,7 +3,7 @@ import { useApi } from '../support/api.ts'
 import { expectedCounts } from '../support/countOracle.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { useStarted } from '../support/lifecycle.ts'
-import { codes, type Held, randomAnswers, texts } from '../support/queryData.ts'
+import { codes, randomAnswers, type StoredEntity, texts } from '../support/queryData.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { wellFormed } from '../support/wellFormed.ts'
 
@@ -56,7 +56,7 @@ describe.each([
     return epochMs + random.pick([0, random.below(reachMs), -1 - random.below(reachMs)])
   }
   const random = seeded(Math.floor(Math.random() * 2 ** 31))
-  const sent: Held[] = Array.from({ length: 1_200 }, (_, at) => ({
+  const sent: StoredEntity[] = Array.from({ length: 1_200 }, (_, at) => ({
     list: 'records',
     team: at < 1_000 ? team : 'another',
     changedMs: Date.parse('2026-11-20T12:00:00Z') + random.below(1_000),

@@ -30,11 +30,11 @@ export class CursorCheck {
     for (const [key, { partition, offset, revision = 0 }] of this.#newest()) {
       if (offset >= BigInt(since[partition] ?? 0) || this.#journal.forgottenKeys(this.#topic).has(key)) continue
       const item = items.get(key.slice(this.#team.length + 1))
-      const held = item === undefined ? gone : revisionIn(item)
-      if (held !== revision)
+      const copiedRevision = item === undefined ? gone : revisionIn(item)
+      if (copiedRevision !== revision)
         throw new Violation(
           'a copy has everything below its cursor',
-          `${this.#topic} ${key} is held at ${held}, and ${revision} was appended at ${partition}/${offset}, below ${since[partition]}`,
+          `${this.#topic} ${key} is held at ${copiedRevision}, and ${revision} was appended at ${partition}/${offset}, below ${since[partition]}`,
         )
     }
   }

@@ -154,7 +154,7 @@ export class Happenings {
     this.#world.slowDown(event.engine, rebuild.process, event.frozenMs + event.slowMs)
     for (const later of this.#sinceSwitch)
       this.#world.schedule(later.atMs, `event ${later.kind}`, undefined, () => {
-        this.#sinceSwitch = this.#sinceSwitch.filter((each) => each !== later)
+        this.#sinceSwitch = this.#sinceSwitch.filter((pending) => pending !== later)
         this.#apply(later)
       })
   }
@@ -194,13 +194,13 @@ export class Happenings {
     const committed = simulatedKafka.committed(this.#system.config.CONSUMER_GROUP)
     for (const topic of documentTopics) {
       simulatedKafka.forgetDeletions(topic)
-      const left = new Set(simulatedKafka.log(topic).map(partitionAndOffset))
+      const present = new Set(simulatedKafka.log(topic).map(partitionAndOffset))
       const read = new Map(
-        committed.filter((each) => each.topic === topic).map(({ partition, offset }) => [partition, offset]),
+        committed.filter((commit) => commit.topic === topic).map(({ partition, offset }) => [partition, offset]),
       )
       for (const record of this.#journal.entries)
         if (record.topic === topic && record.value === null && record.offset >= (read.get(record.partition) ?? 0n))
-          if (!left.has(partitionAndOffset(record))) this.#journal.forget(record)
+          if (!present.has(partitionAndOffset(record))) this.#journal.forget(record)
     }
   }
 

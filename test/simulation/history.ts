@@ -121,7 +121,7 @@ const possibleTogether = (drawn: readonly Theme[]): readonly Theme[] =>
 /** A random time of a history (ms after its start). */
 const moment = (random: Random): number => 200 + random.below(lengthMs)
 
-const times = (count: number, one: () => HistoryEvent): HistoryEvent[] => Array.from({ length: count }, one)
+const times = (count: number, makeEvent: () => HistoryEvent): HistoryEvent[] => Array.from({ length: count }, makeEvent)
 
 type WithoutTime<E> = E extends unknown ? Omit<E, 'atMs' | 'isSinceSwitch'> : never
 const at = (atMs: number, event: WithoutTime<HistoryEvent>): HistoryEvent => ({ atMs, ...event })

@@ -27,10 +27,10 @@ export class SimulatedJournal extends Journal<Appended> {
   /** Whether a record has the highest revision of its entity, but other content than the first record of that revision. */
   isRepeatedRevision({ topic, key, value, revision, offset }: Appended): boolean {
     const others = this.entries.filter(
-      (each) => each.topic === topic && each.key === key && each.revision !== undefined,
+      (entry) => entry.topic === topic && entry.key === key && entry.revision !== undefined,
     )
-    const first = others.find((each) => each.revision === revision)
-    const isHighest = others.every((each) => (each.revision ?? 0) <= (revision ?? 0))
+    const first = others.find((entry) => entry.revision === revision)
+    const isHighest = others.every((entry) => (entry.revision ?? 0) <= (revision ?? 0))
     return isHighest && first !== undefined && first.offset < offset && first.value !== value
   }
 

@@ -37,16 +37,16 @@ export class PositionChecks {
         // What may lack deletions promises nothing.
         if (this.#foundTrue.get(name) === text || published['withheld'] !== undefined) continue
         this.#foundTrue.set(name, text)
-        const owed = this.#owed(topic, published, serves)
-        this.#expectVisible(topic, name, owed, indices)
+        const expected = this.#expectedVersions(topic, published, serves)
+        this.#expectVisible(topic, name, expected, indices)
         if (this.#clocksAgree) this.#expectTimes(topic, name, published)
       }
   }
 
   /** The indices of a generation that still exist. One of the same name that was made, or restored, later is another one's. */
   #indicesOf(name: string, published: Published): readonly Index[] {
-    const named = [published['index'], published['details']].flatMap((each) =>
-      this.#system.engines.simulatedElasticsearch.indicesOf(each ?? ''),
+    const named = [published['index'], published['details']].flatMap((names) =>
+      this.#system.engines.simulatedElasticsearch.indicesOf(names ?? ''),
     )
     return named.filter(({ name: index, uuid }) => {
       const first = this.#uuids.get(`${name} ${index}`) ?? uuid
@@ -60,7 +60,7 @@ export class PositionChecks {
    * that one. A rebuild reads f2 as a form, publishes its position, and takes the deletion over from the serving generation before it
    * switches. So until then it owes only what the log still holds.
    */
-  #owed(topic: DocumentTopic, published: Published, serves: boolean): Map<string, number> {
+  #expectedVersions(topic: DocumentTopic, published: Published, serves: boolean): Map<string, number> {
     const log = new Set(this.#system.engines.simulatedKafka.log(topic).map(nameOf))
     return this.#journal.revisions(
       topic,
@@ -68,15 +68,15 @@ export class PositionChecks {
     )
   }
 
-  #expectVisible(topic: DocumentTopic, name: string, owed: Map<string, number>, indices: readonly Index[]): void {
+  #expectVisible(topic: DocumentTopic, name: string, expected: Map<string, number>, indices: readonly Index[]): void {
     // Kafka may have forgotten a deletion before the generation was built, which then has no document of it.
-    const deleted = new Map([...owed].filter(([, version]) => version === gone))
-    for (const key of deleted.keys()) owed.delete(key)
+    const deleted = new Map([...expected].filter(([, version]) => version === gone))
+    for (const key of deleted.keys()) expected.delete(key)
     for (const index of indices)
       for (const [copy, visible] of visibleIn([index], this.#journal.forgottenKeys(topic)).entries()) {
         const violation = (what: string) =>
           new Violation('what is published as visible is visible', `${name}, ${index.name} on copy ${copy}: ${what}`)
-        expectVersions(visible, owed, violation)
+        expectVersions(visible, expected, violation)
         for (const key of deleted.keys())
           if ((visible.get(key) ?? gone) < gone) throw violation(`${key} is not deleted`)
       }
@@ -107,18 +107,18 @@ export function visibleIn(
     const copies = shards.flatMap((shard) => shard.copies[node] ?? [])
     if (!copies.every(isReachable)) return []
     const documents = copies.flatMap(({ view }) => [...view.byId.values()])
-    const found = new Map(documents.map(({ id, version }) => [id, version]))
-    for (const key of forgotten) if (!found.has(key)) found.set(key, gone)
-    return [found]
+    const versions = new Map(documents.map(({ id, version }) => [id, version]))
+    for (const key of forgotten) if (!versions.has(key)) versions.set(key, gone)
+    return [versions]
   })
 }
 
 export function expectVersions(
   visible: ReadonlyMap<string, number>,
-  owed: ReadonlyMap<string, number>,
+  expected: ReadonlyMap<string, number>,
   violation: (what: string) => Violation,
 ): void {
-  for (const [key, version] of owed)
+  for (const [key, version] of expected)
     if ((visible.get(key) ?? 0) < version) throw violation(`${key} is at ${visible.get(key)}, and ${version} is owed`)
 }
 

@@ -109,7 +109,7 @@ class Run {
 
   end(): void {
     for (const program of ['indexer', 'api', 'rebuild', 'settings'] as const)
-      for (const each of this.#system.running(program)) each.process.kill()
+      for (const running of this.#system.running(program)) running.process.kill()
   }
 
   async #play(): Promise<void> {
@@ -117,8 +117,8 @@ class Run {
     simulateFetch(system)
     if (this.#isAbout('failing-document')) this.#engines.simulatedElasticsearch.failsAt = failingKey
     if (this.#isAbout('forgotten-deletions')) this.#createForgetfulTopics()
-    for (let each = 0; each < indexerCount; each++) system.startIndexer()
-    for (let each = 0; each < apiCount; each++) system.startApi()
+    for (let started = 0; started < indexerCount; started++) system.startIndexer()
+    for (let started = 0; started < apiCount; started++) system.startApi()
     await this.#until('topics exist', startDeadlineMs, () =>
       this.#engines.simulatedKafka.topics.has(system.config.TOPIC_KEY_AUDIT),
     )
@@ -148,7 +148,9 @@ class Run {
     const waitsForRemoval = this.#history.seed % removalEvery === 0
     const unfinished = (): string[] => [
       ...(this.#checks.isComplete() ? [] : ['documents']),
-      ...system.running('rebuild').flatMap((each) => (each.hasSwitched && !waitsForRemoval ? [] : each.process.name)),
+      ...system
+        .running('rebuild')
+        .flatMap((rebuild) => (rebuild.hasSwitched && !waitsForRemoval ? [] : rebuild.process.name)),
       ...[...pollers, ...followers].filter(isBehind).map(({ name }) => name),
       ...followers.filter(({ answers }, at) => answers < (visible?.answers[at] ?? answers) + 2).map(({ name }) => name),
     ]

@@ -54,7 +54,7 @@ export function askApi(
   url: string,
   headers: Record<string, string>,
 ): Promise<Answer> {
-  const apis = system.running('api').filter((each) => 'listener' in each) as RunningApi[]
+  const apis = system.running('api').filter((running) => 'listener' in running) as RunningApi[]
   const api = apis[Math.floor(client.random() * apis.length)]
   if (api === undefined) return Promise.reject(new NoAnswer('no API runs'))
   return system.request(api, client, url, headers)
@@ -94,11 +94,11 @@ export class SimulatedFollower {
 
   /** Throws unless the client holds exactly the newest state of every entity. */
   expectTruth(): void {
-    const [held, owed] = [this.#follower.items, this.#truth()]
-    if (!isDeepStrictEqual(held, owed))
+    const [copied, expected] = [this.#follower.items, this.#truth()]
+    if (!isDeepStrictEqual(copied, expected))
       throw new Violation(
         'a follower misses nothing',
-        `${this.name} holds ${described(held)}, the truth is ${described(owed)}`,
+        `${this.name} holds ${described(copied)}, the truth is ${described(expected)}`,
       )
   }
 }
@@ -112,7 +112,7 @@ const described = (items: ReadonlyMap<string, Item>): string =>
 /** An answer with a whole list: `<team>/<id>` → revision. */
 type WholeList = {
   readonly topic: DocumentTopic
-  readonly found: ReadonlyMap<string, number>
+  readonly revisions: ReadonlyMap<string, number>
   readonly isNotModified: boolean
   /** Describes the answer in messages. */
   readonly what: string
@@ -188,10 +188,10 @@ export class SimulatedPoller {
     const items = status === 304 ? (this.#held.get(question.url)?.items ?? []) : this.#itemsIn(question, body)
     const what = `${status} to ${this.#process.name} for ${question.url}`
     if (question.isWhole) {
-      const found = new Map(items.map((item) => [`${this.#team}/${item.id}`, revisionIn(item)]))
-      const seen = { topic: question.topic, found, isNotModified: status === 304, what }
-      if (watermarkMs !== undefined) this.#expectPromise(seen, watermarkMs)
-      if (published !== undefined) this.#expectPublished(seen, published)
+      const revisions = new Map(items.map((item) => [`${this.#team}/${item.id}`, revisionIn(item)]))
+      const answer = { topic: question.topic, revisions, isNotModified: status === 304, what }
+      if (watermarkMs !== undefined) this.#expectPromise(answer, watermarkMs)
+      if (published !== undefined) this.#expectPublished(answer, published)
     }
     this.#noteWatermark(what, watermark, watermarkMs)
     const etag = headers['etag']
@@ -227,36 +227,39 @@ export class SimulatedPoller {
   }
 
   /** Throws unless the answer contains everything appended before its watermark. */
-  #expectPromise(seen: WholeList, watermarkMs: number): void {
+  #expectPromise(answer: WholeList, watermarkMs: number): void {
     const { clocksAgree, journal } = this.#deps
     if (!clocksAgree) return
-    const owed = journal.revisions(seen.topic, (record) => record.atMs < watermarkMs)
+    const expected = journal.revisions(answer.topic, (record) => record.atMs < watermarkMs)
     const why = `it was appended before the watermark ${new Date(watermarkMs).toISOString()}`
-    this.#expectOwed(seen, owed, 'the watermark is never above the truth', why)
+    this.#expectOwed(answer, expected, 'the watermark is never above the truth', why)
   }
 
   /** Throws unless the answer contains everything that had been published as visible when it was asked for. */
-  #expectPublished(seen: WholeList, published: Published): void {
-    const owed = this.#deps.journal.revisions(seen.topic, (record) => record.offset < positionOf(published, record))
-    this.#expectOwed(seen, owed, 'no answer is older than what was published before it', 'it had been published')
+  #expectPublished(answer: WholeList, published: Published): void {
+    const expected = this.#deps.journal.revisions(
+      answer.topic,
+      (record) => record.offset < positionOf(published, record),
+    )
+    this.#expectOwed(answer, expected, 'no answer is older than what was published before it', 'it had been published')
   }
 
   #expectOwed(
-    { topic, found, isNotModified, what }: WholeList,
-    owed: ReadonlyMap<string, number>,
+    { topic, revisions, isNotModified, what }: WholeList,
+    expected: ReadonlyMap<string, number>,
     invariant: string,
     why: string,
   ): void {
-    for (const [key, version] of owed) {
+    for (const [key, version] of expected) {
       if (!key.startsWith(`${this.#team}/`)) continue
       const isThere =
         version === gone
-          ? !found.has(key)
-          : (found.get(key) ?? (this.#deps.journal.isDeleted(topic, key) ? version : 0)) >= version
+          ? !revisions.has(key)
+          : (revisions.get(key) ?? (this.#deps.journal.isDeleted(topic, key) ? version : 0)) >= version
       if (!isThere)
         throw new Violation(
           isNotModified ? 'no 304 for changed data' : invariant,
-          `${what}: ${key} is at ${found.get(key)}, not ${version}, though ${why}`,
+          `${what}: ${key} is at ${revisions.get(key)}, not ${version}, though ${why}`,
         )
     }
   }

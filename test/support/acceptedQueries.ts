@@ -21,7 +21,7 @@ function readAs(type: string, text: string): unknown {
 
 /** What the description finds wrong with the value of a parameter; empty if valid. */
 export function valueProblems(path: string, name: string, text: string): readonly string[] {
-  const at = parametersOf(path).findIndex((each) => each.in === 'query' && each.name === name)
+  const at = parametersOf(path).findIndex((parameter) => parameter.in === 'query' && parameter.name === name)
   const type = parametersOf(path)[at]?.schema.type ?? ''
   return judge.problems(pointer('paths', path, 'get', 'parameters', String(at), 'schema'), readAs(type, text))
 }
@@ -35,11 +35,11 @@ export function queryProblems(target: string): readonly string[] {
     .replace(/(?<=^\/(?:forms|records)\/)[^/]+$/, '{id}')
   const query = new URLSearchParams(search)
   return parametersOf(path)
-    .filter((each) => each.in === 'query')
+    .filter((parameter) => parameter.in === 'query')
     .flatMap(({ name, required }) => {
-      const sent = query.getAll(name)
-      if (sent.length > 1 || (required && sent.length === 0)) return [`${name}: sent ${sent.length} times`]
-      return sent.flatMap((text) => valueProblems(path, name, text).map((problem) => `${name}=${text}: ${problem}`))
+      const values = query.getAll(name)
+      if (values.length > 1 || (required && values.length === 0)) return [`${name}: sent ${values.length} times`]
+      return values.flatMap((text) => valueProblems(path, name, text).map((problem) => `${name}=${text}: ${problem}`))
     })
 }
 

@@ -134,7 +134,7 @@ export function useApi(options: UseOptions = {}) {
   }
   const holding: HeldExports[] = []
   afterEach(async () => {
-    for (const held of holding.splice(0)) held.goOn()
+    for (const exports of holding.splice(0)) exports.goOn()
     await elasticsearch?.restore()
   })
   /** Sends a request, by default with the key of the first team. */
@@ -187,9 +187,9 @@ export function useApi(options: UseOptions = {}) {
     untilWaiting: (count: number): Promise<void> => api.untilWaiting(count),
     /** Holds exports until the test lets them continue, or ends. */
     hold: (): HeldExports => {
-      const held = new HeldExports(proxy())
-      holding.push(held)
-      return held
+      const exports = new HeldExports(proxy())
+      holding.push(exports)
+      return exports
     },
     /** Starts another API on the same replica, which ends with this one. */
     startAnother: async (more?: Readonly<Record<string, string>>): Promise<TestApi> =>

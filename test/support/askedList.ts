@@ -14,9 +14,9 @@ export function askedList(
   type: EntityType = 'forms',
   deepPageFrom = 1_000,
 ) {
-  const asked: SearchRequest[] = []
+  const requests: SearchRequest[] = []
   const send = async (request: SearchRequest) => {
-    asked.push(request)
+    requests.push(request)
     const answered = answer(request)
     const { isFound, text } = typeof answered === 'string' ? { isFound: true, text: answered } : answered
     const bytes = Buffer.from(text)
@@ -25,5 +25,5 @@ export function askedList(
   }
   const reader = createIndexReader({ indexPrefix: 'tidemark', hasAnswers: true, send }, deepPageFrom)
   const list: ListAt = { ...reader, type, teamId: 'team-1' as TeamId, version: null, indices: undefined }
-  return { list, asked }
+  return { list, asked: requests }
 }

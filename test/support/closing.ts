@@ -4,7 +4,7 @@ type Closable = { close(): Promise<unknown> }
 export function closing(): <T extends Closable>(started: T) => T {
   const open: Closable[] = []
   afterEach(async () => {
-    for (const each of open.splice(0).reverse()) await each.close()
+    for (const resource of open.splice(0).reverse()) await resource.close()
   })
   return (started) => {
     open.push(started)

@@ -11,11 +11,11 @@ const patientRestMs = 150
 export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
   const startedAtMs = Date.now()
   for (;;) {
-    const found = condition()
-    if (await found) return
+    const result = condition()
+    if (await result) return
     const waitedMs = Date.now() - startedAtMs
     if (waitedMs > patienceMs) throw new Error(`does not come true: ${condition}`)
-    const asksNobody = typeof found === 'boolean'
+    const asksNobody = typeof result === 'boolean'
     await sleep(asksNobody || waitedMs < patientAfterMs ? restMs : patientRestMs)
   }
 }

@@ -78,8 +78,8 @@ export async function expectDeadLetters(pipeline: Pipeline, records: readonly Hi
     .filter(({ isDeadLetter }) => isDeadLetter)
     .map((record) => inWords(nameOf[record.topic], record))
   const letters = await recordsOf(pipeline.kafka, pipeline.names.TOPIC_DEAD_LETTERS)
-  const found = letters.map((letter) => inWords(readDeadLetter(letter).topic, letter))
-  expect([...new Set(found)].sort()).toEqual([...new Set(expected)].sort())
+  const present = letters.map((letter) => inWords(readDeadLetter(letter).topic, letter))
+  expect([...new Set(present)].sort()).toEqual([...new Set(expected)].sort())
 }
 
 const inWords = (topic: string | undefined, { key, value }: { key: Buffer | null; value: Buffer | null }): string =>

@@ -46,8 +46,8 @@ export async function openPipeline() {
     }
   /** Produces records, in order; remembers the latest append time. */
   const produce = async (topic: string, messages: readonly Message[]): Promise<void> => {
-    const sent = await producer.send({ topic: nameOf(topic), acks: -1, messages: [...messages] })
-    for (const { logAppendTime } of sent) appendedAtMs = Math.max(appendedAtMs, Number(logAppendTime))
+    const batches = await producer.send({ topic: nameOf(topic), acks: -1, messages: [...messages] })
+    for (const { logAppendTime } of batches) appendedAtMs = Math.max(appendedAtMs, Number(logAppendTime))
   }
   const get = async (
     api: Pick<Program, 'url'>,

@@ -28,7 +28,7 @@ export async function runProducerExample(brokers: string, id: string, input: str
   const args = [...nodeOptions, ...example, brokers, id]
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'], timeout: deadlineMs })
   child.stdin.end(input)
-  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
-  if (code !== 0) throw new Error(`the example ended with ${code}: ${said}`)
-  return said
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+  if (code !== 0) throw new Error(`the example ended with ${code}: ${stderr}`)
+  return stderr
 }

@@ -80,30 +80,30 @@ export async function probe({ adminUrl }: Program, path: 'livez' | 'readyz'): Pr
 
 /** Waits until `/readyz` tells of such a problem of a check; returns it. */
 export async function untilTold(program: Program, check: string, problem: RegExp): Promise<string> {
-  let told = ''
+  let reported = ''
   await eventually(async () => {
     const answer = await probe(program, 'readyz').catch(() => undefined)
-    told = answer?.said.checks[check]?.problem ?? ''
-    return problem.test(told)
+    reported = answer?.said.checks[check]?.problem ?? ''
+    return problem.test(reported)
   })
-  return told
+  return reported
 }
 
 /** Waits until `/readyz` answers 200 and every check passes; rejects with its last answer. */
 export async function untilReady(program: Program): Promise<void> {
-  let said = ''
+  let lastAnswer = ''
   const isReady = async (): Promise<boolean> => {
     try {
       const answer = await fetch(`${program.adminUrl}/readyz`)
-      said = await answer.text()
-      return answer.ok && !said.includes('"ok":false')
+      lastAnswer = await answer.text()
+      return answer.ok && !lastAnswer.includes('"ok":false')
     } catch (error) {
-      said = String(error)
+      lastAnswer = String(error)
       return false
     }
   }
   await eventually(isReady).catch(() => {
-    throw new Error(`not ready: ${said}\n${program.log()}`)
+    throw new Error(`not ready: ${lastAnswer}\n${program.log()}`)
   })
 }
 

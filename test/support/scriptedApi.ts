@@ -17,11 +17,11 @@ const key = 'rqp_acct_1'
  */
 export function useScriptedApi() {
   let replies: Reply[] = []
-  let asked: Asked[] = []
+  let requests: Asked[] = []
   let pauses: number[] = []
   const server = useStarted('the API', () =>
     startLocalServer((request, response) => {
-      asked.push({ url: request.url ?? '', headers: request.headers })
+      requests.push({ url: request.url ?? '', headers: request.headers })
       const reply = replies.shift() ?? refusal(418)
       return reply(response, request)
     }),
@@ -33,13 +33,13 @@ export function useScriptedApi() {
     /** Has the next requests answered so, in this order; forgets what was asked before. */
     willAnswer: (...next: readonly Reply[]): void => {
       replies = [...next]
-      asked = []
+      requests = []
       pauses = []
     },
-    asked: (): readonly Asked[] => asked,
+    asked: (): readonly Asked[] => requests,
     /** The cursors that were asked with; `none` for a request without one. */
     cursors: (): readonly string[] =>
-      asked.map(({ url }) => new URL(url, 'http://api').searchParams.get('cursor') ?? 'none'),
+      requests.map(({ url }) => new URL(url, 'http://api').searchParams.get('cursor') ?? 'none'),
     /** How long clients have paused (ms). */
     pauses: (): readonly number[] => pauses,
     client: (options: Partial<TidemarkOptions> = {}): Tidemark =>
@@ -84,12 +84,12 @@ export const cut =
 
 /** The next `count` values. */
 export async function take<T>(values: AsyncIterable<T>, count: number): Promise<T[]> {
-  const taken: T[] = []
+  const first: T[] = []
   for await (const value of values) {
-    taken.push(value)
-    if (taken.length === count) break
+    first.push(value)
+    if (first.length === count) break
   }
-  return taken
+  return first
 }
 
 /** All values. */

@@ -8,8 +8,8 @@ export function sourceOfSettings(
   const describeConfigs = async ({ resources }: { resources: readonly { name: string; configNames: string[] }[] }) => ({
     resources: resources.map(({ name, configNames }) => {
       const settings = settingsOf(name)
-      const told = configNames.filter((configName) => settings[configName] !== undefined)
-      const configEntries = told.map((configName) => ({ configName, configValue: String(settings[configName]) }))
+      const known = configNames.filter((configName) => settings[configName] !== undefined)
+      const configEntries = known.map((configName) => ({ configName, configValue: String(settings[configName]) }))
       return { resourceName: name, configEntries }
     }),
   })

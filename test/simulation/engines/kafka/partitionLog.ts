@@ -80,8 +80,8 @@ export class PartitionLog {
     return this.#batches.find(({ record }) => record !== undefined && record.appendedAtMs >= ms)?.offset
   }
 
-  append(sent: SentRecord, nowMs: number): LogRecord {
-    const { key, value, headers } = onTheWire(sent)
+  append(produced: SentRecord, nowMs: number): LogRecord {
+    const { key, value, headers } = onTheWire(produced)
     const record = { offset: this.#high, key, value, headers, appendedAtMs: nowMs + this.clockOffsetMs }
     this.#batches.push({ offset: record.offset, record })
     this.#high += 1n
