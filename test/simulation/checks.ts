@@ -21,7 +21,7 @@ const topics: readonly DocumentTopic[] = ['forms', 'submissions']
 type Clocks = {
   /** Whether all clocks agree. */
   readonly clocksAgree: boolean
-  /** The most (ms) by which the clock of Redis is ahead in this history. */
+  /** By how much (ms) at most the clock of Redis is ahead in this history. */
   readonly redisAheadMs: number
 }
 
@@ -55,7 +55,7 @@ export class Checks {
     const { CONSUMER_GROUP, TOPIC_DEAD_LETTERS } = this.#system.config
     const served = this.#servedNumber()
     const committed = new Map<string, bigint>()
-    // A commit of another generation says nothing about the serving one.
+    // A commit for another generation does not cover the serving one.
     for (const { topic, partition, offset, metadata } of this.#engines.simulatedKafka.committed(CONSUMER_GROUP))
       if (served !== undefined && metadata?.startsWith(`${served}-`))
         committed.set(partitionName({ topic, partition }), offset)

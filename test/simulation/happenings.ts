@@ -18,7 +18,7 @@ type EventOf<Kind> = HistoryEvent extends infer E
     : never
   : never
 
-/** How long after its begin a history waits for a switch, and what happens since. */
+/** How long after its start a history waits for a switch, and for the events after it. */
 const switchPatienceMs = 40_000
 const switchPollMs = 100
 
@@ -31,7 +31,7 @@ export class Happenings {
   /** Set when the history changes keys. */
   users: KeyUsers | undefined
   #inSwitch: EventOf<'disturb-switch'> | undefined
-  /** Events since a switch that have not happened yet. */
+  /** Events after a switch that have not happened yet. */
   #sinceSwitch: readonly HistoryEvent[] = []
   /** The generation that served when a rebuild took the lock. */
   readonly #servedBefore = new Map<Running, string | undefined>()
@@ -45,7 +45,7 @@ export class Happenings {
     this.#journal = journal
   }
 
-  /** Applies each event at its time; those since a switch only if there is one soon enough. */
+  /** Applies each event at its time; the events after a switch only if a switch comes soon enough. */
   async happen(events: readonly HistoryEvent[]): Promise<void> {
     const beginMs = this.#world.nowMs
     this.#sinceSwitch = events.filter(({ isSinceSwitch }) => isSinceSwitch)

@@ -51,7 +51,7 @@ export class SimulatedJournal extends Journal<Appended> {
     return this.#summaries.get(`${topic} ${key} ${revision}`)
   }
 
-  /** What a follower of a team's list must hold: id → summary. */
+  /** The copy that a follower of a team's list must have: id → summary. */
   truthFor(topic: DocumentTopic, team: string): Map<string, object | undefined> {
     const live = [...this.revisions(topic)].filter(([key, revision]) => key.startsWith(`${team}/`) && revision !== gone)
     return new Map(live.map(([key, revision]) => [key.slice(team.length + 1), this.summary(topic, key, revision)]))

@@ -47,7 +47,7 @@ export class KeyUsers {
     })
   }
 
-  /** Requests a new key of the settings area. Unless that succeeds, the key may or may not exist. */
+  /** Requests a new key from the settings area. If the request fails, the key may or may not exist. */
   create(team: string, name: string): void {
     this.#change(async (settings) => {
       const { plaintext, key } = await settings.create({ team, name, by: 'owner' })

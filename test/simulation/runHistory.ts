@@ -35,7 +35,7 @@ const pollersOf: Readonly<Record<Team, number>> = { acme: 2, acme2: 1 }
 /** The result of a simulation. */
 export type Outcome = {
   readonly history: History
-  /** The broken invariant; undefined if all held. */
+  /** The broken invariant; undefined if none was broken. */
   readonly violation: { readonly invariant: string; readonly text: string } | undefined
   readonly trace: readonly string[]
 }
@@ -65,10 +65,10 @@ export async function runHistory(history: History): Promise<Outcome> {
 
 const isNodeAway = ({ kind }: HistoryEvent): boolean => kind === 'node-away'
 
-/** Half of the histories that lose nodes run without cached answers, so that every answer is one of the nodes that are left. */
+/** Half of the histories that lose nodes run without cached answers, so that every answer comes from a remaining node. */
 const keepsAnswers = ({ seed, events }: History): boolean => seed % 2 === 0 || !events.some(isNodeAway)
 
-/** Whether Redis may forget what it has published, or the indices of which it was published be lost. */
+/** Whether Redis may lose publications, or Elasticsearch the indices that they name. */
 const mayLosePublished = ({ kind }: HistoryEvent): boolean =>
   ['redis-restart', 'redis-failover', 'redis-flush', 'delete-indices', 'remove-aliases'].includes(kind)
 
@@ -144,7 +144,7 @@ class Run {
     let visible: { readonly records: number; readonly answers: readonly number[] } | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
       watermarkMs <= this.#journal.lastAppendMs()
-    // A retired generation is kept for half a minute, in which nothing else happens: waiting for it takes long.
+    // A retired generation is kept for half a minute, so waiting for its removal makes a history long.
     const waitsForRemoval = this.#history.seed % removalEvery === 0
     const unfinished = (): string[] => [
       ...(this.#checks.isComplete() ? [] : ['documents']),
@@ -156,7 +156,7 @@ class Run {
     ]
     const isOver = (): boolean => {
       const records = this.#journal.entries.length
-      // Records of a switch come late, when those before may have been answered: followers need two answers with them.
+      // Events of a switch may append more records: then the two answers of each follower are counted anew.
       if (visible?.records !== records) visible = undefined
       if (this.#checks.isComplete()) visible ??= { records, answers: followers.map(({ answers }) => answers) }
       return unfinished().length === 0

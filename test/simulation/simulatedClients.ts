@@ -72,7 +72,7 @@ export class SimulatedFollower {
     // Few rows a page, so that most walks take several answers.
     const source = { baseUrl, accountKey: keyOf(team), list: paths[topic] as 'forms' | 'records', limit: 2 }
     const onProblem = (invariant: string, what: string): void => {
-      // Redis may know less than before.
+      // Redis may have lost publications.
       if (invariant === 'the watermark never goes back' && !keepsPublished) return
       throw new Violation(invariant, `${this.name}: ${what}`)
     }
@@ -92,7 +92,7 @@ export class SimulatedFollower {
     return this.#follower.answers
   }
 
-  /** Throws unless the client holds exactly the newest state of every entity. */
+  /** Throws unless the client's copy has exactly the newest state of every entity. */
   expectTruth(): void {
     const [copied, expected] = [this.#follower.items, this.#truth()]
     if (!isDeepStrictEqual(copied, expected))
@@ -173,7 +173,7 @@ export class SimulatedPoller {
       return { topic, url: `${path}?limit=2&page=${1 + this.#random.below(4)}`, isWhole: false }
     if (topic === 'submissions' && this.#random.chance(0.1))
       return { topic, url: `${path}?limit=100&status=completed`, isWhole: false }
-    // Another limit asks for the same rows, which no cache of an API holds.
+    // Another limit requests the same rows, which no API has cached.
     const limit = this.#random.chance(0.2) ? 20 + this.#random.below(80) : 100
     return { topic, url: `${path}?limit=${limit}`, isWhole: true }
   }
@@ -200,7 +200,7 @@ export class SimulatedPoller {
 
   #noteWatermark(what: string, watermark: string | undefined, watermarkMs: number | undefined): void {
     if (watermarkMs === undefined) return
-    // Redis may know less than before.
+    // Redis may have lost publications.
     if (watermarkMs < this.#watermarkMs && this.#deps.keepsPublished)
       throw new Violation(
         'the watermark never goes back',
@@ -235,7 +235,7 @@ export class SimulatedPoller {
     this.#expectOwed(answer, expected, 'the watermark is never above the truth', why)
   }
 
-  /** Throws unless the answer contains everything that had been published as visible when it was asked for. */
+  /** Throws unless the answer contains everything that was published as visible when it was requested. */
   #expectPublished(answer: WholeList, published: Published): void {
     const expected = this.#deps.journal.revisions(
       answer.topic,
@@ -264,7 +264,7 @@ export class SimulatedPoller {
     }
   }
 
-  /** What is published of the serving generation; undefined where Redis may lose it, or where deletions may be missing. */
+  /** The published positions of the serving generation; undefined if Redis may lose them, or deletions may be missing. */
   #published(topic: DocumentTopic): Published | undefined {
     const { config, engines } = this.#deps.system
     const serving = engines.simulatedRedis.text(`${config.INDEX_PREFIX}:serving`)

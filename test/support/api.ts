@@ -68,7 +68,7 @@ type ReplicaOptions = {
   readonly forms?: readonly TestRecord[]
   readonly submissions?: readonly TestRecord[]
   readonly watermark?: string
-  /** Whether its account keys are complete; without, they are awaited. */
+  /** Whether its account keys are complete; if not, the API answers 503 until a test completes them. */
   readonly isComplete?: boolean
   /** Fills the replica before the API starts. */
   readonly fill?: (replica: TestReplica) => Promise<unknown>

@@ -2,7 +2,7 @@ import { createIndexReader, type ListAt } from '../../src/api/search/indexReader
 import type { SearchRequest } from '../../src/api/search/searchClient.ts'
 import type { EntityType, TeamId } from '../../src/core/model/ids.ts'
 
-/** The body of a `_search` response, and one of nothing. */
+/** The body of a `_search` response, and of an empty one. */
 export const searchAnswer = (hits: object, others: object = {}): string =>
   JSON.stringify({ timed_out: false, _shards: { failed: 0 }, hits, ...others })
 

@@ -37,7 +37,7 @@ export async function startBalancer() {
   })
   return {
     url,
-    /** How many requests came so far, and how many bytes their answers had, without heads. */
+    /** The number of requests so far, and the bytes of their bodies. */
     passed: passed as Readonly<typeof passed>,
     /** Sets the URLs of the processes. */
     leadTo: (urls: readonly string[]): void => {

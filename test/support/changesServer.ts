@@ -25,12 +25,12 @@ export async function startChangesServer() {
   })
   return {
     ...server,
-    /** Has the next requests for changes of records answered so, in this order. */
+    /** Sets the answers to the next requests for changes of records, in this order. */
     willAnswer: (next: readonly ChangesAnswer[]): void => {
       answers = [...next]
       cursors = []
     },
-    /** The cursors that were asked with since then; `none` for a request without one. */
+    /** The cursors of the requests since then; `none` for a request without a cursor. */
     asked: (): readonly string[] => cursors,
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Generous, because only failing tests wait this long, and a busy machine takes a minute for what takes seconds. */
+/** Only failing tests wait this long. A busy machine takes a minute for steps of a few seconds. */
 export const patienceMs = 90_000
 const restMs = 50
 /** After this time, the condition is checked less often, because checks load the engines. */
@@ -20,7 +20,7 @@ export async function eventually(condition: () => boolean | Promise<boolean>): P
   }
 }
 
-/** Whether what was begun ends without an error. */
+/** Whether a promise is fulfilled. */
 export const succeeds = (begun: Promise<unknown>): Promise<boolean> =>
   begun.then(
     () => true,

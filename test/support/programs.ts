@@ -71,14 +71,14 @@ export type Probed = {
   readonly tookMs: number
 }
 
-/** The answer of a program to a probe. */
+/** The answer of a process to a probe. */
 export async function probe({ adminUrl }: Program, path: 'livez' | 'readyz'): Promise<Probed> {
   const askedMs = Date.now()
   const answer = await fetch(`${adminUrl}/${path}`)
   return { code: answer.status, said: (await answer.json()) as Probed['said'], tookMs: Date.now() - askedMs }
 }
 
-/** Waits until `/readyz` tells of such a problem of a check; returns it. */
+/** Waits until `/readyz` reports a problem of a check that matches; returns the problem. */
 export async function untilTold(program: Program, check: string, problem: RegExp): Promise<string> {
   let reported = ''
   await eventually(async () => {
@@ -129,7 +129,7 @@ export const runCommand = (
     )
   })
 
-/** Bounds the run of a process whose configuration is valid after all; on a busy machine one takes long to start and to be refused. */
+/** Ends a process whose configuration was accepted by mistake. On a busy machine, a start and its refusal take long. */
 const refusalDeadlineMs = 60_000
 
 /** The stderr of a process that exits with 78: one line per invalid setting. */

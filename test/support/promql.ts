@@ -35,7 +35,7 @@ function usesOf(expression: string): Uses {
   return { metrics, groupings, joined }
 }
 
-/** Whether a part of an expression stands behind an `on (…)`. */
+/** Whether a part of an expression is the right side of an `on (…)`. */
 function isJoined({ from, parent }: SyntaxNode): boolean {
   if (parent === null) return false
   const clause = parent.getChild('MatchingModifierClause')

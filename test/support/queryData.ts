@@ -5,7 +5,7 @@ import { randomTitle } from './randomTitles.ts'
 import type { TestRecord, TestReplica } from './replica.ts'
 import { wellFormed } from './wellFormed.ts'
 
-/** A team's entity in its newest state, with whole characters, and when that was appended. */
+/** A team's entity in its newest state, well formed, and when this state was appended. */
 export type StoredEntity = {
   readonly list: 'forms' | 'records'
   readonly team: string
@@ -43,12 +43,12 @@ const names = [
   'half \ud83d',
   'a\u2028b\u2029',
 ]
-/** Texts that many submissions share, among them the longest that is found by, and one that is longer. */
+/** Texts that many submissions share, among them the longest one that a filter finds, and a longer one. */
 export const texts = [
   ...['good', 'Good', 'a b', 'e\u0301', 'é', '*', 'x\u0000y', '', '\\"', '😀'.repeat(128), 'x'.repeat(257)],
   ...['half \ud83d', '\udfff', 'a\u2028b\u2029c\u0085'],
 ]
-/** Codes of answers, with what may be taken for a part of them or of their values, and one that is too long. */
+/** Codes of answers, among them codes that look like a code with its value, and one that is too long. */
 export const codes = [
   ...['q1', '7', '1', '', '.', 'a.b', '=', 'q=1', '%41', '__proto__', 'constructor'],
   ...['<code>', 'é', '👩🏽‍🔬', '2.q', '*', 'half \ud83d', 'a\u2028b'],

@@ -9,7 +9,7 @@ export type ListQuery = {
   readonly list: 'forms' | 'records'
   readonly team: string
   readonly parameters: Readonly<Record<string, string>>
-  /** Codes with the alternatives that are asked for, by `answer.<code>` or in `answers`. */
+  /** Codes with the alternatives of a filter, by `answer.<code>` or in `answers`. */
   readonly answers?: readonly (readonly [code: string, values: readonly string[]])[]
 }
 
@@ -19,7 +19,7 @@ export type ListAnswer =
 
 export type Entry = { readonly entity: Json; readonly createdMs: number; readonly changedMs: number }
 
-/** The members of a submission that a parameter of the same name may ask for. */
+/** The members of a submission that a parameter of the same name filters by. */
 export const askedMembers: Readonly<Record<string, (submission: Json) => unknown>> = {
   email: ({ examinee }) => inLowerCase(examinee?.email),
   examineeId: ({ examinee }) => examinee?.examineeId,
@@ -37,7 +37,7 @@ const maxCharacters = 256
 const inLowerCase = (text: string | undefined): string | undefined =>
   text && Array.from(text, (character) => character.toLowerCase()).join('')
 
-/** The values of a submission's answer to a field that can be asked for, as served. */
+/** The values of a submission's answer to a field that filters find, as served. */
 export const answersTo = (code: string, { data }: Json): readonly string[] =>
   [Object.hasOwn(data ?? {}, code) ? data[code] : null]
     .flat()
@@ -45,7 +45,7 @@ export const answersTo = (code: string, { data }: Json): readonly string[] =>
     .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
     .filter(({ length }) => length <= maxCharacters)
 
-/** Whether a submission has what the parameters ask for; undefined if nothing can have it. */
+/** Whether a submission matches the parameters; undefined if no submission can. */
 function isAskedFor({
   parameters,
   answers = [],

@@ -62,7 +62,7 @@ function randomFilters(
   } else {
     maybe(0.4, 'formId', () => random.pick(['f0', 'f1', ownForm(team), ownForm(random.pick(teams)), ...noForms]))
     maybe(0.4, 'status', () => random.pick(statuses))
-    // What one submission has, so that several filters find something together.
+    // From one submission, so that several filters together find a row.
     const { entity } = random.pick(own)
     for (const [name, memberOf] of Object.entries(askedMembers))
       maybe(0.07, name, () =>
@@ -123,7 +123,7 @@ function targetOf(
   parameters: ListQuery['parameters'],
   answers: NonNullable<ListQuery['answers']> = [],
 ): string {
-  // One of the codes may be asked for in each way.
+  // Each code may be sent by `answer.<code>` or in `answers`.
   const inJson = answers.filter(() => random.chance(0.5))
   const single = answers
     .filter((answer) => !inJson.includes(answer))

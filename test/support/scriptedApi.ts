@@ -3,10 +3,10 @@ import { Tidemark, type TidemarkOptions } from '../../clients/typescript/src/ind
 import { useStarted } from './lifecycle.ts'
 import { startLocalServer } from './localServer.ts'
 
-/** How one request is answered. */
+/** Answers one request. */
 export type Reply = (response: ServerResponse, request: IncomingMessage) => unknown
 
-/** What was asked: path and query, and the headers. */
+/** A request: its path with the query, and its headers. */
 type Asked = { readonly url: string; readonly headers: IncomingMessage['headers'] }
 
 const key = 'rqp_acct_1'
@@ -30,14 +30,14 @@ export function useScriptedApi() {
     get url(): string {
       return server.url
     },
-    /** Has the next requests answered so, in this order; forgets what was asked before. */
+    /** Sets the answers to the next requests, in this order, and forgets earlier requests. */
     willAnswer: (...next: readonly Reply[]): void => {
       replies = [...next]
       requests = []
       pauses = []
     },
     asked: (): readonly Asked[] => requests,
-    /** The cursors that were asked with; `none` for a request without one. */
+    /** The cursors of the requests; `none` for a request without a cursor. */
     cursors: (): readonly string[] =>
       requests.map(({ url }) => new URL(url, 'http://api').searchParams.get('cursor') ?? 'none'),
     /** How long clients have paused (ms). */
@@ -72,7 +72,7 @@ export const changes = (
   { hasMore = false, ...headers }: { readonly hasMore?: boolean; readonly [header: string]: string | boolean } = {},
 ): Reply => json({ items, cursor, hasMore }, headers as Record<string, string>)
 
-/** An answer of which the first bytes come, before the connection is reset, or the answer ends as if it were whole. */
+/** An answer that stops after its first bytes: the connection is reset, or the answer ends as if it were complete. */
 export const cut =
   (bytes: Buffer, how: 'reset' | 'in order', headers: Readonly<Record<string, string>> = {}): Reply =>
   (response) => {

@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import { type KafkaSource, kafkaSource } from '../../src/core/kafka/source.ts'
 
-/** A source that tells the settings of topics, and nothing else. */
+/** A source that has the settings of topics, and nothing else. */
 export function sourceOfSettings(
   settingsOf: (topic: string) => Readonly<Record<string, string | number | undefined>>,
 ): KafkaSource {

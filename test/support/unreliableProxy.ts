@@ -31,9 +31,9 @@ export async function startUnreliableProxy(apiUrl: () => string, random: Random)
   })
   return {
     ...server,
-    /** How many requests came so far, and what became of them. */
+    /** The number of requests so far, by their outcome. */
     seen: (): Readonly<typeof counts> => counts,
-    /** From now on, it passes on whole answers. */
+    /** From now on, the proxy passes complete answers on. */
     becomeReliable: (): void => {
       isReliable = true
     },

@@ -5,7 +5,7 @@ import { isReachable, type Shard } from './shard.ts'
 import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 
 const acknowledged = { acknowledged: true }
-/** How long the master, nodes and shards are waited for, which answer at once. */
+/** Timeouts for the master, nodes and shards, which are ignored because all of them answer at once. */
 const waits = ['master_timeout', 'timeout']
 
 /** Routes for indices, the cluster, and writes. */
