@@ -224,13 +224,6 @@ test('an entity that changes a hundred thousand times during one request costs n
   expect(requests).toHaveLength(1)
 })
 
-test('requests are bounded in bytes, and a larger record is sent alone', async () => {
-  const { submit, requests } = writing(answering(), { maxBulkBytes: 100 })
-  const sources = ['x'.repeat(20), 'x'.repeat(20), 'x'.repeat(20), 'x'.repeat(90), 'x'.repeat(10)]
-  await Promise.all(sources.map((source, at) => submit(`e${at}`, 1, `"${source}"`)))
-  expect(requests.map((documents) => documents.length)).toEqual([4, 2, 2, 2])
-})
-
 describe('a revision that is stored already', () => {
   test.each([
     ['the same content', { version: 3, digest: '{"a":1}' }, 'stale'],
