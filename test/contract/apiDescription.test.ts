@@ -108,7 +108,7 @@ const counted: Row[] = [
   ['HEAD', 200, undefined, () => get('/records/', { method: 'HEAD' })],
   ['nothing changed', 304, '/forms', () => get('/forms', { headers: { 'if-none-match': '*' } })],
   ['a parameter that breaks its rule', 400, '/forms', () => get('/forms?limit=0')],
-  ['one of two parameters that is known', 400, '/records', () => get('/records?since=yesterday&Since=1')],
+  ['a wrong parameter next to an unknown one', 400, '/records', () => get('/records?since=yesterday&Since=1')],
   ['a count of nothing', 400, '/record-counts', () => get('/record-counts?timeZone=Nowhere')],
   ['a cursor that is none', 400, '/record-changes', () => get('/record-changes?cursor=none')],
   ['a cursor of indices that are gone', 410, '/form-changes', () => get(`/form-changes?cursor=${foreignCursor()}`)],

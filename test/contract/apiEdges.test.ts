@@ -90,7 +90,7 @@ test('a request with Expect: 100-continue gets 100, then its answer', async () =
 test.each([
   ['an unknown method', `FOO / HTTP/1.1\r\n${host}`, 405],
   ['CONNECT', `CONNECT example.com:443 HTTP/1.1\r\n${host}`, 405],
-  ['what is no HTTP', 'hello\r\n', 400],
+  ['bytes that are no HTTP', 'hello\r\n', 400],
 ])('%s, pipelined behind good requests, is answered after them', async (_, head, status) => {
   const good = `GET ${path} HTTP/1.1\r\n${host}${authorization}\r\n`
   expect(statusesIn(await ask(`${good}${good}${head}`))).toEqual([200, 200, status])

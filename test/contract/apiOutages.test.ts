@@ -102,9 +102,9 @@ describe('when Elasticsearch answers wrongly', () => {
       answer(200, { ...emptySearch, _shards: { total: 2, failed: 1 } }),
       [...lists, ...feeds],
     ],
-    ['that is a failure', answer(503, { error: { type: 'some_exception' }, status: 503 }), endpoints],
+    ['with status 503', answer(503, { error: { type: 'some_exception' }, status: 503 }), endpoints],
     // It is asked again for a while after it was busy.
-    ['that is busy', answer(429, { error: { type: 'some_exception' }, status: 429 }), endpoints.slice(0, 1)],
+    ['with status 429', answer(429, { error: { type: 'some_exception' }, status: 429 }), endpoints.slice(0, 1)],
     ['of another server', (_request, response) => response.end('<html>'), endpoints],
     ['that breaks off', breaksOff, endpoints],
   ])('an answer %s gives 503, never a page', async (_what, answering, asked) => {

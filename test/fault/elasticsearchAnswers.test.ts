@@ -148,11 +148,11 @@ describe('Nothing is lost, and no watermark is too early, while Elasticsearch an
   const html = { status: 200, headers: { 'content-type': 'text/html' }, body: Buffer.from('<h1>Bad Gateway</h1>') }
   const noJson = { ...jsonAnswer(200, {}), body: Buffer.from('{"items":[{"ind') }
   test.each([
-    ['it is cut off in the middle of a request', cutsRequest],
-    ['it is cut off in the middle of its answer', cutsAnswer],
+    ['its connection breaks in the middle of a request', cutsRequest],
+    ['its connection breaks in the middle of an answer', cutsAnswer],
     ['its answer is no JSON', answersWith(noJson)],
     ['something else answers in its place', answersWith(html)],
-    ['it does half of what it was sent', doesHalf],
+    ['it executes half of a bulk request', doesHalf],
   ])('%s', async (_what, fault) => {
     await survives(() => elasticsearch.inject(bulk, fault, { times: 3 }))
   })

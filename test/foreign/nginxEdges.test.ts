@@ -52,7 +52,7 @@ const edges: readonly (readonly [name: string, bytes: () => string | Buffer])[] 
   ['HTTP/2', () => Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0')],
   ['TLS', () => Buffer.from('16030100c8010000c40303', 'hex')],
   ['SSH', () => 'SSH-2.0-OpenSSH_9.2p1\r\n'],
-  ['what is no HTTP', () => 'hello\r\n'],
+  ['bytes that are no HTTP', () => 'hello\r\n'],
   ['raw UTF-8 in the URL', () => request(`GET ${path}?titleContains=é`)],
   ['two lengths', () => getWith('Content-Length: 1\r\nTransfer-Encoding: chunked\r\n')],
   ['a chunk without a length', () => `${getWith('Transfer-Encoding: chunked\r\n')}zz\r\n\r\n`],

@@ -145,8 +145,15 @@ test('an end offset below the commit counts only if no other leader has a higher
 
 describe('The time up to which a generation has every record', () => {
   test.each([
-    ['what the commit says', ends, commit(40, first), undefined, first, committedAtMs],
-    ['what the rebuild says that has filled it', ends, commit(90, first), commit(30, second, 30, 3_000), second, 3_000],
+    ['the time of the commit', ends, commit(40, first), undefined, first, committedAtMs],
+    [
+      'the time of the rebuild that has filled it',
+      ends,
+      commit(90, first),
+      commit(30, second, 30, 3_000),
+      second,
+      3_000,
+    ],
     ['now where nothing was appended since an old commit', ends, commit(100, first), undefined, first, nowMs],
     ['unknown once it was', ends, commit(40, first, 40, notCovered), undefined, first, notCovered],
     ['unknown also at the end', ends, commit(100, first, 100, notCovered), undefined, first, notCovered],

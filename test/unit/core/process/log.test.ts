@@ -47,7 +47,7 @@ test.each([
   ['arguments of a command', Object.assign(new ReplyError('WRONGPASS'), { command: { args: ['canary'] } })],
   ['a request and its answer', refused],
   ['text that is no JSON', parsingError()],
-  ['what is no error', 'canary'],
+  ['values that are no errors', 'canary'],
 ])('%s are not logged', (_what, error) => {
   expect(logged(error)).not.toContain('canary')
 })

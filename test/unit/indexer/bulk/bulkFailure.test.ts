@@ -55,8 +55,8 @@ test.each([
   ['no answer in time', new errors.TimeoutError('slow'), 'busy'],
   ['an answer about other documents', new MalformedBulkResponse('2 items for 3 documents'), 'retry'],
   ['half an answer', new errors.DeserializationError('cut', '{"ite'), 'retry'],
-  ['what we could not write', new errors.SerializationError('cyclic', {}), undefined],
-  ['what we set wrong', new errors.ConfigurationError('node'), undefined],
+  ['a request that cannot be serialized', new errors.SerializationError('cyclic', {}), undefined],
+  ['a wrong configuration of the client', new errors.ConfigurationError('node'), undefined],
   ['a bug', new TypeError('undefined is not a function'), undefined],
   ['no error at all', 'thrown', undefined],
 ])('a request that ends with %s', (_, error, kind) => {

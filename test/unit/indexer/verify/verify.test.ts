@@ -241,10 +241,10 @@ describe('while documents are compared', () => {
 
 /** Which submission was appended at which second; one is missing in each gap. */
 test.each([
-  ['it is the append time as long as no record is missing', 'a@0 b@10', ['b']],
-  ['what is missing was not appended before the record in front of it', 'a@1 gap b@10', ['a', 'b']],
-  ['… nor what is missing later', 'a@0 gap b@10 gap c@20', []],
-  ['… but nothing is known of the beginning', 'gap a@10', []],
+  ['the bound is the append time as long as no record is missing', 'a@0 b@10', ['b']],
+  ['a missing record was not appended before the record in front of it', 'a@1 gap b@10', ['a', 'b']],
+  ['a record that is missing later was not either', 'a@0 gap b@10 gap c@20', []],
+  ['nothing is known before the first record', 'gap a@10', []],
 ])('a document may not have changed before its record was appended: %s', async (_what, appended, found) => {
   const records = appended.split(' ').map((each) => {
     const [id = '', seconds] = each.split('@')
