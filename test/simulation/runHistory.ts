@@ -140,7 +140,7 @@ class Run {
     await this.#happenings.happen(this.#history.events)
     this.#heal()
     await users?.changesDone()
-    /** Followers' counts of answers once every document of so many records was visible: two more answers, and the second must be complete. */
+    /** Set once every record is visible: how many records, and how many answers each follower had. After two more answers its copy must be complete. */
     let visible: { readonly records: number; readonly answers: readonly number[] } | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
       watermarkMs <= this.#journal.lastAppendMs()

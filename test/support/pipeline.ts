@@ -118,7 +118,7 @@ export async function openPipeline() {
   }
 }
 
-/** A pipeline for all tests of a file or block, or a new one for each. Later hooks can still read its names. */
+/** A pipeline for all tests of a file or block, or a new one for each test. Hooks that run after its end can still read its names. */
 export const usePipeline = (options: { readonly forEachTest?: boolean } = {}): Pipeline =>
   useStarted('the pipeline', openPipeline, options)
 
