@@ -51,7 +51,7 @@ function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
 }
 const many = (count: number, name = 'e'): string[] => Array.from({ length: count }, (_, at) => `${name}${at}@1`)
 
-test('records of one turn share a request, and two requests are under way at most', async () => {
+test('records of one turn share a request, and at most two requests are in flight', async () => {
   const { submit, names, requests } = scheduling()
   const all = submit('a@1', 'b@1')
   expect(names()).toEqual([])
@@ -68,7 +68,7 @@ test.each([
   ['documents', { maxBulkDocuments: 4 }],
   // The two documents of a record have 14 bytes.
   ['bytes', { maxBulkBytes: 28 }],
-])('a request has no more %s than it may, and what waits is sent in its order', async (_what, bounds) => {
+])('a request has no more %s than allowed, and waiting records are sent in order', async (_what, bounds) => {
   const { submit, names, requests } = scheduling(bounds)
   await submit('a@1', 'b@1', 'c@1', 'd@1', 'e@1')
   expect(names()).toEqual([
@@ -88,7 +88,7 @@ test.each([{ maxBulkDocuments: 1 }, { maxBulkBytes: 13 }])(
   },
 )
 
-test('of an entity only the newest record is sent, in the place of the first, and none while another one is under way', async () => {
+test('only the newest waiting record of an entity is sent, in the place of the first, and none while another is in flight', async () => {
   const { submit, names, requests } = scheduling()
   await submit('a@1', 'b@1', 'a@3', 'a@2')
   expect(names()).toEqual([['a@3', 'b@1']])
@@ -98,7 +98,7 @@ test('of an entity only the newest record is sent, in the place of the first, an
   expect(names().slice(2)).toEqual([['a@5']])
 })
 
-test('of two records of one revision the one that was handed over first is sent', async () => {
+test('of two records of one revision the first one is sent', async () => {
   const { scheduler, names } = scheduling()
   for (const name of ['first', 'second', 'third'])
     scheduler.submit({ documents: documentsOf('a', 1), isCompared: true, name: () => name, done: () => undefined })
@@ -106,7 +106,7 @@ test('of two records of one revision the one that was handed over first is sent'
   expect(names()).toEqual([['first']])
 })
 
-test('what has failed is sent again, unless a newer record of its entity counts by now', async () => {
+test('a failed record is sent again, unless a newer record of its entity has come', async () => {
   const { submit, names, requests } = scheduling()
   await submit('a@1', 'b@1')
   await submit('b@2')
@@ -116,7 +116,7 @@ test('what has failed is sent again, unless a newer record of its entity counts 
   expect(requests[1]?.jobs[0]?.superseded.map((job) => job.name())).toEqual(['b@1'])
 })
 
-test('records that have failed equally often wait together, those that have failed more often for longer', async () => {
+test('records that failed equally often wait together, and those that failed more often wait longer', async () => {
   const { submit, names, requests } = scheduling({}, 1)
   await submit('a@1', 'b@1', 'c@1')
   const [a, b, c] = requests[0]?.jobs ?? []
@@ -132,7 +132,7 @@ test('records that have failed equally often wait together, those that have fail
   expect(names()[2]).toEqual(['b@1'])
 })
 
-test('a request that got through makes room for the next before its failures are sent again; one that did not, afterwards', async () => {
+test('after an accepted request the next one is sent before its failed records, and after a failed request they are sent first', async () => {
   const { submit, names, requests } = scheduling({ maxBulkDocuments: 2 }, 1)
   await submit('a@1', 'b@1', 'c@1')
   await requests[0]?.end(requests[0].jobs, true)
@@ -143,7 +143,7 @@ test('a request that got through makes room for the next before its failures are
   await eventually(() => requests.length > 3)
 })
 
-test('while Elasticsearch is overloaded requests are smaller, and there is one at a time', async () => {
+test('while Elasticsearch is overloaded, requests are smaller and one at a time', async () => {
   const { scheduler, submit, names, requests } = scheduling({ maxBulkDocuments: 16 })
   scheduler.halveBounds()
   scheduler.halveBounds()
@@ -167,7 +167,7 @@ test.each([
   ['half of its bytes', 1, 50, true],
   ['fewer bytes', 1, 49, false],
 ])(
-  'a request that used %s: does it say that larger ones succeed? %i, %i: %p',
+  'whether a request that used %s (%i documents, %i bytes) shows that larger ones succeed: %p',
   async (_what, documents, bytes, isWider) => {
     const { scheduler, submit, names } = scheduling({ maxBulkDocuments: 32, maxBulkBytes: 200 })
     scheduler.halveBounds()
@@ -184,7 +184,7 @@ describe('while the shard of a team has no primary', () => {
   const note = ({ scheduler }: ReturnType<typeof scheduling>, team: string, ...outcomes: ItemOutcome[]): void =>
     scheduler.noteShards(documentsOf('a', 1, '{}', team), outcomes)
 
-  test('its records go in requests of their own, one at a time; others go as before', async () => {
+  test('its records are sent apart, one request at a time, and others as before', async () => {
     const scheduled = scheduling()
     const { submit, names, requests } = scheduled
     note(scheduled, 'gone', away, written)
@@ -195,7 +195,7 @@ describe('while the shard of a team has no primary', () => {
     expect(names()[3]).toEqual(['gone/c@1'])
   })
 
-  test('what waited already is moved, and comes back once the shard has a primary', async () => {
+  test('records that waited already are moved there, and back once the shard has a primary', async () => {
     const scheduled = scheduling({ maxBulkDocuments: 4 })
     const { scheduler, submit, names, requests } = scheduled
     await submit(...many(4, 'first'))
@@ -218,7 +218,7 @@ describe('while the shard of a team has no primary', () => {
     for (let at = first; at < requests.length; at++) await requests[at]?.end()
   }
 
-  test('what is moved is sent once', async () => {
+  test('moved records are sent once', async () => {
     const scheduled = scheduling({ maxBulkDocuments: 4 })
     const { submit, names } = scheduled
     await submit(...many(4, 'first'))
@@ -228,7 +228,7 @@ describe('while the shard of a team has no primary', () => {
     expect(names().slice(2).flat().sort()).toEqual(['gone/b@1', 'gone/c@1', 'here/a@1'])
   })
 
-  test('of an entity that waits there the newest record is sent, which knows of those before', async () => {
+  test('of an entity only the newest record is sent, which supersedes the earlier ones', async () => {
     const scheduled = scheduling()
     const { submit, names, requests } = scheduled
     note(scheduled, 'gone', away, away)
@@ -240,7 +240,7 @@ describe('while the shard of a team has no primary', () => {
     expect(requests[1]?.jobs[0]?.superseded.map((job) => job.name()).sort()).toEqual(['gone/b@1', 'gone/b@2'])
   })
 
-  test('a record of which only the detail is left waits with the others, until a newer one counts in its place', async () => {
+  test('a record of which only the detail is left waits with the others until a newer one supersedes it', async () => {
     const scheduled = scheduling({ maxBulkDocuments: 2 })
     const { scheduler, submit, names, requests } = scheduled
     await submit('gone/a@1')
@@ -257,7 +257,7 @@ describe('while the shard of a team has no primary', () => {
   })
 })
 
-test('what is stopped sends nothing more, and its end is no bug; any other error is told', async () => {
+test('a stopped scheduler sends nothing more and reports no error; any other error is reported', async () => {
   const stop = new AbortController()
   const { scheduler, submit, requests, fatal } = scheduling({}, 0, stop.signal)
   scheduler.run(Promise.reject(new Error('a bug')))
@@ -269,7 +269,7 @@ test('what is stopped sends nothing more, and its end is no bug; any other error
   expect([fatal.length, requests.length]).toEqual([1, 0])
 })
 
-test('what waits to be sent again does so no longer than until the indexer stops', async () => {
+test('a stop ends the backoff of failed records', async () => {
   const stop = new AbortController()
   const { scheduler, submit, requests } = scheduling({}, 1, stop.signal)
   await submit('a@1')
@@ -278,7 +278,7 @@ test('what waits to be sent again does so no longer than until the indexer stops
   await expect(retried).rejects.toThrow('aborted')
 })
 
-test('no more records are sent at once, or in a while, than the limit allows', async () => {
+test('no more records are sent at once, or over time, than MAX_RECORDS_PER_SECOND allows', async () => {
   const { submit, names, requests } = scheduling({ maxRecordsPerSecond: 40 })
   const startedMs = performance.now()
   await submit(...many(9))
