@@ -11,16 +11,25 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     seed: 1,
     file: publisher,
     from: `    await this.#makeSearchable(ranges)
-    const published = await this.#publishVisible(partitions, ranges)`,
-    to: `    const published = await this.#publishVisible(partitions, ranges)
+    // 4. Positions, times and list versions, in one script: clients see the progress.
+    const published = await this.#publishVisible(progress, ranges)`,
+    to: `    const published = await this.#publishVisible(progress, ranges)
     await this.#makeSearchable(ranges)`,
   },
   'positions-of-what-was-not-refreshed': {
     themes: ['delays'],
     seed: 1,
     file: publisher,
-    from: 'from: of.visible.from, to: position,',
-    to: 'from: of.visible.from, to: of.offsets.progress().position,',
+    from: `partitions: visible.map(({ partition: { topic, partition, visible: published }, position, coveredAtMs }) => ({
+        topic,
+        partition,
+        from: published.from,
+        to: position,`,
+    to: `partitions: visible.map(({ partition: { topic, partition, visible: published, offsets }, coveredAtMs }) => ({
+        topic,
+        partition,
+        from: published.from,
+        to: offsets.progress().position,`,
   },
   'tokens-before-their-positions': {
     themes: ['redis', 'delays'],
