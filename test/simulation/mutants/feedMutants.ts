@@ -83,7 +83,7 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
   'cursors-go-on-though-deletions-are-missing': {
     themes: ['forgotten-deletions'],
     seed: 1,
-    file: 'indexer/generations/rebuild.ts',
+    file: 'indexer/generations/switchOver.ts',
     from: 'const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }',
     to: 'const cursorKeys = from.cursorKeys',
   },
