@@ -119,7 +119,7 @@ export async function pruneLeftOver(
 async function reconcileAll(options: CommandTools, reconciliation: Reconciliation, forgotten: ForgottenEntities) {
   const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.takes(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
-  await forgotten.copyHeld(reconciliation)
+  await forgotten.copyRecorded(reconciliation)
   while ((await reconciliation.pass()).compared > smallPass);
 }
 
