@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { commands, loadCommand, urlOf } from './commands.ts'
 
-// Starting takes a third less CPU time when nothing is compiled again. Where the folder cannot be written, nothing is cached.
+// With cached bytecode, a start takes a third less CPU time. If the folder cannot be written, nothing is cached.
 enableCompileCache(fileURLToPath(urlOf('var/compile-cache')))
 
 const { version } = JSON.parse(readFileSync(urlOf('package.json'), 'utf8')) as { version: string }
@@ -14,16 +14,16 @@ const program = new Command('tidemark')
   .version(version)
   .addHelpText('after', '\nSettings: docs/configuration.md. Exit codes: docs/commands.md.')
 
-// `head` has seen enough: no failure, unless the command has set an exit code.
+// EPIPE: the reader of a pipe, such as `head`, has closed it. That is no failure; an exit code that the command has set stays.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? undefined : 1))
 
 const [first = '', second = ''] = process.argv.slice(2)
 const wanted = first === 'help' ? second : first
 for (const entry of commands) {
   const { name, file, description } = entry
-  // The image holds only what ships.
+  // The container image has no tools and tests.
   if (!existsSync(urlOf(file))) continue
-  // Only the wanted command is loaded: `simulate` replaces the clock.
+  // Only the wanted command is loaded: `simulate`, for example, replaces the clock when it is loaded.
   const command = name === wanted ? await loadCommand(entry) : new Command(name).description(description)
   program.addCommand(command.version(version))
 }

@@ -64,8 +64,7 @@ export async function fetchStartOffsets(
   const nowMs = clock()
   // 2. The commits, before the ends: a commit that another indexer makes meanwhile must not seem to lie beyond the end.
   const own = await fetchCommittedOffsets(source, groupId, topics)
-  const rebuilt =
-    rebuildGroupId === undefined ? noCommits : await fetchCommittedOffsets(source, rebuildGroupId, topics)
+  const rebuilt = rebuildGroupId === undefined ? noCommits : await fetchCommittedOffsets(source, rebuildGroupId, topics)
   const commitsOf = (partition: TopicPartition): PartitionCommits => {
     const name = partitionName(partition)
     return { own: own.get(name), rebuilt: rebuilt.get(name), generation: generationOf(partition.topic) }

@@ -173,9 +173,7 @@ export class BatchWriter {
     const reject = outcomes.find((outcome) => outcome.kind === 'reject')
     const rejected = job.documents.filter((_, at) => outcomes[at]?.kind === 'reject')
     const suspect = outcomes.find((outcome) => outcome.kind === 'suspect')
-    const isDocument = job.documents.some(
-      (document, at) => outcomes[at] === suspect && writable.has(shardOf(document)),
-    )
+    const isDocument = job.documents.some((document, at) => outcomes[at] === suspect && writable.has(shardOf(document)))
     const failure = outcomes.find((outcome) => isFailure(outcome))
     job.documents = job.documents.filter((_, at) => !isDone(outcomes[at]))
     if (reject !== undefined) this.#reject(job, rejected, reject.reason)

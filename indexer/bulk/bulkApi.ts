@@ -183,4 +183,3 @@ function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
   const documents = [...formWrites(forms.value, recorded), ...submissionWrites(submissions.value, recorded, true)]
   return new Map(documents.map(({ kind, source }) => [kind, source]))
 }
-

@@ -36,11 +36,7 @@ export class BulkScheduler {
   #isScheduled = false
   #isResting = false
 
-  constructor(
-    options: SchedulerOptions,
-    queue: BulkQueue,
-    writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>,
-  ) {
+  constructor(options: SchedulerOptions, queue: BulkQueue, writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>) {
     this.#options = options
     this.#queue = queue
     this.#writeBatch = writeBatch

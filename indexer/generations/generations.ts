@@ -169,22 +169,24 @@ export class Generations {
     if (!found.some((generation) => generation.number === number && generation.complete !== undefined))
       throw new Error(`generation ${number} is not complete any more`)
     const moved = found.flatMap((generation) =>
-      generation.indices.flatMap(({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
-        const read = aliasOf(this.#config.INDEX_PREFIX, kind)
-        const write = writeAliasOf(index)
-        if (generation.number === number) {
-          const ofRebuilds = Object.keys(aliases).filter((alias) => alias.startsWith(`${write}-`))
-          return [
-            ...ofRebuilds.map((alias) => ({ remove: { index, alias, must_exist: true } })),
-            { add: { index, alias: write, is_write_index: true } },
-            ...[read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } })),
-          ]
-        }
-        const retired = [read, ...(generation.number < number ? [write] : [])]
-        return retired
-          .filter((alias) => alias in aliases)
-          .map((alias) => ({ remove: { index, alias, must_exist: isSwitch && alias === read } }))
-      }),
+      generation.indices.flatMap(
+        ({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
+          const read = aliasOf(this.#config.INDEX_PREFIX, kind)
+          const write = writeAliasOf(index)
+          if (generation.number === number) {
+            const ofRebuilds = Object.keys(aliases).filter((alias) => alias.startsWith(`${write}-`))
+            return [
+              ...ofRebuilds.map((alias) => ({ remove: { index, alias, must_exist: true } })),
+              { add: { index, alias: write, is_write_index: true } },
+              ...[read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } })),
+            ]
+          }
+          const retired = [read, ...(generation.number < number ? [write] : [])]
+          return retired
+            .filter((alias) => alias in aliases)
+            .map((alias) => ({ remove: { index, alias, must_exist: isSwitch && alias === read } }))
+        },
+      ),
     )
     await this.#updateAliases(moved).catch((error: unknown) => {
       throw isError(error, 'aliases_not_found_exception') ? new AliasesMoved() : error
@@ -209,9 +211,7 @@ export class Generations {
 
   /** Removes the write block by its own request: a change of the setting would leave a block that Elasticsearch is still adding. */
   async #unblockWrites(index: PhysicalIndex[]): Promise<void> {
-    expectAcknowledged(
-      await this.#client.indices.removeBlock({ index, block: 'write', ...this.#waits }, this.#options),
-    )
+    expectAcknowledged(await this.#client.indices.removeBlock({ index, block: 'write', ...this.#waits }, this.#options))
   }
 
   async #updateAliases(actions: estypes.IndicesUpdateAliasesAction[]): Promise<void> {

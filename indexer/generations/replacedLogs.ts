@@ -59,6 +59,8 @@ export async function findReplacedTypes(
   const replaced = replacedTopics.map((topic) => entityTypeIn(topic, config))
   const types = new Set(entityTypes.filter((type) => replaced.includes(type)))
   for (const type of types)
-    report.step(`the topic of ${type} was replaced: ${type} that only generation ${serving.number} has are carried over`)
+    report.step(
+      `the topic of ${type} was replaced: ${type} that only generation ${serving.number} has are carried over`,
+    )
   return types
 }

@@ -11,12 +11,12 @@ import type { Stage } from './stage.ts'
 type Size = Readonly<typeof fullSize>
 
 export const fullSize = {
-  /** What is brought in a round. */
+  /** The number of records of a round. */
   records: 300_000,
-  /** What contenders warm up with. */
+  /** The number of records of a warm-up. */
   fewRecords: 20_000,
   rounds: { warmUps: 1, measured: 3 },
-  /** At each rate of events. */
+  /** The duration at each rate of events. */
   freshnessMs: 30_000,
 }
 
@@ -51,8 +51,8 @@ const sections: readonly Section[] = [
 ]
 
 /**
- * Measures how fast records become searchable, beside the same documents ready-made, how soon an event is seen in a list, and the commands that
- * go through all documents.
+ * Measures how fast records become searchable, beside the same documents ready-made; how soon an event is in a list; and the commands that read all
+ * documents.
  */
 export async function benchIndexer(stage: Stage, size: Size): Promise<Results> {
   const { records, fewRecords, rounds } = size

@@ -8,7 +8,7 @@ export type Progress = {
 }
 type ProgressView = { report(progress: Progress): void; end(): void }
 
-/** On a terminal one line that is rewritten, elsewhere a line for every step. */
+/** On a terminal, rewrites one line; elsewhere, writes a line for every step. */
 export const progressView = (stream: NodeJS.WriteStream | undefined): ProgressView =>
   stream?.isTTY ? liveLine(stream) : plainLines(stream)
 

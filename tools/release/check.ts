@@ -1,6 +1,6 @@
 import { type ImagePin, nameOf } from './imagePins.ts'
 
-/** The texts of the files that a release must agree in. */
+/** The contents of the files whose versions must agree in a release. */
 type ReleaseFiles = {
   readonly version: string
   readonly lockedVersion: string
@@ -10,7 +10,7 @@ type ReleaseFiles = {
   readonly pins: readonly ImagePin[]
 }
 
-/** What still has to be done before this state is released, a sentence each. */
+/** A sentence for each thing to do before this state can be released. */
 export function releaseProblems(files: ReleaseFiles): string[] {
   const { version, pins, dockerfile, compose } = files
   const escaped = version.replaceAll('.', '\\.')
@@ -30,7 +30,7 @@ export function releaseProblems(files: ReleaseFiles): string[] {
   ]
 }
 
-/** The defaults in Dockerfile and Compose file must be the pinned names, or users of the two would get different images. */
+/** The default images of Dockerfile and Compose file must be the pinned ones: otherwise their users would get different images. */
 function otherDefaults({ variable, reference }: ImagePin, text: string): string[] {
   const used = [...text.matchAll(new RegExp(`(?:ARG ${variable}=|\\$\\{${variable}:-)([^\\s}]+)`, 'g'))]
   const wrong = used.map(([, image = '']) => image).filter((image) => image !== nameOf(reference))

@@ -1,5 +1,5 @@
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
-import { queryLogs, checkLogs } from '../../../indexer/logCheck.ts'
+import { checkLogs, queryLogs } from '../../../indexer/logCheck.ts'
 import { type LogState, replacedAfterMs } from '../../../indexer/readLog.ts'
 import type { OffsetRanges } from '../../../src/core/kafka/source.ts'
 import { partitionName } from '../../../src/core/kafka/sourceRecord.ts'

@@ -2,12 +2,12 @@ import { entityId, seededRandom } from '../../sample/random.ts'
 import { zipf } from '../zipf.ts'
 import { makeTitle, type Title } from './titles.ts'
 
-/** A form as far as lists show it. */
+/** The fields of a form that lists have. */
 export type SampleForm = {
   readonly teamId: string
   readonly id: string
   readonly title: Title
-  /** ISO; of no other form. */
+  /** An ISO instant, unique to the form. */
   readonly createdAt: string
 }
 
@@ -19,7 +19,7 @@ const skew = 0.8
 const oldestMs = Date.UTC(2023, 0, 1)
 const newestMs = Date.UTC(2026, 0, 1)
 
-/** Forms of teams that are as different in size as words are in frequency. */
+/** Forms of teams whose sizes follow Zipf's law. */
 export function createForms(size: { readonly forms: number; readonly teams: number }) {
   const teams = zipf(size.teams, skew)
     .sizes(size.forms)
@@ -41,21 +41,21 @@ export function createForms(size: { readonly forms: number; readonly teams: numb
   return {
     size,
     largestTeam,
-    /** Of the median size. */
+    /** A team of the median size. */
     smallTeam,
-    /** In the order of created time, the teams mixed; made as they are asked for, the same at every call. */
+    /** In order of created time, the teams mixed. Made lazily, and the same at every call. */
     all: () => matching(() => true),
     ofTeam: (id: string) => matching((rank) => `team_${rank}` === id),
   }
 }
 
-/** The rank of the team of each form, in no order. */
+/** The rank of the team of each form, in random order. */
 const mixed = (sizes: readonly number[]): Uint16Array =>
   Uint16Array.from(
     seededRandom('mixed').shuffled(sizes.flatMap((forms, rank) => Array.from({ length: forms }, () => rank))),
   )
 
-/** The form as the product appends it to its topic. */
+/** The record of a form, as the product appends it. */
 export function recordOf({ teamId, id, title, createdAt }: SampleForm): {
   readonly key: string
   readonly value: string
