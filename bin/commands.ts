@@ -143,7 +143,6 @@ export type CommandName = Entry['name']
 /** The URL of a path from the root of the project. */
 export const urlOf = (path: string): URL => new URL(`../${path}`, import.meta.url)
 
-/** Loads a command from its file. */
 export async function loadCommand({ name, file, description, example }: Entry): Promise<Command> {
   const { command } = (await import(urlOf(file).href)) as { command: Command }
   return command.name(name).description(description).addHelpText('afterAll', `\nExample: ${example}`)

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { commands, loadCommand, urlOf } from './commands.ts'
 
-// With cached bytecode, a start takes a third less CPU time. If the folder cannot be written, nothing is cached.
+// Saves a third of a start's CPU time, if the folder can be written.
 enableCompileCache(fileURLToPath(urlOf('var/compile-cache')))
 
 const { version } = JSON.parse(readFileSync(urlOf('package.json'), 'utf8')) as { version: string }
@@ -14,7 +14,7 @@ const program = new Command('tidemark')
   .version(version)
   .addHelpText('after', '\nSettings: docs/configuration.md. Exit codes: docs/commands.md.')
 
-// EPIPE: the reader of a pipe, such as `head`, has closed it. That is no failure; an exit code that the command has set stays.
+// EPIPE: the reader, such as `head`, has closed the pipe. That is no failure.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? undefined : 1))
 
 const [first = '', second = ''] = process.argv.slice(2)
@@ -23,7 +23,7 @@ for (const entry of commands) {
   const { name, file, description } = entry
   // The container image has no tools and tests.
   if (!existsSync(urlOf(file))) continue
-  // Only the wanted command is loaded: `simulate`, for example, replaces the clock when it is loaded.
+  // Only the wanted command is loaded: `simulate` replaces the clock.
   const command = name === wanted ? await loadCommand(entry) : new Command(name).description(description)
   program.addCommand(command.version(version))
 }

@@ -15,7 +15,6 @@ export type AssignedPartition = TopicPartition & {
   readonly log: ReadLog
   /** The last commit of this owner; undefined before its first one. */
   committed: Committed | undefined
-  /** The offset at which the next batch must start. */
   nextOffset: bigint
   /** Set while the partition is paused, because its next record batch cannot be decoded. */
   undecodable: Undecodable | undefined
@@ -28,7 +27,6 @@ export type AssignedPartition = TopicPartition & {
 
 type Committed = Pick<StartOffset, 'position' | 'coveredAtMs'> & { readonly isReplaced: boolean }
 
-/** The state of a partition that was just assigned. `keptMs`: the least time (ms) for which a topic keeps a deletion. */
 export function assignPartition(
   partition: TopicPartition,
   start: StartOffset | undefined,

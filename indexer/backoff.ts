@@ -28,7 +28,6 @@ export class Retries {
   readonly #log: Logger
   readonly #random: () => number
   readonly #signal: AbortSignal
-  /** Why each failing step failed last, in the order of their first failures. */
   readonly #blockedReasons = new Map<symbol, string>()
 
   /** Every retry ends when `signal` aborts. */

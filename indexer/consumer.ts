@@ -14,12 +14,11 @@ import type { StartOffset } from './startOffsets.ts'
 /** A partition is paused for this time at a record batch that cannot be decoded; then the batch is fetched again. */
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
-/** The records of one turn wait this long for room, and so do the batches of all other partitions behind them; then their topic is paused. */
+/** The records of one turn, and the batches of all other partitions behind them, wait this long for room. Then the topic is paused. */
 const roomPatienceMs = 500
 /** The records that are handled in one turn of the event loop. More would delay heartbeats and responses. */
 const recordsPerTurn = 100
 
-/** The topics that a consumer reads, and the group that it joins. */
 export type Reading = {
   readonly source: KafkaSource
   readonly groupId: string
@@ -30,7 +29,6 @@ export type Reading = {
 }
 
 type ConsumerOptions = Reading & {
-  /** Bounds the bytes of records in flight (`Room`). */
   readonly maxInFlightBytes: number
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
@@ -41,8 +39,8 @@ type ConsumerOptions = Reading & {
 }
 
 /**
- * Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, which start at `startOffsets`: a record of an
- * earlier assignment that is processed later does not advance them. A group member that crashes is replaced after a backoff.
+ * Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, which late records of an earlier assignment do not
+ * advance. A group member that crashes is replaced after a backoff.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
@@ -50,7 +48,6 @@ export class SourceConsumer {
   #assigned = new Map<string, AssignedPartition>()
   #member: GroupMember | undefined
   #rejoin = new AbortController()
-  /** The crashes since the last assignment. */
   #crashes = 0
   readonly #room: Room
   /** The topics that are paused until records in flight leave room for theirs. */
@@ -62,7 +59,6 @@ export class SourceConsumer {
     this.#room = new Room(options.maxInFlightBytes, options.topics)
   }
 
-  /** The bytes of records in flight: taken and not processed. */
   get inFlightBytes(): number {
     return this.#room.takenBytes
   }
@@ -76,7 +72,7 @@ export class SourceConsumer {
     return this.#blockedReason
   }
 
-  /** The partitions that are paused at a record batch that cannot be decoded, with the reasons; undefined without such a partition. */
+  /** The partitions that are paused at a record batch that cannot be decoded, and why; undefined without any. */
   undecodableReason(): string | undefined {
     const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
     const reasons = paused.map((partition) => `${partitionName(partition)}: ${partition.undecodable?.message}`)
@@ -93,7 +89,6 @@ export class SourceConsumer {
     this.#rejoin.abort()
   }
 
-  /** Reads until `pause` or `leave`. */
   async run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
@@ -193,7 +188,7 @@ export class SourceConsumer {
     return undecodable === undefined
   }
 
-  /** Waits for room for a record. False when the batch is not read any more, or when the patience has ended and the topic is paused. */
+  /** Waits for room for a record. False if the batch is not read any more, or the topic is paused now. */
   async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: { leftMs: number }): Promise<boolean> {
     while (isReading() && !this.#room.has(topic)) {
       if (patience.leftMs <= 0) {
@@ -208,7 +203,6 @@ export class SourceConsumer {
     return isReading()
   }
 
-  /** Resumes paused topics that have room for a fetch. */
   #resumeTopics(): void {
     for (const topic of this.#full) {
       if (!this.#room.hasPlenty(topic) || this.#stop.signal.aborted) continue

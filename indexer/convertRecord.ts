@@ -62,7 +62,6 @@ type Converted =
   | {
       readonly kind: 'documents'
       readonly documents: DocumentWrite[]
-      /** The list that the record's entity belongs to. */
       readonly list: TeamList
     }
   | { readonly kind: 'account-key'; readonly change: RecordKey & AccountKeyState }
@@ -93,7 +92,6 @@ function toDocuments<Entity>(
   return { kind: 'documents', documents, list: teamList(type, read.value.teamId) }
 }
 
-/** The list and detail documents of a form's newest state. */
 export function formWrites(change: Change<RenderedForm>, recorded: Recorded): DocumentWrite[] {
   if (change.live === null) return tombstones(change, kindsOf.forms, recorded)
   const { revision, entity: form } = change.live

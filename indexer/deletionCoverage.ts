@@ -1,19 +1,18 @@
-/** The end offset of a partition, and the time (epoch ms) just before it was queried: every record at or beyond the end was appended later. */
+/** The end offset of a partition, and the time (epoch ms) before it was queried. */
 type PartitionEnd = { readonly offset: bigint; readonly askedAtMs: number }
 
 /** In place of a time: a deletion may have been missed, and a rebuild is needed. */
 export const notCovered = 0
 
 /**
- * The time up to which a partition was read: every record that was appended before it is in the indices. Compaction may remove a tombstone record
- * `delete.retention.ms` after it was appended. If reading falls behind by more than that, a deletion may be gone before it is read, and the
- * indices would serve the deleted entity for good.
+ * The time up to which a partition was read. Compaction may remove a deletion `delete.retention.ms` after it was appended. If reading falls behind by more
+ * than that, a deletion may be gone before it is read, and the indices would serve the deleted entity for good.
  */
 export class DeletionCoverage {
   /** Epoch ms, or `notCovered`. */
   coveredAtMs: number
   readonly #keptMs: () => number
-  /** The oldest known end that is not read: once it is, every record that was appended before its `askedAtMs` is read. */
+  /** The oldest known end that is not read yet. */
   #ahead: PartitionEnd | undefined
 
   /** `coveredAtMs`: epoch ms, at the start offset. `keptMs`: the least time (ms) for which the topic keeps a deletion. */
@@ -35,7 +34,7 @@ export class DeletionCoverage {
       this.#ahead = undefined
     }
     if (position >= end.offset) this.coveredAtMs = end.askedAtMs
-    // While producers append all the time, the newest end is never reached. This end will be: it is kept until then.
+    // While producers append, the newest end is never reached; this one will be.
     else this.#ahead ??= end
   }
 }

@@ -17,7 +17,6 @@ export type CommandTools = Stores & {
   readonly report: TerminalReport
   readonly log: Logger
   readonly clock: () => number
-  /** Aborts when the process is asked to stop. */
   readonly signal: AbortSignal
 }
 

@@ -79,7 +79,6 @@ export async function startIndexer(service: Service): Promise<Started> {
   }
 }
 
-/** The checks of the generation that is written, and of its pipeline. */
 const generationChecks = (runner: GenerationRunner): Started['checks'] => ({
   generation: async () => runner.current?.written.notServingReason(),
   writer: async () => runner.current?.pipeline.blockedReasons().writer,

@@ -5,7 +5,6 @@ import type { LogAnswer, LogPrefix } from './readLog.ts'
 
 type LogSource = Pick<KafkaSource, 'offsetRanges' | 'offsetsAfter' | 'forgetLeaders'>
 
-/** A partition, and prefixes of the log that was read from it. */
 export type ReadPartition = TopicPartition & { readonly prefixes: readonly LogPrefix[] }
 
 /** Kafka's answers about each prefix of each partition, in order. A partition that does not exist counts as empty. Rejects while a topic is missing. */

@@ -12,7 +12,6 @@ export type RecordOutcome = (typeof recordOutcomes)[number]
 export type PipelineMetrics = {
   readonly records: Counter<'topic' | 'outcome'>
   readonly revisionConflicts: Counter<'topic'>
-  /** Counts the outcomes of the documents of a bulk request. */
   countItems(items: readonly ItemOutcome[]): void
   readonly bulkSeconds: Histogram
   readonly bulkBytes: Histogram

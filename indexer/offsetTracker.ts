@@ -6,7 +6,7 @@ type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean 
 export type OffsetProgress = {
   /** Every record below this offset is processed. */
   readonly position: Offset
-  /** Append time (epoch ms) of the first record that is not processed; undefined when all tracked records are processed. */
+  /** Append time (epoch ms) of the first record that is not processed; undefined if all are. */
   readonly oldestUnprocessedAtMs: number | undefined
   /** Append time (epoch ms) of the last record below `position`; undefined before the first record is processed. */
   readonly processedAtMs: number | undefined
@@ -16,9 +16,8 @@ export type OffsetProgress = {
 const compactAfter = 1_000
 
 /**
- * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered). Records are processed in any order; the position
- * advances over contiguous processed records only. Compaction and transaction markers leave gaps between offsets, so the position also advances to
- * the end of each batch.
+ * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered), in any order. The position advances over contiguous
+ * processed records, and over gaps between offsets (compaction, transaction markers) to the end of each batch.
  */
 export class OffsetTracker {
   #entries: Entry[] = []
@@ -26,7 +25,6 @@ export class OffsetTracker {
   #position: bigint
   #processedAtMs: number | undefined
 
-  /** `start`: the offset at which reading starts. */
   constructor(start: Offset) {
     this.#position = start
   }

@@ -1,10 +1,8 @@
 import type { Offset } from '../src/core/model/ids.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 
-/** The progress of a partition in one round of publishing. */
 export type PartitionProgress = {
   readonly partition: AssignedPartition
-  /** Every record below this offset is processed. */
   readonly position: Offset
   /** Every record that was appended before this time (epoch ms) is below the position; 0 if a deletion may have been missed. */
   readonly coveredAtMs: number

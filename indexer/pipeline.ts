@@ -52,11 +52,9 @@ type PipelineOptions = Reading & {
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
   readonly readLogs: LogStateStore
-  /** Publishes the positions and list versions of a round in Redis. */
   publishVisible(round: VisibleRound): Promise<RoundPublished>
   /** The clock of Redis (epoch ms). */
   redisTimeMs(): Promise<number>
-  /** Called with the error when the pipeline stops because of a bug. */
   fail(error: unknown): void
 }
 
@@ -214,7 +212,6 @@ export class Pipeline {
     await this.publisher.readAgain(unread)
   }
 
-  /** The assigned partitions of document topics. */
   documentPartitions(): readonly AssignedPartition[] {
     const documents = documentTopics(this.#options.config)
     return this.consumer.assigned().filter(({ topic }) => documents.includes(topic))

@@ -56,7 +56,6 @@ export const replacedAfterMs = 30_000
  */
 export class ReadLog {
   isReplaced: boolean
-  /** The prefixes that the next check looks for. */
   #prefixes: readonly LogPrefix[]
   /** `below`: the end of the prefixes at the start of reading; `latestMs`: of these prefixes, and of the records that were read from `below` on. */
   #read: LogPrefix
@@ -64,7 +63,6 @@ export class ReadLog {
   /** A check has succeeded since this owner started to read. */
   #isConfirmed = false
 
-  /** The state at the start offset. */
   constructor({ isReplaced, prefixes }: LogState) {
     this.isReplaced = isReplaced
     this.#prefixes = prefixes
@@ -99,7 +97,6 @@ export class ReadLog {
     return this.isDoubted ? undefined : { isReplaced: false, prefixes: this.#prefixes }
   }
 
-  /** The state to commit with `position`. */
   state(position: bigint): LogState {
     const prefixes = this.isDoubted ? this.#prefixes : [...this.#prefixes.slice(0, 1), this.upTo(position)]
     return { isReplaced: this.isReplaced, prefixes }

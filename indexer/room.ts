@@ -7,7 +7,6 @@ export const recordBytes = ({ key, value, headers }: SourceRecord): number =>
 /** The memory (bytes) of a processed record while an earlier record of its partition is not processed. */
 export const trackedBytes = 128
 
-/** The share of the bytes that is reserved for each topic. */
 const reservedShare = 1 / 8
 
 /**

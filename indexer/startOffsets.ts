@@ -8,23 +8,21 @@ import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generation.ts'
 import { type LogState, logStateText, readKeptLog, readLogState, replacedLog, unreadLog } from './readLog.ts'
 
-/** The consumer group of a rebuild, beside the group of the live indexers. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
-/** A commit of a consumer group for a partition: its offset, and the fields of its metadata (`commitMetadata`). */
+/** A commit for a partition: its offset, and the fields of its metadata (`commitMetadata`). */
 export type CommittedOffset = {
   readonly position: Offset
   /** The tag of the generation that has every record below `position`; undefined when the metadata name none. */
   readonly generation: string | undefined
-  /** Every rejected record below this offset is in the dead-letters topic: when it is read again, no second dead letter is written. */
+  /** Every rejected record below this offset has its dead letter, and gets no second one when it is read again. */
   readonly deadLetteredBelow: Offset
   /** Every record that was appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
   readonly coveredAtMs: number
-  /** The state of the log from which the records below `position` were read. */
   readonly log: LogState
 }
 
-/** The offset at which an assignment starts to read a partition, with what is known of the records below it. */
+/** The offset at which an assignment starts to read a partition. */
 export type StartOffset = Omit<CommittedOffset, 'generation'>
 
 type TargetGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
@@ -36,24 +34,21 @@ export type StartOffsetOptions = {
   readonly rebuildGroupId: string | undefined
   /** The generation that the records of a topic are written to; undefined for account keys. */
   generationOf(topic: string): TargetGeneration | undefined
-  /** Redis' states of the logs of that generation, by `partitionName`: for partitions without a commit. */
+  /** The states in Redis of the logs of that generation, by `partitionName`. */
   readonly keptLogs: ReadonlyMap<string, string>
-  /** The states of the logs of these partitions according to the documents of that generation, by `partitionName`. */
+  /** The same, as the documents of that generation show. */
   indexedLogs(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
   readonly clock: () => number
   /** For how long an end below a commit is queried again; without it, the first answer counts. */
   readonly patience?: Patience
 }
 
-/** A former leader that has not heard of its successor may report an end below a commit, for about this time (ms). */
+/** For this time (ms), a former leader may report an end below a commit. */
 export const formerLeaderMs = 10_000
 
 type Patience = { readonly ms: number; readonly signal: AbortSignal }
 
-/**
- * The start offset of each partition, by `partitionName`. A partition that Kafka does not have yet is left out. Rejects when Kafka or the source of
- * `indexedLogs` does not answer.
- */
+/** The start offset of each partition, by `partitionName`, without partitions that Kafka does not have yet. */
 export async function fetchStartOffsets(
   source: KafkaSource,
   partitions: readonly TopicPartition[],
@@ -62,7 +57,7 @@ export async function fetchStartOffsets(
   const { topics, groupId, rebuildGroupId, generationOf, keptLogs, indexedLogs, clock, patience } = options
   // 1. The clock, before the ends: every record at or beyond an end was appended after `nowMs`.
   const nowMs = clock()
-  // 2. The commits, before the ends: a commit that another indexer makes meanwhile must not seem to lie beyond the end.
+  // 2. The commits, before the ends: a later commit of another indexer could be beyond an earlier end.
   const own = await fetchCommittedOffsets(source, groupId, topics)
   const rebuilt = rebuildGroupId === undefined ? noCommits : await fetchCommittedOffsets(source, rebuildGroupId, topics)
   const commitsOf = (partition: TopicPartition): PartitionCommits => {
@@ -131,25 +126,24 @@ function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
   }
 }
 
-/** The commits of a partition, and the generation that its records are written to (undefined: account keys, which go to no index). */
+/** The commits of a partition, and the generation that its records are written to (undefined for account keys). */
 type PartitionCommits = {
   readonly own: CommittedOffset | undefined
   readonly rebuilt: CommittedOffset | undefined
   readonly generation: TargetGeneration | undefined
 }
 
-/** Whether the end of a partition is not below its commits. A commit of a rebuild of another generation does not count. */
+/** Whether no commit is beyond the end. A commit of a rebuild of another generation does not count. */
 function isWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: PartitionCommits): boolean {
   if (range === undefined) return true
   const counted = rebuilt?.generation === generation?.tag ? [own, rebuilt] : [own]
   return counted.every((commit) => (commit?.position ?? 0n) <= range.high)
 }
 
-/** Whether a commit names the generation. */
 const namesGeneration = ({ own, rebuilt, generation }: PartitionCommits): boolean =>
   [own, rebuilt].some((commit) => commit?.generation === generation?.tag)
 
-/** The offset ranges. Until they are consistent, queries them again for `patience`, from new leaders if these have changed. */
+/** Queries the offset ranges until they are consistent, for `patience` at most, each time from the present leaders. */
 async function fetchRanges(
   source: KafkaSource,
   topics: readonly string[],
@@ -170,26 +164,22 @@ type KnownPartition = PartitionCommits & {
   readonly range: OffsetRange
   /** Epoch ms, read before `range`. */
   readonly nowMs: number
-  /** See `coveredWithoutCommit` (epoch ms). */
   readonly coveredWithoutCommitMs: number
-  /** The state of the log that counts where no commit names the generation. */
   readonly logWithoutCommit: LogState
 }
 
 /**
  * Chooses the start offset of a partition, so that the generation misses no record:
  * 1. the own commit, if it names the generation;
- * 2. the commit of a rebuild, if that names the generation, but not above the own commit: only below the own commit are all rejected records
- *    dead-lettered for certain;
- * 3. otherwise the first offset of the partition. A commit outside the offset range does not count: the topic was deleted and created again, or
- *    retention has removed the records.
+ * 2. the commit of a rebuild, if it names the generation, but not above the own commit, below which all rejected records have dead letters;
+ * 3. otherwise the first offset. A commit outside the offset range does not count: the topic was created again, or retention has removed records.
  */
 function startOffset(partition: KnownPartition): StartOffset {
   const { range, own, rebuilt, generation, nowMs, coveredWithoutCommitMs, logWithoutCommit } = partition
   const { low, high } = range
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
-  // A commit at the end has missed nothing until now, however old it is: all later records are at its position or above.
+  // Even an old commit has missed nothing if it is at the end.
   const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
     coveredAtMs !== notCovered && position >= high ? nowMs : coveredAtMs
   const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
@@ -203,15 +193,14 @@ function startOffset(partition: KnownPartition): StartOffset {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
     return { ...known, position, coveredAtMs: coveredBy(rebuilt) }
   }
-  // Retention has removed records between the own commit and the first offset before they were read.
+  // Retention has removed records that were not read.
   const hasGap = own !== undefined && own.generation === generation?.tag && own.position < low
   return { ...known, position: low as Offset, coveredAtMs: hasGap ? notCovered : coveredWithoutCommitMs }
 }
 
 /**
- * The time before which a generation has every record of a partition without a commit (epoch ms): the creation of the generation. If other partitions
- * have commits of the generation, this partition is new, or its owner was killed within seconds after it started. Then it is the latest time of
- * those commits.
+ * The time (epoch ms) before which a generation has every record of a partition without a commit: its creation. If other partitions have commits of the
+ * generation, this one is new, or its owner was killed within seconds: then it is the latest time of those commits.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
@@ -230,8 +219,8 @@ function coveredWithoutCommit(
 }
 
 /**
- * Whether a generation was read from a topic of another name instead of `topic`, as after a change of `TOPIC_FORMS`: the positions in its documents are
- * those of another log. `readLogs`: by `partitionName`, Redis' states of the logs that it was read from; `topics`: the configured ones.
+ * Whether a generation was read from a topic of another name, as after a change of `TOPIC_FORMS`, and has positions of another log. `readLogs`: states of the
+ * logs that it was read from, by `partitionName`; `topics`: the configured ones.
  */
 export function isRenamed(topic: string, readLogs: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
   const read = new Set([...readLogs.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))

@@ -28,11 +28,9 @@ const auditSettings = { 'cleanup.policy': 'delete', 'retention.ms': 400 * dayMs 
 /** The topics whose records become documents. The watermark is about them. */
 export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS]
 
-/** The entity type of the records of a document topic. */
 export const entityTypeIn = (topic: string, config: Pick<Config, 'TOPIC_FORMS'>): EntityType =>
   topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
 
-/** The partitions of document topics among these, with the entity types of their records. */
 export const documentPartitionsIn = (
   partitions: readonly TopicPartition[],
   config: Config,
@@ -45,9 +43,7 @@ export const documentPartitionsIn = (
 
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 
-/** What the settings of the source topics guarantee. */
 export type TopicRules = {
-  /** Brokers stamp append times on the records of the document topics. */
   readonly hasAppendTimes: boolean
   /** The `cleanup.policy` of each source topic that is not purely compacted, and so may lose records of live entities. */
   readonly forgetful: Readonly<Record<string, string>>

@@ -21,21 +21,16 @@ export type RoundResult = 'continue' | 'retired'
 
 type PublisherOptions = {
   readonly consumer: Pick<SourceConsumer, 'assigned' | 'commit' | 'rejoin'>
-  /** The offset range of every partition of the source topics. */
   offsetRanges(): Promise<OffsetRanges>
-  /** Makes every acknowledged write searchable. */
   refresh(): Promise<void>
   /** Publishes visible positions and new list versions in Redis, in one script (`visiblePositions.ts`). */
   publishVisible(round: VisibleRound): Promise<RoundPublished>
-  /** Acts on the outcome of that script, after the commit. */
   afterRound(published: RoundPublished): Promise<RoundResult>
   readonly tag: GenerationTag
-  /** The clock of Redis (epoch ms). */
   redisTimeMs(): Promise<number>
   /** Whether so many writes are in flight that refreshes are to be less frequent. */
   isBehind(): boolean
   readonly clock: () => number
-  /** Time that never steps (ms). */
   readonly elapsedMs: () => number
   readonly log: Logger
 }
@@ -46,7 +41,7 @@ export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & 
   readonly known: OffsetRanges
 }
 
-/** A published partition: every record below offset `to` is visible, and so is every record that was appended before `timeMs` (epoch ms). */
+/** A published partition: every record below offset `to`, or appended before `timeMs` (epoch ms), is visible. */
 export type VisiblePartition = TopicPartition & Pick<PublishedPartition, 'to' | 'timeMs'>
 
 /** A partition whose log was replaced, and the first offset of the new log. */
@@ -87,8 +82,8 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Notes that a record of the list was stored or found stale. A stale record changes the list, too: another indexer may have stored it and crashed
-   * before it refreshed the index and published a new list version.
+   * Notes that a record of the list was stored or found stale. Example of a stale one: another indexer has stored it, and crashed before it refreshed the
+   * index and published a new list version.
    */
   noteWrite(list: TeamList): void {
     const isFirst = this.#written.size === 0
@@ -96,7 +91,7 @@ export class VisibilityPublisher {
     if (isFirst) this.#wake()
   }
 
-  /** The assigned partitions that this owner has published, each up to an offset below which every record is visible and committed. */
+  /** The published partitions, each up to an offset below which every record is visible and committed. */
   visible(): readonly VisiblePartition[] {
     return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start }) => {
       const { visibleTo, visibleAtMs } = visible
@@ -154,8 +149,8 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Makes this indexer read partitions whose logs were replaced from their first offsets (`low`): commits these offsets, and joins the group again.
-   * The former commits describe logs that are gone. Of the new logs, the records below these commits were never read or dead-lettered.
+   * Reads partitions whose logs were replaced again, from their first offsets (`low`): commits these, and joins the group again. Of the new logs, no
+   * record below the former commits was read or dead-lettered.
    */
   readAgain(replaced: readonly ReplacedPartition[]): Promise<void> {
     const { consumer, tag } = this.#options
@@ -208,9 +203,9 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Refreshes the indices if anything was written. A refresh that fails at one shard, such as one without a primary, has made the changes in all other
-   * shards visible. So the written lists get new versions at once: otherwise the API would serve their cached answers until that shard is back. They
-   * get new versions again together with their positions (`VisibleProgress.changedBelow`).
+   * Refreshes the indices if anything was written. A refresh that fails at a shard without a primary has made the changes in all other shards visible.
+   * So the lists get new versions at once: otherwise the API would serve cached answers until that shard is back. They get new versions again with
+   * their positions (`VisibleProgress.changedBelow`).
    */
   async #makeSearchable(known: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
@@ -230,10 +225,9 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Publishes positions and list versions. A partition is withheld while its log is doubted, and while the records that were read of it are no state
-   * of the log (`VisibleProgress.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only the new versions of its
-   * lists are published: followers need another version together with the position. Which lists these are is not kept, so the next
-   * publication of that partition changes the version of every list.
+   * Publishes positions and list versions. A partition is withheld while its log is doubted, and while the index is in no state that its log had
+   * (`VisibleProgress.isState`). Then, and while a rebuild has the lock of the switch, only list versions are published. The lists need new versions
+   * again with the position. Their names are not kept, so that publication changes the version of every list.
    */
   async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(

@@ -3,11 +3,11 @@ import type { TeamList } from '../src/core/model/ids.ts'
 /** The offsets of the first and the last record of a list that are written and not published. */
 type Unpublished = { readonly first: bigint; readonly last: bigint }
 
-/** The visible position that the owner of a partition has published, and whether and with which lists the next one may be published. */
+/** The published visible position of a partition, and whether and with which lists the next one may be published. */
 export class VisibleProgress {
   /** The visible position that this owner has published: every record below it is searchable. Undefined before its first publication. */
   visibleTo: bigint | undefined
-  /** The time that was published with `visibleTo`: every record that was appended before it (epoch ms) is below `visibleTo`. */
+  /** Every record that was appended before this time (epoch ms) is below `visibleTo`. */
   visibleAtMs = 0
   readonly #start: bigint
   /** The end offset of the partition, from the first query after it was assigned; undefined before that query. */
@@ -22,12 +22,12 @@ export class VisibleProgress {
     this.#start = start
   }
 
-  /** The position that was published last: by this owner or, as its commit shows, by the owner before. The next publication starts there. */
+  /** The position that was published last, by this owner or the one before (its commit). */
   get from(): bigint {
     return this.visibleTo ?? this.#start
   }
 
-  /** Whether the next publication must change the version of every list, because a round that was withheld kept no names. */
+  /** Whether the next publication must change the version of every list. */
   get hasUnpublishedLists(): boolean {
     return this.#hasUnpublishedLists
   }

@@ -15,7 +15,7 @@ import {
   shardOf,
 } from './job.ts'
 
-/** The results of the requests of one batch so far. A batch whose request fails as a whole is sent again in parts. */
+/** The results of a batch so far. */
 type Batch = {
   hasResults: boolean
   /** Records whose own request failed with status 400: at fault themselves, or refused for another cause. */
@@ -48,7 +48,6 @@ export class BatchWriter {
     this.#queue = queue
   }
 
-  /** See `BulkWriter`. */
   blockedReason(): string | undefined {
     const [first] = this.#blocked.values()
     if (first === undefined) return undefined
@@ -56,7 +55,6 @@ export class BatchWriter {
     return `no progress for ${Math.floor(this.blockedMs() / 1_000)} s at ${first.name}${others}: ${first.reason}`
   }
 
-  /** See `BulkWriter`. */
   blockedMs(): number {
     const [first] = this.#blocked.values()
     return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
@@ -122,14 +120,13 @@ export class BatchWriter {
     return documents.map((document) => outcomes.get(document) ?? missing)
   }
 
-  /** After a sign of overload: makes requests smaller. The documents of a record that was alone in its request are sent one by one. */
+  /** Makes requests smaller. The documents of a record that was alone in its request are sent one by one. */
   #reduceLoad(jobs: readonly Job[]): void {
     this.#queue.halveBounds()
     const [only] = jobs
     if (jobs.length === 1 && only !== undefined) only.isSentSingly = true
   }
 
-  /** Classifies the failure of a request; throws an error that is a bug. */
   #classify(error: unknown): RequestFailure {
     this.#options.signal.throwIfAborted()
     const failure = classifyRequestError(error)
@@ -137,7 +134,7 @@ export class BatchWriter {
     return failure
   }
 
-  /** The shards that have failed at a document for no known reason, and take other writes: their documents may be at fault. */
+  /** The shards that have failed at a document for no known reason although they take other writes. */
   async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
     const shards = [...new Map(suspects.map((document) => [shardOf(document), document]))]
@@ -163,7 +160,6 @@ export class BatchWriter {
     else batch.badRequests.push({ job: only, reason: failure.reason })
   }
 
-  /** Decides by the results of its documents what to do with a record. */
   #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
     job.staleList ??= job.documents.find(({ kind }, at) => kind === job.list.kind && outcomes[at]?.kind === 'stale')
     if (outcomes.every(isDone)) {
@@ -184,7 +180,7 @@ export class BatchWriter {
     } else if (failure !== undefined) this.#fail([job], batch, failure)
   }
 
-  /** Decides what is left to do for a record once all of its documents were stored or found stale. */
+  /** Decides what is left to do once all documents of a record were stored or found stale. */
   #endWrite(job: Job, batch: Batch): void {
     const repeated = listToRepeat(job)
     if (repeated !== undefined) {
@@ -227,7 +223,6 @@ export class BatchWriter {
     if (this.#blocked.delete(job.entity) && this.#blocked.size === 0) this.#options.onBlocked(undefined)
   }
 
-  /** Notes a failure of jobs, and adds them to those that are sent again after a backoff. */
   #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
     const wasBlocked = this.#blocked.size > 0
     for (const job of jobs) {
@@ -264,6 +259,5 @@ const notSent: ItemOutcome = { kind: 'retry', reason: 'has no outcome' }
 /** Whether a document needs no further attempt: it is stored, or its version or a newer one was stored before. */
 const isDone = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 'written' || outcome?.kind === 'stale'
 
-/** Whether the same document, or the same request, may succeed later. */
 const isFailure = (outcome: ItemOutcome | RequestFailure): outcome is BulkFailure =>
   outcome.kind === 'retry' || outcome.kind === 'away' || outcome.kind === 'busy' || outcome.kind === 'pause'

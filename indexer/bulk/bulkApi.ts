@@ -86,7 +86,6 @@ async function itemsOf(
   return items.map((item) => item['index'])
 }
 
-/** The queries of a bulk writer, beside its writes. */
 export type BulkQueries = {
   /** Whether the shard of each document accepts writes now. Writes nothing. */
   takesWrites(documents: Documents): Promise<boolean[]>
@@ -97,13 +96,11 @@ export type BulkQueries = {
   readStored(lists: Documents): Promise<(Stored | undefined)[]>
 }
 
-/** The calls of a bulk writer to Elasticsearch. */
 export type BulkCalls = BulkQueries & {
   /** Sends one bulk request. Resolves with the outcome of each document, in order. */
   send(documents: Documents): Promise<ItemOutcome[]>
 }
 
-/** The indices from which a bulk writer reads, and the aliases through which it writes. */
 type WrittenIndices = { readonly indices: Indices; readonly writeAliases: WriteAliases }
 
 /** The calls of an indexer's bulk writer, measured and traced. */

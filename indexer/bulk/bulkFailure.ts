@@ -30,7 +30,6 @@ export type RequestFailure = BulkFailure | Failed<'split' | 'bad-request'>
 /** The error of one document in a bulk response. `reason` may quote the document: it is classified, and never logged. */
 export type ItemError = { readonly type?: string; readonly reason?: string; readonly caused_by?: { type?: string } }
 
-/** The items of a bulk response do not correspond to the documents of its request. */
 export class MalformedBulkResponse extends Error {
   constructor(what: string) {
     super(`bulk response does not match its request: ${what}`)
@@ -42,7 +41,6 @@ const written: ItemOutcome = { kind: 'written' }
 const stale: ItemOutcome = { kind: 'stale' }
 const tooLarge = { kind: 'split', reason: 'is larger than Elasticsearch takes at once' } as const
 
-/** Classifies one item of a bulk response by its status and error. */
 export function classifyItem(status: number, error: ItemError | undefined): ItemOutcome {
   if (status === 200 || status === 201) return written
   const reason = refusalOf(status, error)

@@ -29,14 +29,12 @@ export class BulkQueue {
   /** The entities with a record in a request, or in a backoff before its next attempt. */
   readonly #inFlight = new Set<string>()
   #added = 0
-  /** The share of the bounds that a batch may use. */
   #share = 1
 
   constructor(bounds: BulkBounds) {
     this.#bounds = bounds
   }
 
-  /** Whether overload has narrowed the bounds, and successes have not yet widened them in full. */
   get isOverloaded(): boolean {
     return this.#share < 1
   }
@@ -94,7 +92,6 @@ export class BulkQueue {
     for (const job of jobs) this.#waiting[this.#laneOf(job)].set(job.entity, job)
   }
 
-  /** Halves the bounds of batches, after a sign of overload. */
   halveBounds(): void {
     this.#share = Math.max(minShare, this.#share / 2)
   }

@@ -4,7 +4,6 @@ import type { BulkQueue, Lane } from './bulkQueue.ts'
 import type { Job, RecordWrite } from './job.ts'
 
 export type SchedulerOptions = {
-  /** The most records that are sent in a second; undefined for no limit. */
   readonly maxRecordsPerSecond?: number | undefined
   readonly random: () => number
   readonly signal: AbortSignal
@@ -100,7 +99,6 @@ export class BulkScheduler {
     await Promise.all(retries)
   }
 
-  /** Sends nothing until `maxRecordsPerSecond` allows more records than these. */
   async #rest(records: number): Promise<void> {
     this.#isResting = true
     await sleep((records / this.#perSecond) * 1_000, undefined, { signal: this.#options.signal })

@@ -20,15 +20,12 @@ export type RecordWrite = {
   done(outcome: Outcome): void
 }
 
-/** A record that waits in the queue or is in flight. */
 export type Job = Omit<RecordWrite, 'documents'> & {
-  /** The entity, for which at most one record is in flight. */
   readonly entity: string
   /** The sequence number of submission. Of two records with the same revision, the one that was submitted first wins. */
   readonly order: number
   readonly list: DocumentWrite
   readonly version: Revision
-  /** The documents that are not stored yet. */
   documents: Documents
   /** Its list document, if that was found stale; undefined otherwise. */
   staleList: DocumentWrite | undefined
@@ -107,7 +104,6 @@ export const needsStored = (job: Job): boolean =>
   job.list.digest !== undefined &&
   [job, ...job.superseded].some(({ isCompared, version }) => isCompared && version === job.version)
 
-/** Reports the outcomes of a record and of those that it supersedes. */
 export function reportOutcomes(job: Job, stored: Stored): void {
   job.done(job.isStored ? { kind: 'indexed' } : outcomeBy(stored, job))
   for (const older of job.superseded) older.done(outcomeBy(stored, older))

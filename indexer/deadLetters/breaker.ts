@@ -1,4 +1,3 @@
-/** The number of latest records whose rejected share is computed. */
 const windowSize = 1_000
 /** With so many rejected records in the window, the breaker is open. */
 const opensAt = 950
@@ -17,7 +16,6 @@ export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
   #observed = 0
   #rejected = 0
-  /** In order of arrival. */
   readonly #paused = new Set<Paused>()
   #trickle: NodeJS.Timeout | undefined
 

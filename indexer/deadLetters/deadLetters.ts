@@ -40,7 +40,6 @@ type LetterHeader = (typeof letterHeaders)[number]
 export type DeadLetter = {
   /** Its partition and offset in the dead-letters topic. */
   readonly place: string
-  /** The source of the record. */
   readonly topic: string
   readonly partition: string
   readonly offset: string
@@ -70,7 +69,6 @@ export function readDeadLetter({ partition, offset, key, value, headers }: Sourc
   }
 }
 
-/** The headers that `deadLetterHeaders` has added. */
 function addedHeaders(headers: RecordHeaders): Map<LetterHeader, RecordHeader> {
   const added = new Map<LetterHeader, RecordHeader>()
   const names = new Map<string, LetterHeader>(letterHeaders.map((name) => [prefix + name, name]))
@@ -128,12 +126,10 @@ export class DeadLetterWriter {
     return 'dead-letter'
   }
 
-  /** Counts a record that was not rejected, for the breaker of its topic. */
   recordAccepted({ topic }: SourceRecord): void {
     this.#breakers.get(topic)?.observe(false)
   }
 
-  /** Whether the breaker of a topic is open. */
   isPaused(topic: string): boolean {
     return this.#breakers.get(topic)?.isOpen ?? false
   }

@@ -110,9 +110,7 @@ export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): v
 }
 
 type SubmissionIndices = {
-  /** The indices of submissions of every generation. */
   readonly indices: FoundGeneration['indices']
-  /** The number of the generation that serves; undefined if none does. */
   readonly serving: number | undefined
 }
 
@@ -134,7 +132,6 @@ function madeMeanwhile(
   return made.map(({ name }) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
 }
 
-/** The state of the submission in one index. */
 type IndexedState = {
   readonly index: PhysicalIndex
   readonly state: 'deleted' | 'live' | 'missing'
@@ -142,7 +139,7 @@ type IndexedState = {
   readonly seqNo: number
   readonly deletedAt: Instant | undefined
 }
-/** `age`: the number of the index's generation less that of the serving one; below 0, it served before. */
+/** `age`: the number of its generation less that of the serving one. */
 type AgedState = IndexedState & { readonly age: number }
 
 /** Waits until the serving generation has the tombstones. Resolves with the states in every generation. */
@@ -194,12 +191,10 @@ function otherGeneration(name: PhysicalIndex, age: number, state: 'live' | 'miss
 
 type Snapshot = {
   readonly name: string
-  /** When it was started (epoch ms). */
   readonly begunMs: number
   readonly indices: readonly string[]
 }
 
-/** The snapshots with indices of submissions, of every repository of Elasticsearch. */
 async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Promise<Snapshot[]> {
   const { snapshots = [] } = await elasticsearch.snapshot.get({ repository: '*', snapshot: '*' }, { signal })
   const isOurs = (index: string): boolean =>
@@ -214,9 +209,8 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Pro
 }
 
 /**
- * The places of snapshots. The content of a snapshot cannot be read, so that each counts as having the submission, except one that was started after an
- * earlier run had found it in no index. That exception needs all of its indices to be older than that run: a rebuild fills new ones from Kafka, which
- * may still have the submission.
+ * The places of snapshots, whose content cannot be read. Each counts as having the submission, unless it was started after an earlier run had found it in no
+ * index, and has only indices from before that run: a rebuild fills new ones from Kafka, which may still have the submission.
  */
 function backupsOf(
   snapshots: readonly Snapshot[],

@@ -11,8 +11,8 @@ export type Place = {
   readonly engine: 'elasticsearch' | 'kafka' | 'redis' | 'api'
   readonly name: string
   /**
-   * `nothing`: it has no data. `removed`: this run has removed them. `key`: it has the key alone, as the sign of the deletion. `memory`: data are in the
-   * memory of processes, and are not served. `left`: it has data, or may have them.
+   * `nothing`: no data. `removed`: by this run. `key`: the key alone, as the sign of the deletion. `memory`: in the memory of processes, and not served.
+   * `left`: it has data, or may have them.
    */
   readonly state: 'nothing' | 'removed' | 'key' | 'memory' | 'left'
   /** When the last data are gone at the latest; null without data, and where that is unknown. */
@@ -25,7 +25,7 @@ type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'>
 type Shard = Tools & { readonly index: PhysicalIndex; readonly shard: string; readonly seqNo: number }
 
 const watchMs = 2_000
-/** Longer than copies of a shard take to drop history that none of them needs (30 s), and than merges and searches in flight take. */
+/** Longer than copies take to drop history that none needs (30 s), and than merges and searches in flight take. */
 const waitMs = 120_000
 /** A merge copies the live documents of every segment with deletions. */
 const mergeDeadlineMs = 4 * 3_600_000
@@ -105,7 +105,7 @@ async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
   return copies
 }
 
-/** The nodes of the started copies of a shard, as one text. A change shows that a copy was recovered: Elasticsearch reports no files of a recovery. */
+/** The nodes of the started copies of a shard, as one text. Elasticsearch does not report the files of a copy in recovery. */
 const nodesOf = async (shard: Shard): Promise<string> =>
   (await copiesOf(shard))
     .map(({ routing }) => routing?.node)
@@ -130,7 +130,7 @@ async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promi
   return new Set(suspects)
 }
 
-/** Rewrites every segment with deletions. For that, sets the least share of deletions of a merge (10 % by default) to 0, and restores it. */
+/** Rewrites every segment with deletions, also with less than the usual share (10 %), a setting that is restored. */
 async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Promise<boolean>): Promise<void> {
   const settings = await elasticsearch.indices.getSettings({ index, name: share, flat_settings: true }, { signal })
   const before = (settings[index]?.settings as Record<string, string> | undefined)?.[share] ?? null

@@ -7,7 +7,6 @@ import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
 import { saysId } from './saysId.ts'
 
-/** A record of a submission that Kafka still has. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
   /** Set for a record under another key, whose value has the id of the submission. */

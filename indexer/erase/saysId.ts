@@ -12,7 +12,6 @@ export function saysId(value: Buffer | null, id: EntityId): boolean {
   return record === undefined ? mentions(text, id) : String(record.submission?.id) === id
 }
 
-/** The record in a value; undefined if the value is no record. */
 function recordIn(text: string): { readonly submission?: { readonly id?: unknown } } | undefined {
   try {
     const { form, key, submission } = (JSON.parse(text) ?? {}) as Partial<Record<string, unknown>>

@@ -22,17 +22,13 @@ export type Generation = KnownGeneration & {
   readonly hasCurrentMappings: boolean
   readonly indices: Indices
   readonly writeAliases: WriteAliases
-  /** The keys that seal the cursors of its change feeds. */
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   /** Whether a rebuild has carried entities over from a log that was replaced, into this generation or one before it. */
   readonly hasCarriedOver: Readonly<Record<EntityType, boolean>>
-  /** The number of shards of all its indices. */
   readonly shards: number
-  /** When the first of its indices was created (epoch ms). */
   readonly createdAtMs: number
   /** The read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
-  /** Indexers can write to all of its indices. */
   readonly hasWriteAliases: boolean
   /** It has served, hence had every record below the watermark. It was never emptied since then. */
   readonly hasServed: boolean

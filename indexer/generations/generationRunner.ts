@@ -22,7 +22,6 @@ const checksPerRules = 60
 
 /** How often assignments are checked for new partitions, whose logs are checked at once. */
 const logPollMs = 1_000
-/** How often the logs of all partitions are checked. */
 const logCheckMs = 15_000
 
 type GenerationRunnerDeps = Stores & {
@@ -33,11 +32,9 @@ type GenerationRunnerDeps = Stores & {
   readonly retries: Retries
   readonly log: Logger
   readonly clock: () => number
-  /** Aborts when the process is asked to stop. */
   readonly stopping: AbortSignal
   /** Aborts when the process has published the records in flight. */
   readonly closing: AbortSignal
-  /** Called with the error of a bug. */
   fail(error: unknown): void
 }
 

@@ -27,7 +27,6 @@ const ownSettings = {
   'translog.durability': 'request',
 }
 
-/** The configuration of the names and definitions of indices. */
 type OfIndices = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>
 
 /** The generations of one prefix of indices, and the aliases by which they are read and written. */
@@ -46,7 +45,6 @@ export class Generations {
     this.#waits = { master_timeout: `${waitMs}ms`, timeout: `${waitMs}ms` }
   }
 
-  /** Finds every generation, lowest number first. */
   async find(): Promise<FoundGeneration[]> {
     const states = await this.#client.indices.get(
       {
@@ -193,7 +191,6 @@ export class Generations {
     })
   }
 
-  /** Restores write aliases that were removed. */
   async restoreWriteAliases({ indices }: Pick<Generation, 'indices'>): Promise<void> {
     await this.#updateAliases(
       Object.values(indices).map((index) => ({ add: { index, alias: writeAliasOf(index), is_write_index: true } })),

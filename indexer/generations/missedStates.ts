@@ -11,7 +11,6 @@ import type { Generation } from './generation.ts'
 
 const documentsPerRequest = 2_000
 
-/** A list document of the new generation. */
 type ListState = { readonly id: DocumentId; readonly version: number; readonly position: LogPosition }
 
 /** Partition → offset, below which every record was compared, or is to be compared. */
@@ -103,7 +102,6 @@ export class MissedStates {
       yield documents.map(({ id, version, fields }) => ({ id, version, position: positionIn(fields) }))
   }
 
-  /** The newest states that the new generation has of these entities. */
   async #statesOf(type: EntityType, ids: readonly DocumentId[]): Promise<ListState[]> {
     const index = this.#to.indices[kindsOf[type][0]]
     const documents = await multiGet(this.#tools.elasticsearch, index, ids, ['logPosition'], this.#request)

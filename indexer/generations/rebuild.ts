@@ -69,7 +69,6 @@ export async function rebuild(options: CommandTools): Promise<void> {
     await reconcileAll(untilFailed, reconciliation, forgotten)
     const missed = new MissedStates(untilFailed, serving, target, replaced)
     await missed.compare(pipeline.visible())
-    // 7. Switches.
     await switchOver({ tools: untilFailed, holder, pipeline, reconciliation, forgotten, missed })
   } catch (error) {
     failed.signal.throwIfAborted()
@@ -123,7 +122,6 @@ async function reconcileAll(options: CommandTools, reconciliation: Reconciliatio
   while ((await reconciliation.pass()).compared > smallPass);
 }
 
-/** Removes a generation that was filled and never served. */
 async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
   const generations = generationsOf(options)
   const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)

@@ -70,7 +70,6 @@ export class RebuildPipeline {
     this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)
   }
 
-  /** The visible partitions of the new generation. */
   visible(): readonly VisiblePartition[] {
     return this.#pipeline.publisher.visible()
   }

@@ -24,7 +24,6 @@ export type Version = {
   readonly digest?: string | undefined
 }
 
-/** The values of the fields of a list document. */
 type ListFields = {
   readonly digest?: readonly string[]
   readonly logPosition?: readonly number[]
@@ -50,7 +49,7 @@ const versionsPerRequest = 2_000
 export class Reconciliation {
   readonly from: Generation
   readonly to: Generation
-  /** The entity types with a log that was replaced since `from` was read from it. Their documents are copied without positions. */
+  /** The entity types with a replaced log. Their documents are copied without positions. */
   readonly replaced: ReadonlySet<EntityType>
   readonly #tools: Tools
   readonly #request: RequestOptions
@@ -116,7 +115,7 @@ export class Reconciliation {
     // 1. Reads the sequence numbers, before the refresh: a later write may not be searchable after it, and is left to the next pass.
     const stats = await this.#tools.elasticsearch.indices.stats({ index: compared, level: 'shards' }, this.#request)
     const shards = compared.flatMap((index) => Object.values(stats.indices?.[index]?.shards ?? {}))
-    // Elasticsearch answers 200 although a node has failed. A copy that is missing in the answer may lack writes of its primary.
+    // Elasticsearch answers 200, without the copies of a node that has failed. These may lack writes of their primaries.
     const { failed } = stats._shards
     if (shards.length !== this.from.shards || failed > 0)
       throw new Error(
@@ -167,7 +166,7 @@ export class Reconciliation {
     }
   }
 
-  /** Copies documents that are missing, older, or of another content in the new index. Returns the number of those that were missing or older. */
+  /** Copies documents that are missing, older or of another content in the new index. Returns how many were missing or older. */
   async #compare(kind: DocumentKind, old: readonly Version[], isForgotten: IsForgotten): Promise<number> {
     const known = await this.#versions(kind, old)
     const versionOf = (at: number): number => known[at]?.version ?? 0
@@ -190,7 +189,7 @@ export class Reconciliation {
    * 2. In the old generation, which has read partition 0 first, `a` has position 0/10. A follower has passed 1/5 but not yet 0/10.
    * 3. If `a` had position 1/5 in the new generation, the follower would never get it.
    *
-   * An entity that was carried over from a former log has no position there: every follower got it before.
+   * An entity that was carried over has no position there: every follower has got it.
    */
   #ofAnotherRecord(kind: DocumentKind, old: readonly Version[], known: readonly Version[]): readonly Version[] {
     if (!isList(kind) || this.to.isServing || this.replaced.has(entityTypeOf(kind))) return []
@@ -200,7 +199,6 @@ export class Reconciliation {
     )
   }
 
-  /** Versions in the new index, in the order of the documents. */
   async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
     const members = isList(kind) ? ['digest', 'logPosition'] : []
     const ids = documents.map(idOf)

@@ -14,7 +14,7 @@ import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
 import type { Reconciliation } from './reconcile.ts'
 import type { ForgottenEntities } from './rereadTopics.ts'
 
-/** The lock expires after this time (ms) when its rebuild was killed; until then, nothing is published of the serving generation. */
+/** The lock of a killed rebuild expires after this time (ms). Until then, nothing is published of the serving generation. */
 const maxLockMs = 10_000
 const renewalMs = 2_500
 /** A step that makes no progress keeps the lock for so many renewals; then the serving generation is published again. */
@@ -29,7 +29,6 @@ const pollMs = 1_000
 
 type SwitchParts = {
   readonly tools: CommandTools
-  /** Identifies this rebuild as the holder of the lock. */
   readonly holder: string
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation
@@ -100,10 +99,10 @@ type LockRenewal = {
   stopRenewing(): void
 }
 
-/** Renews the lock in the background, for as long as `extendLock` is called every now and then. */
+/** Renews the lock in the background, for as long as `extendLock` is called often enough. */
 function renewLock(redis: CommandTools['redis'], holder: string): LockRenewal {
   let renewals = 0
-  // A renewal that fails has no consequence by itself: the next `extendLock` rejects if the lock has expired.
+  // After a failed renewal, the next `extendLock` rejects if the lock has expired.
   const renewal = setInterval(() => {
     if (renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxLockMs).catch(() => undefined)
   }, renewalMs)
@@ -116,7 +115,7 @@ function renewLock(redis: CommandTools['redis'], holder: string): LockRenewal {
   }
 }
 
-/** Runs passes until every write to the old generation that had started before is compared, and copied where the new one lacked it. */
+/** Runs passes until every write to the old generation that has started by now is compared. */
 async function passWhole(
   { signal }: CommandTools,
   reconciliation: Reconciliation,
@@ -166,7 +165,6 @@ function reasonOf(result: Exclude<SwitchResult, { readonly kind: 'switched' }>):
   }
 }
 
-/** Moves the aliases to the new generation, or waits until an indexer has moved them. */
 async function moveAliases(tools: CommandTools, target: Generation): Promise<void> {
   const { redis, log, signal } = tools
   const generations = generationsOf(tools, switchTimeoutMs)

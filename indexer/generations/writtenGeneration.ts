@@ -98,7 +98,6 @@ export class WrittenGeneration {
     return named !== undefined && !this.#isBuilding && named.number < this.generation.number
   }
 
-  /** Points the read aliases to the generation, and adopts it. */
   async #serve(): Promise<void> {
     await this.#generations.serve(this.generation)
     this.#isBuilding = false
@@ -112,9 +111,7 @@ export class WrittenGeneration {
 }
 
 type Own = {
-  /** The generation to write. */
   readonly generation: Generation
-  /** The generation that Redis names; undefined if it names none. */
   readonly adopted: GenerationTag | undefined
   /** Whether the generation has every record below the present watermark. */
   readonly holdsPromised: boolean

@@ -20,7 +20,6 @@ import { documentTopics, entityTypeIn, sourceTopics } from '../topics.ts'
 export type OwnState = {
   readonly maxInFlightBytes: number
   readonly inFlightBytes: number
-  /** The watermark that it published last (epoch ms). */
   readonly watermarkMs: number | undefined
   /** How far its clock is ahead of the clock of Redis (ms). */
   readonly clockOffsetMs: number | undefined
@@ -28,7 +27,6 @@ export type OwnState = {
   readonly writerBlockedMs: number
   /** The partitions that it owns. A paused one waits at a record batch that cannot be decoded, or for the breaker of its topic. */
   readonly partitions: readonly (TopicPartition & { readonly isPaused: boolean })[]
-  /** The number of the generation that it writes. */
   readonly generation: number | undefined
 }
 
@@ -122,19 +120,14 @@ const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs =
 }
 
 type SurveyedPartition = TopicPartition & {
-  /** The first offset that is not processed. */
   readonly position: bigint
   readonly behindRecords: number
-  /** An indexer owns it. */
   readonly isOwned: boolean
 }
 
-/** The state of the whole consumer group in Kafka. */
 export type GroupSurvey = {
   readonly partitions: readonly SurveyedPartition[]
-  /** The number of members. */
   readonly indexers: number
-  /** The number of dead letters that Kafka still has. */
   readonly deadLetters: number
   /** The rebuild that runs, or was left unfinished, and its share of processed records; undefined without a rebuild. */
   readonly rebuild: { readonly isRunning: boolean; readonly progress: number } | undefined
@@ -232,7 +225,6 @@ export async function surveyIndices(client: Client, prefix: string, signal: Abor
   return sizes
 }
 
-/** The metrics of this indexer (`own`), and of the state that all indexers share (`observed`). */
 export function indexerMetrics(
   registry: Registry,
   own: () => OwnState,

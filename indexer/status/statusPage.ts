@@ -98,7 +98,6 @@ ${tile('Dead letters', deadLetters ? 'warning' : 'success', orUnknown(deadLetter
 const lateSeconds = 30
 const veryLateSeconds = 300
 
-/** The level of a watermark's age, by the thresholds of the alerts. */
 function watermarkLevel(ageSeconds: number | undefined): Level {
   if (ageSeconds === undefined || ageSeconds > veryLateSeconds) return 'danger'
   return ageSeconds > lateSeconds ? 'warning' : 'success'

@@ -15,19 +15,15 @@ type Partition = TopicPartition & {
   readonly low: Offset
   readonly committed: Offset
   readonly high: Offset
-  /** The offset after the last record that was read. */
   next: bigint
-  /** The latest append time of the records that were read (epoch ms). */
   latestMs: number
   /** The latest append time before the first gap between offsets (epoch ms); undefined without a gap. */
   gapMs: number | undefined
 }
 
-/** The document topics, and the offsets that indexers have committed for the serving generation. */
 export class CommittedTopics {
   readonly generation: Generation
   readonly #context: VerifyContext
-  /** By partition name. */
   readonly #partitions: ReadonlyMap<string, Partition>
 
   private constructor(context: VerifyContext, generation: Generation, partitions: readonly Partition[]) {
@@ -89,17 +85,14 @@ export class CommittedTopics {
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
-  /** The number of records that no indexer had committed when the comparison started. */
   get uncommitted(): number {
     return [...this.#partitions.values()].reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
 
-  /** Adds every committed record to a comparison. */
   async readCommitted(comparison: DocumentComparison): Promise<void> {
     await this.#readOn('records read', ({ committed }) => committed, comparison)
   }
 
-  /** Adds the records that were appended since the last reading. */
   async readAppended(what: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))

@@ -57,9 +57,7 @@ async function compareOnce({ config, source, redis, team, rest, signal }: Verify
 
 const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === undefined || teamIdOf(id) === team
 
-/** The content of the account-key store. */
 export type AccountKeySurvey = {
-  /** The state of each key, deleted keys included. */
   readonly states: ReadonlyMap<DocumentId, AccountKeyState>
   /** Digest → the live keys that claim it. A look-up succeeds if there is exactly one. */
   readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
@@ -93,9 +91,7 @@ type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
  * partitions.
  */
 export class AccountKeyFold {
-  /** By key, deleted keys included. */
   readonly states = new Map<DocumentId, Newest>()
-  /** The partition of the last live record of each key. */
   readonly #partitions = new Map<DocumentId, number>()
   /** The keys with live records in two partitions. */
   readonly #split = new Set<DocumentId>()

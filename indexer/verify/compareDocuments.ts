@@ -9,7 +9,6 @@ import type { StoredDocument } from '../../src/core/stores/readDocuments.ts'
 import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { Difference, Mismatch } from './differenceReport.ts'
 
-/** The compared content of a document. */
 type Content = {
   /** The digest of the source without its time of change and its position. */
   readonly digest: Buffer
@@ -34,7 +33,6 @@ export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDo
 
 const digestBytes = 16
 const instantLength = '2026-11-21T10:00:00.000Z'.length
-/** The text after the time of change in a list document, or in its tombstone. */
 const positionAfterTime = /^("\}?),"logPosition":\d+/
 const maxPositionLength = 40
 
@@ -72,7 +70,6 @@ export function storedContentOf(document: DocumentWrite): Content {
   return contentOf(document.kind, isRejected ? withNamesOnce(document).source : document.source)
 }
 
-/** The expected documents of a record. */
 export type ComparedRecord = {
   readonly type: EntityType
   readonly id: DocumentId
@@ -170,7 +167,6 @@ type Row = {
   readonly problem: Mismatch | null
 }
 
-/** The digests of all records and documents, on disk, and the differences between them. */
 export class DocumentComparison {
   readonly #database = openDatabase()
   readonly #addRecord = this.#database.prepare(
@@ -192,7 +188,6 @@ export class DocumentComparison {
     this.#setDocument.run(document)
   }
 
-  /** Marks a record as a dead letter, if it was added before. */
   markDeadLetter(type: EntityType, id: string, partition: string, offset: string): void {
     this.#markDeadLetter.run(type, id, partition, offset)
   }
@@ -201,7 +196,6 @@ export class DocumentComparison {
     return Number(this.#database.prepare(`SELECT count(*) AS count FROM ${what}`).get()?.['count'])
   }
 
-  /** Compares all documents with their records, page by page. */
   *differences(): Generator<{ kind: DocumentKind; found: readonly Difference[] }> {
     for (const kind of documentKinds) {
       const statement = this.#database.prepare(judgement(isList(kind) ? 'list' : 'detail'))

@@ -1,7 +1,6 @@
 import type { DocumentId } from '../../src/core/model/ids.ts'
 import type { DocumentKind } from '../../src/core/stores/indices.ts'
 
-/** The most differences of a kind that are listed. */
 const maxNamed = 1_000
 
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
@@ -32,9 +31,7 @@ export type ReportedDifferences = {
   readonly isEqual: boolean
   /** A line for each listed difference, and one for the rest of each kind. */
   readonly lines: readonly string[]
-  /** For programs: the number of differences of each kind. */
   readonly counts: Readonly<Record<string, number>>
-  /** For programs: the listed differences. */
   readonly differences: readonly ReportedDifference[]
   /** `4 differences (3 missing, 1 content)`, or `equal`. */
   readonly summary: string
@@ -42,7 +39,6 @@ export type ReportedDifferences = {
   readonly noted: string
 }
 
-/** Counts differences of every kind, and keeps the first of each. */
 export class DifferenceReport {
   readonly #byKind = new Map<DifferenceKind, OfKind>()
 

@@ -16,7 +16,6 @@ export type Alternative = {
   /** The lines of code that its user has to write; none for Tidemark. */
   readonly lines: number
   append(records: readonly KafkaRecord[]): Promise<void>
-  /** Starts the program that reads from Kafka. */
   startSink(): Promise<{ stop(): Promise<void>; expectRunning?(): Promise<void> }>
 }
 

@@ -130,7 +130,6 @@ async function untilMerged({ client, signal }: Stage): Promise<void> {
 export type TeamSizes = { readonly largeTeam: number; readonly otherTeams: number; readonly ofEach: number }
 
 export const largeTeam = 'team_large'
-/** One of the small teams. */
 export const smallTeam = 'team_0'
 /** Of so many submissions in a row, the first few have the same millisecond. */
 const tieEvery = 50

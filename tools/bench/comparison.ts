@@ -87,5 +87,4 @@ export async function runRounds<T>(
   return samples
 }
 
-/** Rotates the items, to start with another. */
 export const rotated = <T>(items: readonly T[], by: number): T[] => [...items.slice(by), ...items.slice(0, by)]

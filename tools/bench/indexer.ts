@@ -11,12 +11,9 @@ import type { Stage } from './stage.ts'
 type Size = Readonly<typeof fullSize>
 
 export const fullSize = {
-  /** The number of records of a round. */
   records: 300_000,
-  /** The number of records of a warm-up. */
   fewRecords: 20_000,
   rounds: { warmUps: 1, measured: 3 },
-  /** The duration at each rate of events. */
   freshnessMs: 30_000,
 }
 

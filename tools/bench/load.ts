@@ -33,7 +33,6 @@ export type Sample = Figures & Required<Pick<Figures, 'p50Ms' | 'p99Ms' | 'busyS
 const requestTimeoutS = 30
 /** The interval (ms) at which autocannon checks whether it is to stop. Answers after the end do not count. */
 const sampleMs = 50
-/** Longer than any load (s). */
 const longestS = 600
 
 /**

@@ -52,7 +52,6 @@ const header = [
   ...['CPU µs an answer', "Elasticsearch's", 'ratio (min–max)', 'target', ''],
 ]
 
-/** A section as a Markdown table. */
 const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
   alignedTable(
     header,

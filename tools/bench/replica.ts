@@ -44,7 +44,6 @@ export async function startReplica(stage: Stage): Promise<Replica> {
 
 /** Without an answer cache: otherwise cached answers would be compared with Elasticsearch. */
 const withoutAnswerCache = { ANSWER_CACHE_BYTES: '0' }
-/** The default of the API. */
 export const withAnswerCache = { ANSWER_CACHE_BYTES: '' }
 
 /** Starts an API without limits and without an answer cache, with `more` in its environment. Resolves with its origin. */
@@ -112,7 +111,6 @@ export async function createServedKey(stage: Stage, origin: string, teamId: stri
 const maxKeyAttempts = 5
 const keyRetryMs = 1_000
 
-/** Resolves when the API accepts a key. */
 export const untilServed = (stage: Stage, origin: string, accountKey: string): Promise<void> =>
   untilAnswered(origin, apiRequest(accountKey, 'record-changes', { cursor: 'latest' }), stage)
 

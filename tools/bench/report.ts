@@ -1,7 +1,5 @@
-/** The goal of a ratio. */
 export type Goal = { readonly atMost: number } | { readonly atLeast: number }
 
-/** The limits of latencies. */
 type Limits = { readonly p50Ms: number; readonly p99Ms: number }
 
 /** A line: a contender, and the one that it is compared with. */
@@ -33,17 +31,14 @@ export type Figures = {
   readonly elasticsearchCpuUs?: number | undefined
 }
 
-/** The results of each round, by the name of the contender. */
 export type Samples = ReadonlyMap<string, readonly Figures[]>
 
-/** A table of figures without a comparison. */
 export type Counts = {
   readonly title: string
   readonly header: readonly string[]
   readonly rows: readonly (readonly string[])[]
 }
 
-/** The results of a bench. */
 export type Results = {
   readonly title: string
   /** One sentence on what was measured. */
@@ -130,7 +125,6 @@ export function percentile(values: readonly number[], rank: number): number {
   return found
 }
 
-/** Throws without values. */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
   const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]

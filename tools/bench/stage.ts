@@ -14,13 +14,11 @@ import { groupCpuMs } from './usage.ts'
 
 /** The environment of a bench: its own engines, empty at first, and the processes that it starts. */
 export type Stage = {
-  /** The folder of data and logs. */
   readonly folder: string
   readonly logsFolder: string
   readonly urls: EngineUrls
   /** The environment of this process, with the engines of the stage. */
   readonly config: Config
-  /** Of Elasticsearch. */
   readonly client: Client
   /** The addresses of the engines, for other programs. */
   readonly environment: Readonly<Record<string, string>>
@@ -113,7 +111,6 @@ export async function onStage<T>(
   }
 }
 
-/** The environment of this process, with these engines. */
 const configFor = async (urls: EngineUrls): Promise<Config> => ({
   ...(await configOrExit([])),
   ELASTICSEARCH_URL: [urls.ELASTICSEARCH_URL],

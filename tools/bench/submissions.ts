@@ -3,7 +3,6 @@ import { entityId, type Random, seededRandom } from '../sample/random.ts'
 import { planSubmission, renderSubmission } from '../sample/submissions.ts'
 import type { KafkaRecord } from './replica.ts'
 
-/** The record of a submission, as the product appends it. */
 export type SubmissionRecord = KafkaRecord & { readonly id: string }
 
 /** Makes the record of a submission of a team, created at a time. */

@@ -26,9 +26,9 @@ export type DemoOptions = {
 const defaultPorts = { api: 3_000, settings: 3_001, status: 9_102 }
 /** Loopback only: keys and sign-in of the sample are no secrets. */
 const onLoopback = { HOST: '127.0.0.1', ADMIN_HOST: '127.0.0.1' }
-/** Above this number of submissions, engines with full compilers save more time than their slower start costs. */
+/** With more submissions, full compilers save more time than their slower start costs. */
 const quickSubmissions = 100_000
-/** The engines are stopped after the services that use them, but no later than this. */
+/** The longest time that engines wait for the end of the services before they are stopped. */
 const servicesFirstMs = 2_000
 
 /**

@@ -36,7 +36,6 @@ type ElasticsearchOptions = {
   home: string
   jdk: Jdk
   jvmFlags: readonly string[]
-  /** The parent of the data folder of each node. */
   folder: string
   logPath: (name: string) => string
   user: User | undefined

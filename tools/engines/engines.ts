@@ -41,11 +41,9 @@ const externalDeadlineMs = 10_000
 
 type Running<Urls> = {
   readonly urls: Urls
-  /** Without external engines. */
   readonly started: readonly Engine[]
   stop(): Promise<void>
 }
-/** One node of each engine, without external engines. */
 export type Engines = Running<EngineUrls> & Partial<Record<EngineName, Engine>>
 /** Several nodes of each engine. Each can be killed, frozen and started again. */
 export type Cluster = Running<ClusterUrls> & {

@@ -24,7 +24,6 @@ const majorOf = (release: string): number | undefined => {
   return version === undefined ? undefined : Number(version)
 }
 
-/** The first JDK that is new enough; undefined without one. */
 export const chooseJdk = (jdks: readonly Jdk[], minMajor: number): Jdk | undefined =>
   jdks.find((jdk) => jdk.major >= minMajor)
 

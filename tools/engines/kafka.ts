@@ -31,7 +31,6 @@ type KafkaOptions = {
   home: string
   jdk: Jdk
   jvmFlags: readonly string[]
-  /** The parent of the data folder of each broker. */
   folder: string
   logPath: (name: string) => string
 }

@@ -6,14 +6,12 @@ import { delimiter, join } from 'node:path'
 
 export type User = { uid: number; gid: number }
 
-/** Whether this process may execute the file. */
 export const executable = (path: string): Promise<boolean> =>
   access(path, constants.X_OK).then(
     () => true,
     () => false,
   )
 
-/** The first executable file of that name in PATH. */
 export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<string | undefined> => {
   for (const folder of (env['PATH'] ?? '').split(delimiter)) {
     if (folder !== '' && (await executable(join(folder, name)))) return join(folder, name)

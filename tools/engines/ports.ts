@@ -10,7 +10,6 @@ const highest = 30_000
 const maxTries = 100
 const connectTimeoutMs = 5_000
 
-/** Whether a server can listen on `port` of loopback now. */
 export const portFree = async (port: number): Promise<boolean> => {
   const server = createServer()
   try {

@@ -1,7 +1,6 @@
 import { chooseJdk, type Jdk } from './jdk.ts'
 import type { User } from './permissions.ts'
 
-/** The programs that one engine needs. */
 export type Prerequisites = {
   /** The name of the engine in sentences. */
   engine: string
@@ -23,7 +22,6 @@ const jdkAdvice = (major: number): string =>
   `macOS: brew install openjdk@${major}.`
 const mavenAdvice = 'Install it: Debian, Ubuntu: apt-get install maven; macOS: brew install maven.'
 
-/** A sentence for each missing program. */
 export const missingPrograms = (needs: readonly Prerequisites[], mavenFound: boolean): string[] => {
   const lacking = needs.filter(({ minJdk, jdks }) => chooseJdk(jdks, minJdk) === undefined)
   const fetching = needs.filter(({ fetches }) => fetches)

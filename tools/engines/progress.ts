@@ -1,7 +1,6 @@
 import type { WriteStream } from 'node:tty'
 
 export type Progress = {
-  /** Its name. */
   engine: string
   step: 'fetching' | 'unpacking' | 'starting' | 'ready'
   detail?: string | undefined

@@ -34,7 +34,6 @@ export const redisDistribution = (platform: string): Distribution | undefined =>
 
 export type RedisOptions = {
   server: string
-  /** The parent of the data folder of each node. */
   folder: string
   logPath: (name: string) => string
 }

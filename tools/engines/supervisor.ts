@@ -1,6 +1,6 @@
 /**
- * Runs one program for a parent process, and ends it when the parent ends. The first line on stdin is a SupervisorRequest; at the end of stdin, as after a
- * kill of the parent, the process group of the program is ended. Each line on stdout is a SupervisorEvent; the output of the program goes to stderr.
+ * Runs a program for a parent process, and ends its process group at the end of stdin, as after a kill of the parent. The first line on stdin is a
+ * SupervisorRequest, each line on stdout a SupervisorEvent; stderr is the output of the program.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ export type SupervisorRequest = {
   args: string[]
   cwd: string
   env: NodeJS.ProcessEnv
-  /** The user that runs it, other than that of this process, which must be root. */
+  /** The user that runs it, if this process is root. */
   user?: { uid: number; gid: number }
   /** The lock that is held while the program runs, so that two programs never share a data folder. */
   lockPath?: string | undefined
@@ -46,7 +46,7 @@ const groupEmpty = async (pid: number, deadlineMs: number): Promise<boolean> => 
   return true
 }
 
-/** Sends SIGCONT after SIGTERM: a process that SIGSTOP has stopped handles signals only then. */
+/** A process that SIGSTOP has stopped handles SIGTERM only after SIGCONT. */
 const endGroup = async (pid: number, graceMs: number): Promise<void> => {
   signalGroup(pid, 'SIGTERM')
   signalGroup(pid, 'SIGCONT')

@@ -5,7 +5,6 @@ import { waitForLock } from './lock.ts'
 /** The longest time of a download. */
 const lockDeadlineMs = 20 * 60_000
 
-/** Whether `<folder>/<name>` exists. */
 export const isUnpacked = async (folder: string, name: string): Promise<boolean> =>
   (await stat(join(folder, name)).catch(() => undefined)) !== undefined
 

@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto'
 
-/** A deterministic pseudo-random generator. */
 export type Random = ReturnType<typeof seededRandom>
 
 const alphanumeric = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789'
 
-/** The same sequence for the same `seed`, an unrelated one for any other. */
+/** Creates a generator. The same `seed` gives the same sequence. */
 export function seededRandom(seed: string) {
   const float = sfc32(hash('sha256', seed, 'buffer'))
   /** An integer from 0 up to, not including, `limit`. */
@@ -29,7 +28,6 @@ export function seededRandom(seed: string) {
         0,
       )
     },
-    /** `items` in another order. */
     shuffled: <T>(items: readonly T[]): T[] =>
       items
         .map((item) => ({ item, sortKey: float() }))
@@ -44,13 +42,13 @@ export function seededRandom(seed: string) {
   }
 }
 
-/** An id of 24 hex digits; those made later sort after those made in an earlier second. */
+/** An id of 24 hex digits, which starts with the second of its creation: ids sort by time. */
 export const entityId = (random: Random, createdMs: number): string =>
   Math.floor(createdMs / 1_000)
     .toString(16)
     .padStart(8, '0') + random.text('0123456789abcdef', 16)
 
-/** A short token for public URLs, without characters that are easily mistaken for one another. */
+/** A short token for public URLs, without characters that look alike. */
 export const token = (random: Random, length: number): string => random.text(alphanumeric, length)
 
 /** Chris Doty-Humphrey's small fast counting generator. */

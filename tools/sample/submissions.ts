@@ -5,7 +5,7 @@ import { entityId, type Random, seededRandom, token } from './random.ts'
 import { renderReport } from './report.ts'
 import { renderExaminee, renderMetadata } from './respondents.ts'
 
-/** What every state of a submission is rendered from. */
+/** The plan of a submission, from which each of its states is rendered. */
 export type SubmissionPlan = Readonly<ReturnType<typeof planSubmission>>
 
 /** Submission number `index` of the world, the `serialNumber`-th of its form. */
@@ -18,7 +18,7 @@ export function planSubmission(
   return { ...of, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), of.submittedMs) }
 }
 
-/** The specification's submission summary and single submission in one, as it stands at `updatedMs`. */
+/** The state of a submission at `updatedMs`, with the members of the specification's submission summary and single submission. */
 export function renderSubmission(
   plan: SubmissionPlan,
   status: ReportStatus,

@@ -14,7 +14,6 @@ import {
 } from './lists.ts'
 
 export type ListSize = {
-  /** The number of submissions of the team. */
   readonly submissions: number
   readonly deepPage: number
   /** Random deep pages start at this row or later. */
@@ -42,7 +41,6 @@ const besideFirst = (base: string, goal: Goal, byLimit: readonly (readonly Page[
     }))
   })
 
-/** The comparisons without writes. */
 export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage): Promise<Comparison> {
   const { apiOrigin, cachingOrigin, elasticsearchOrigin, bareOrigin } = lists
   const besideDirect = (title: string, pagesOf: (limit: number) => readonly Page[]): Comparison[] => [

@@ -22,7 +22,6 @@ const pace: Pace = { connections: 1, leadIn: 5, maxRequests: 50, maxMs: 3_000 }
 const dayMs = 86_400_000
 /** A window of nearly all days with submissions. */
 const allDays = 299
-/** Each request has another `since`. */
 let sincesAsked = 0
 
 const byTime = (unit: string) => ({

@@ -8,7 +8,6 @@ import { startBare } from './bareProcesses.ts'
 import { readingFeed } from './feeds.ts'
 import { bareRequest, type Lists } from './lists.ts'
 
-/** The longest time of an export. */
 const deadlineMs = 600_000
 const lineBreak = 10
 

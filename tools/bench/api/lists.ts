@@ -40,7 +40,6 @@ export const msearch = {
   headers: { 'content-type': 'application/x-ndjson' },
 } as const
 
-/** Queries Elasticsearch for the first page. */
 export const directRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>, limit: number): HttpRequest => ({
   ...msearch,
   body: listSearch(index, teamId, limit),
@@ -53,7 +52,6 @@ export const newDirectRequest = (list: Pick<Lists, 'index' | 'teamId'>, limit: n
   return searchRequest(list, { ...rows, track_total_hits: true })
 }
 
-/** Queries Elasticsearch by one search of a team's list. */
 export const searchRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>, body: object): HttpRequest => ({
   method: 'POST',
   path: `/${index}/_search?routing=${teamId}&allow_partial_search_results=false`,
@@ -62,7 +60,6 @@ export const searchRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>
   expectedStatus: 200,
 })
 
-/** Requests the same of the API. */
 export const newListRequest = (
   { accountKey }: Pick<Lists, 'accountKey'>,
   limit: number,
@@ -79,7 +76,6 @@ export const untilNeverAsked = (): Instant => toInstant(firstUntilMs + untilsAsk
 /** Requests a page of a bare process, which serves one team and needs no key. */
 export const bareRequest = (path: string): HttpRequest => ({ method: 'GET', path, headers: {}, expectedStatus: 200 })
 
-/** Requests a page of the API. */
 export const listRequest = ({ accountKey }: Pick<Lists, 'accountKey'>, limit: number, page = 1): HttpRequest =>
   apiRequest(accountKey, 'records', { limit, page })
 

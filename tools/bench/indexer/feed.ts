@@ -68,7 +68,6 @@ function* submissionsOf(count: number): Generator<SubmissionRecord> {
     yield make(`team_${byTeam.rankAt(random.float())}`, timeOf((index + random.float()) / count))
 }
 
-/** The documents that an indexer stores for a record. */
 function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): readonly DocumentWrite[] {
   const record = {
     topic: config.TOPIC_SUBMISSIONS,
@@ -110,7 +109,6 @@ class BodyWriter {
     this.#aliases = writeAliasesOf(indices)
   }
 
-  /** Adds the documents of one record. */
   async add(documents: readonly DocumentWrite[]): Promise<void> {
     const lines = encodeBulk(this.#aliases, documents)
     if (this.#bytes + lines.length > bulkBounds.maxBulkBytes) await this.#write()

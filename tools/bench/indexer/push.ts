@@ -1,4 +1,4 @@
-/** The ceiling, an upper bound of an indexer's speed: sends ready-made bulk bodies from files, `atOnce` at a time, then refreshes. */
+/** The ceiling: sends ready-made bulk bodies from files, `atOnce` at a time, then refreshes. */
 import { readFile } from 'node:fs/promises'
 import { Client } from '@elastic/elasticsearch'
 
@@ -20,5 +20,5 @@ const push = async (): Promise<void> => {
 
 await Promise.all(Array.from({ length: Number(atOnce) }, push))
 await client.indices.refresh({ index: indices.split(',') }, { requestTimeout })
-// Stays, so that the parent process can read its resource usage. Then the parent ends it.
+// The parent reads the resource usage of this process, then ends it.
 setInterval(() => undefined, requestTimeout)

@@ -2,7 +2,6 @@ import { entityId, seededRandom } from '../../sample/random.ts'
 import { zipf } from '../zipf.ts'
 import { makeTitle, type Title } from './titles.ts'
 
-/** The fields of a form that lists have. */
 export type SampleForm = {
   readonly teamId: string
   readonly id: string
@@ -41,7 +40,6 @@ export function createForms(size: { readonly forms: number; readonly teams: numb
   return {
     size,
     largestTeam,
-    /** A team of the median size. */
     smallTeam,
     /** In order of created time, the teams mixed. Made lazily, and the same at every call. */
     all: () => matching(() => true),
@@ -55,7 +53,6 @@ const mixed = (sizes: readonly number[]): Uint16Array =>
     seededRandom('mixed').shuffled(sizes.flatMap((forms, rank) => Array.from({ length: forms }, () => rank))),
   )
 
-/** The record of a form, as the product appends it. */
 export function recordOf({ teamId, id, title, createdAt }: SampleForm): {
   readonly key: string
   readonly value: string

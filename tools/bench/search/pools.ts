@@ -47,13 +47,10 @@ export async function choosePools(origin: string, team: ServedTeam, stage: Stage
   return pools
 }
 
-/** A team as the API serves it. */
 export type ServedTeam = {
-  /** The name in tables. */
   readonly name: string
   readonly id: string
   readonly accountKey: string
-  /** In order of created time. */
   readonly forms: readonly SampleForm[]
 }
 

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import type { Stage } from '../stage.ts'
 
-/** A document to store. */
 export type Write = { readonly index: string; readonly id: string; readonly teamId: string; readonly source: string }
 
 const maxBulkBytes = 5 * 1024 * 1024

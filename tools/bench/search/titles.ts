@@ -4,9 +4,7 @@ import { zipf } from '../zipf.ts'
 /** The parts of titles of one language. */
 type Vocabulary = {
   readonly locale: string
-  /** Its share of all titles, in percent. */
   readonly share: number
-  /** The most frequent first. */
   readonly words: readonly string[]
   readonly separator: ' ' | ''
   /** Whether two words may be written as one. */
@@ -87,7 +85,6 @@ function word(random: Random, { words, ranks, hasCompounds = false }: Language):
   return hasCompounds && random.chance(compoundShare) ? one() + one() : one()
 }
 
-/** The name of a rank, always the same. */
 function nameOf(rank: number): string {
   const random = seededRandom(`name/${rank}`)
   const syllables = Array.from(

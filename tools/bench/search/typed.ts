@@ -30,7 +30,6 @@ export const isMisspelt = (kind: TypedKind): boolean => kind.includes('misspelt'
 
 const shortestPart = 3
 const triesEach = 30
-/** The letters of typos. */
 const typos = [...'aeiorstnlmu']
 
 /** Up to `wanted` different texts of a kind, each from one of `forms` at random; the same for the same forms. */
