@@ -188,7 +188,7 @@ export class Pipeline {
     const replaced = await checkLogs(source, checked, () => performance.now())
     if (replaced.length > 0) {
       const partitions = replaced.map(partitionName)
-      const problem = 'partitions are other logs than those that the generation was read from: a rebuild is needed'
+      const problem = 'logs were replaced since the generation was read from them: a rebuild is needed'
       log.error({ partitions, generation: generation.number }, problem)
       await this.#readAgain(replaced)
     }

@@ -240,10 +240,10 @@ export class VisibilityPublisher {
     const published = await this.#options.publishVisible({
       ...named,
       changesEveryList: changesEveryList || visible.some(({ partition }) => partition.visible.hasUnpublishedLists),
-      partitions: visible.map(({ partition: { topic, partition, visible: published }, position, coveredAtMs }) => ({
-        topic,
-        partition,
-        from: published.from,
+      partitions: visible.map(({ partition, position, coveredAtMs }) => ({
+        topic: partition.topic,
+        partition: partition.partition,
+        from: partition.visible.from,
         to: position,
         timeMs: coveredAtMs,
       })),

@@ -31,15 +31,15 @@ withFilters(command.command('replay').description(replay))
     if ((places === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
     await withLetters(filter, async (readLetters, sink) => {
       const sendAgain: OnLetter = ({ topic, key, value, headers }) => sink.append([{ topic, key, value, headers }])
-      const found = new Map<string, DeadLetter>()
+      const chosen = new Map<string, DeadLetter>()
       const count = await readLetters(async (letter) => {
         if (places === undefined) await sendAgain(letter)
-        else if (places.includes(letter.place)) found.set(letter.place, letter)
+        else if (places.includes(letter.place)) chosen.set(letter.place, letter)
       })
-      const unknown = places?.filter((place) => !found.has(place)) ?? []
+      const unknown = places?.filter((place) => !chosen.has(place)) ?? []
       if (unknown.length > 0) throw new Error(`no dead letter at ${unknown.join(', ')}`)
-      for (const letter of found.values()) await sendAgain(letter)
-      process.stderr.write(`${places === undefined ? count : found.size} records sent again\n`)
+      for (const letter of chosen.values()) await sendAgain(letter)
+      process.stderr.write(`${places === undefined ? count : chosen.size} records sent again\n`)
     })
   })
 

@@ -67,7 +67,8 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
     [config.TOPIC_DEAD_LETTERS, await readKept(tools, config.TOPIC_DEAD_LETTERS, lettersOf(id, config))],
   ] as const
   const kafka: Place[] = []
-  for (const [topic, found] of kept) kafka.push(...placesOf(found, await readKeeping(tools, topic), tools.clock()))
+  for (const [topic, keptRecords] of kept)
+    kafka.push(...placesOf(keptRecords, await readKeeping(tools, topic), tools.clock()))
   const { deletedAt, documents } = await untilApplied(tools, id, own.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)

@@ -170,8 +170,8 @@ async function moveAliases(tools: CommandTools, target: Generation): Promise<voi
   const generations = generationsOf(tools, switchTimeoutMs)
   const haveMoved = async (): Promise<boolean> => {
     try {
-      const found = await finishSwitch(generations, await readServing(redis))
-      return found.some(({ complete }) => complete?.tag === target.tag && complete.isServing)
+      const present = await finishSwitch(generations, await readServing(redis))
+      return present.some(({ complete }) => complete?.tag === target.tag && complete.isServing)
     } catch (err) {
       // Tried again: readers are served from the new generation already.
       log.warn({ err }, 'the aliases were not moved')

@@ -49,7 +49,9 @@ export async function byHand(
   append: Replica['append'],
   [name, teamId]: readonly [name: 'elasticsearch' | 'postgres', teamId: string],
 ): Promise<Alternative> {
-  const [port, topic, accountKey] = [String(await choosePort()), `submissions-${name}`, `key-of-${teamId}`]
+  const port = String(await choosePort())
+  const topic = `submissions-${name}`
+  const accountKey = `key-of-${teamId}`
   const own = { ...stage, environment: { ...stage.environment, POSTGRES_URL: process.env['POSTGRES_URL'] ?? '' } }
   const file = `alternatives/${name}Programs.ts`
   const start = (program: string, ...args: readonly string[]) =>

@@ -72,8 +72,8 @@ const costsOf = (loads: ReadonlyMap<string, readonly Indexing[]>): Counts => ({
   header: ['', 'CPU ms a record', "Elasticsearch's", 'resident at most, MiB'],
   rows: [...loads].map(([name, runs]) => {
     const of = (value: (run: Indexing) => number | undefined): string => {
-      const told = runs.map(value).filter((each) => each !== undefined)
-      return told.length === 0 ? 'not told' : spreadText(spreadOf(told))
+      const known = runs.map(value).filter((figure) => figure !== undefined)
+      return known.length === 0 ? 'not told' : spreadText(spreadOf(known))
     }
     return [
       name,

@@ -42,10 +42,12 @@ const longestS = 600
 export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, signal: AbortSignal): Promise<Sample> {
   signal.throwIfAborted()
   const { connections, leadIn, maxRequests, maxMs } = pace
-  const [enough, failed] = [new AbortController(), new AbortController()]
+  const enough = new AbortController()
+  const failed = new AbortController()
   const latenciesMs: number[] = []
   let heard = 0
-  let [beganMs, endedMs] = [performance.now(), 0]
+  let beganMs = performance.now()
+  let endedMs = 0
   let idle = performance.eventLoopUtilization()
   let cpuBefore = readCpuMs()
   let cpu = cpuBefore
@@ -55,7 +57,11 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
     heard += 1
     if (heard > leadIn) latenciesMs.push(latencyMs)
     endedMs = performance.now()
-    if (heard === leadIn) [beganMs, idle, cpuBefore] = [endedMs, performance.eventLoopUtilization(), readCpuMs()]
+    if (heard === leadIn) {
+      beganMs = endedMs
+      idle = performance.eventLoopUtilization()
+      cpuBefore = readCpuMs()
+    }
     if (heard < leadIn || (latenciesMs.length < maxRequests && endedMs - beganMs < maxMs)) return
     busyShare = performance.eventLoopUtilization(idle).utilization
     cpu = readCpuMs()
@@ -83,13 +89,13 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
 
 /** The mean of each value for one of `count` answers. */
 export function cpuUsBetween(before: CpuMs, after: CpuMs, count: number) {
-  const each = (from = Number.NaN, to = Number.NaN): number | undefined => {
+  const microsecondsEach = (from = Number.NaN, to = Number.NaN): number | undefined => {
     const us = (1_000 * (to - from)) / count
     return Number.isNaN(us) ? undefined : us
   }
   return {
-    serverCpuUs: each(before.server, after.server),
-    elasticsearchCpuUs: each(before.elasticsearch, after.elasticsearch),
+    serverCpuUs: microsecondsEach(before.server, after.server),
+    elasticsearchCpuUs: microsecondsEach(before.elasticsearch, after.elasticsearch),
   }
 }
 

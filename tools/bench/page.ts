@@ -60,8 +60,9 @@ const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
 
 /** Replaces the block between the comments with its name. Throws if the text has no such comments. */
 export function replaceBlock(text: string, name: string, block: string): string {
-  const [begin, end] = [`<!-- bench ${name} -->`, `<!-- end of bench ${name} -->`]
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
+  const begin = `<!-- bench ${name} -->`
+  const from = text.indexOf(begin)
+  const to = text.indexOf(`<!-- end of bench ${name} -->`)
   if (from === -1 || to < from) throw new Error(`the page has no place for the bench ${name}`)
   return `${text.slice(0, from + begin.length)}\n\n${block.trimEnd()}\n\n${text.slice(to)}`
 }

@@ -62,7 +62,8 @@ export async function startApi(stage: Stage, more: Readonly<Record<string, strin
 /** Connects to Kafka until the stage ends: an admin client, and a producer. */
 export async function connect({ config, release }: Stage): Promise<[admin: Admin, append: Replica['append']]> {
   const kafka = connectKafka(config, pino({ level: 'silent' }))
-  const [admin, producer] = [kafka.admin(), createProducer(kafka)]
+  const admin = kafka.admin()
+  const producer = createProducer(kafka)
   release(() => admin.disconnect())
   release(() => producer.disconnect())
   await Promise.all([admin.connect(), producer.connect()])
@@ -123,7 +124,8 @@ export async function whileAppending<T>(
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const [over, failed] = [new AbortController(), new AbortController()]
+  const over = new AbortController()
+  const failed = new AbortController()
   const ending = AbortSignal.any([signal, over.signal])
   const beganMs = performance.now()
   const appendAll = async (): Promise<void> => {

@@ -98,20 +98,20 @@ function verdictOn({ min, max }: Spread = nothing, goal: Goal): Verdict {
 const nothing: Spread = { median: Number.NaN, min: Number.NaN, max: Number.NaN }
 
 const worstOf = (verdicts: readonly Verdict[]): Verdict =>
-  (['missed', 'open'] as const).find((each) => verdicts.includes(each)) ?? 'met'
+  (['missed', 'open'] as const).find((verdict) => verdicts.includes(verdict)) ?? 'met'
 
 /** Whether a ratio is significant: the rounds differ less from each other than their median differs from 1. */
 export const isTold = ({ median, min, max }: Spread): boolean => max - min < Math.abs(median - 1)
 
 function knownSpread(samples: readonly Figures[], value: (figures: Figures) => number | undefined): Spread | undefined {
-  const known = samples.map(value).filter((each) => each !== undefined)
+  const known = samples.map(value).filter((figure) => figure !== undefined)
   return known.length === 0 ? undefined : spreadOf(known)
 }
 
 function samplesOf(samples: Samples, name: string): readonly Figures[] {
-  const found = samples.get(name)
-  if (found === undefined) throw new Error(`${name} was not measured`)
-  return found
+  const figures = samples.get(name)
+  if (figures === undefined) throw new Error(`${name} was not measured`)
+  return figures
 }
 
 /** The median and the range of several values. */
@@ -120,15 +120,17 @@ export type Spread = { readonly median: number; readonly min: number; readonly m
 /** A percentile: the smallest of `values` that is not below the share `rank` (above 0, up to 1) of them. Throws without values. */
 export function percentile(values: readonly number[], rank: number): number {
   const sorted = values.toSorted((a, b) => a - b)
-  const found = sorted[Math.ceil(rank * sorted.length) - 1]
-  if (found === undefined) throw new Error('nothing was measured')
-  return found
+  const value = sorted[Math.ceil(rank * sorted.length) - 1]
+  if (value === undefined) throw new Error('nothing was measured')
+  return value
 }
 
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
-  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]
-  const [min, max] = [sorted.at(0), sorted.at(-1)]
+  const low = sorted[(sorted.length - 1) >> 1]
+  const high = sorted[sorted.length >> 1]
+  const min = sorted.at(0)
+  const max = sorted.at(-1)
   if (low === undefined || high === undefined || min === undefined || max === undefined)
     throw new Error('nothing was measured')
   return { median: (low + high) / 2, min, max }

@@ -10,7 +10,8 @@ export function zipf(ranks: number, exponent: number) {
     /** The rank, from 0, at a cumulative share: a random share gives each rank by its frequency. */
     rankAt: (share: number): number => {
       const wanted = share * sum
-      let [low, high] = [0, ranks - 1]
+      let low = 0
+      let high = ranks - 1
       while (low < high) {
         const middle = (low + high) >> 1
         if ((until[middle] ?? 0) > wanted) high = middle

@@ -96,7 +96,8 @@ type Plan = Pick<LiveOptions, 'baseUrl' | 'signIn' | 'environment'> & {
 async function planServices({ urls }: Engines, apiPort: number | undefined): Promise<Plan> {
   const port = apiPort ?? (await choosePort(defaultPorts.api))
   const otherPort = (preferred: number): Promise<number> => choosePort(preferred === port ? undefined : preferred)
-  const [settingsPort, statusPort] = [await otherPort(defaultPorts.settings), await otherPort(defaultPorts.status)]
+  const settingsPort = await otherPort(defaultPorts.settings)
+  const statusPort = await otherPort(defaultPorts.status)
   const signIn = {
     settingsUrl: `http://127.0.0.1:${settingsPort}`,
     secret: randomBytes(32).toString('base64url'),

@@ -29,12 +29,12 @@ export const chooseJdk = (jdks: readonly Jdk[], minMajor: number): Jdk | undefin
 
 /** Every JDK in ES_JAVA_HOME, JAVA_HOME, PATH and the usual folders, in this order. */
 export const findJdks = async (env: NodeJS.ProcessEnv): Promise<Jdk[]> => {
-  const found = new Map<string, Jdk>()
+  const jdks = new Map<string, Jdk>()
   for (const home of await candidates(env)) {
     const jdk = await jdkAt(home)
-    if (jdk !== undefined && !found.has(jdk.home)) found.set(jdk.home, jdk)
+    if (jdk !== undefined && !jdks.has(jdk.home)) jdks.set(jdk.home, jdk)
   }
-  return [...found.values()]
+  return [...jdks.values()]
 }
 
 const candidates = async (env: NodeJS.ProcessEnv): Promise<string[]> => {

@@ -46,8 +46,8 @@ export const accessibleFolder = async (folder: string, user: User | undefined): 
   if (await accessibleTo(user, folder)) return folder
   const other = join(tmpdir(), `tidemark-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`)
   await mkdir(other, { recursive: true })
-  const found = await lstat(other)
-  if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${other} belongs to another user`)
+  const stats = await lstat(other)
+  if (!stats.isDirectory() || stats.uid !== process.getuid?.()) throw new Error(`${other} belongs to another user`)
   await chmod(other, 0o755)
   if (await accessibleTo(user, other)) return other
   throw new Error(`a program runs as user ${user?.uid}, who can enter neither ${folder} nor ${other}: set TMPDIR`)

@@ -46,8 +46,12 @@ export const setUp = async (names: readonly EngineName[], options: SetupOptions)
   // Of single nodes, only Elasticsearch runs as another user. Each node of a cluster has its own user.
   const distributions = await accessibleFolder(options.folders.distributions, user)
   const checkOptions = {
-    ...{ ...options, folders: { ...options.folders, distributions }, logPath, user },
-    ...{ jdks: options.plan === undefined ? jdks : others, othersJdks: others },
+    ...options,
+    folders: { ...options.folders, distributions },
+    logPath,
+    user,
+    jdks: options.plan === undefined ? jdks : others,
+    othersJdks: others,
   }
   const checks = { elasticsearch: checkElasticsearch, kafka: checkKafka, redis: checkRedis }
   const checked = await Promise.all(names.map((name) => checks[name](checkOptions)))
@@ -85,7 +89,10 @@ const checkElasticsearch = async ({
 const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan, user }: CheckOptions): Promise<Checked> => {
   const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution.name))
   const prerequisites: Prerequisites = {
-    ...{ engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches },
+    engine: 'Kafka',
+    minJdk: kafkaMinJdk,
+    jdks,
+    fetches,
     ...(plan !== undefined && { user }),
   }
   return unpacked('kafka', kafkaDistribution, folders, prerequisites, (home, jdk) => {

@@ -2,7 +2,12 @@
 export type ImagePin = { readonly variable: string; readonly reference: ImageReference }
 
 /** Parses a reference. `host`: the registry, if the reference names one; `repository`: as written, `node` or `apache/kafka`. */
-export type ImageReference = Readonly<ReturnType<typeof parseReference>>
+export type ImageReference = {
+  readonly host: string | undefined
+  readonly repository: string
+  readonly tag: string
+  readonly digest: string | undefined
+}
 
 const line = /^([A-Z]+_IMAGE)=(\S+)$/gm
 const form = /^(?:([\w.-]+(?:\.[\w.-]+|:\d+)|localhost)\/)?([a-z0-9._/-]+):([\w.-]+)(?:@(sha256:[0-9a-f]{64}))?$/
@@ -11,10 +16,10 @@ export const parsePins = (text: string): ImagePin[] =>
   [...text.matchAll(line)].map(([, variable = '', written = '']) => ({ variable, reference: parseReference(written) }))
 
 /** Throws for a reference without a tag, which would be another image after each release. */
-export function parseReference(written: string) {
-  const found = form.exec(written)
-  if (found === null) throw new Error(`${written} is not an image with a tag, such as apache/kafka:4.3.1`)
-  const [, host, repository = '', tag = '', digest] = found
+export function parseReference(written: string): ImageReference {
+  const match = form.exec(written)
+  if (match === null) throw new Error(`${written} is not an image with a tag, such as apache/kafka:4.3.1`)
+  const [, host, repository = '', tag = '', digest] = match
   return { host, repository, tag, digest }
 }
 

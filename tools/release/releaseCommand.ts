@@ -54,9 +54,12 @@ command
   .description('lists what is missing for a release; exit code 1 if anything is')
   .action(() =>
     runInForeground(async (stopped) => {
-      const [version, lockedVersion] = [await versionIn('package.json'), await versionIn('package-lock.json')]
-      const [changelog, dockerfile] = [await textOf('CHANGELOG.md'), await textOf('Dockerfile')]
-      const [compose, pins] = [await textOf('docker-compose.yml'), parsePins(await textOf('deploy/images.env'))]
+      const version = await versionIn('package.json')
+      const lockedVersion = await versionIn('package-lock.json')
+      const changelog = await textOf('CHANGELOG.md')
+      const dockerfile = await textOf('Dockerfile')
+      const compose = await textOf('docker-compose.yml')
+      const pins = parsePins(await textOf('deploy/images.env'))
       const problems = releaseProblems({ version, lockedVersion, changelog, dockerfile, compose, pins })
       await writeSbom(root, await sbomPath(), stopped).catch((error: Error) => problems.push(error.message))
       if (problems.length > 0) throw new Error(problems.join('\n'))

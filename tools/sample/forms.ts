@@ -54,9 +54,9 @@ export function planForms(seed: string, nowMs: number): FormPlan[] {
 }
 
 function subjectOf(language: Language, key: string): Subject {
-  const found = language.subjects.find((subject) => subject.key === key)
-  if (found === undefined) throw new Error(`${language.locale} has no subject ${key}`)
-  return found
+  const subject = language.subjects.find((candidate) => candidate.key === key)
+  if (subject === undefined) throw new Error(`${language.locale} has no subject ${key}`)
+  return subject
 }
 
 type PlanOptions = {

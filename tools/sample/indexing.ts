@@ -28,15 +28,16 @@ export async function untilIndexed(
   let end = performance.now() + stallDeadlineMs
   for (;;) {
     // While the coordinator of the group moves, Kafka refuses some requests. That counts as no progress.
-    const found = await positions(admin, from.topics, from.groupId).catch((error: Error) => error)
-    if (!(found instanceof Error)) {
-      from.report(found.indexed, found.produced)
-      if (found.indexed >= found.produced) return
-      if (found.indexed > indexedBefore) end = performance.now() + stallDeadlineMs
-      indexedBefore = found.indexed
+    const progress = await positions(admin, from.topics, from.groupId).catch((error: Error) => error)
+    if (!(progress instanceof Error)) {
+      from.report(progress.indexed, progress.produced)
+      if (progress.indexed >= progress.produced) return
+      if (progress.indexed > indexedBefore) end = performance.now() + stallDeadlineMs
+      indexedBefore = progress.indexed
     }
     if (performance.now() > end) {
-      const state = found instanceof Error ? found.message : `it stands at ${found.indexed} of ${found.produced}`
+      const state =
+        progress instanceof Error ? progress.message : `it stands at ${progress.indexed} of ${progress.produced}`
       throw new Error(`The indexer has made no progress for ${stallDeadlineMs / 1_000} s: ${state}`)
     }
     await pause(pollMs, from.signal)

@@ -20,16 +20,10 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['delays'],
     seed: 1,
     file: publisher,
-    from: `partitions: visible.map(({ partition: { topic, partition, visible: published }, position, coveredAtMs }) => ({
-        topic,
-        partition,
-        from: published.from,
+    from: `from: partition.visible.from,
         to: position,`,
-    to: `partitions: visible.map(({ partition: { topic, partition, visible: published, offsets }, coveredAtMs }) => ({
-        topic,
-        partition,
-        from: published.from,
-        to: offsets.progress().position,`,
+    to: `from: partition.visible.from,
+        to: partition.offsets.progress().position,`,
   },
   'tokens-before-their-positions': {
     themes: ['redis', 'delays'],

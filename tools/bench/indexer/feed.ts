@@ -135,10 +135,10 @@ class BodyWriter {
 
 /** The first bodies, with at least so many records. */
 export function bodiesOf(bodies: readonly Body[], records: number): readonly Body[] {
-  let held = 0
+  let sum = 0
   const count = bodies.findIndex((body) => {
-    held += body.records
-    return held >= records
+    sum += body.records
+    return sum >= records
   })
   if (count === -1) throw new Error(`there are no bodies of ${records} records`)
   return bodies.slice(0, count + 1)

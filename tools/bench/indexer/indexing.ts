@@ -55,9 +55,9 @@ export async function untilCounted(
 
 async function areComplete(stage: Stage, targets: readonly string[], records: number): Promise<boolean> {
   for (const index of targets) {
-    const found = await countIn(stage, index)
-    if (found > records) throw new Error(`${index} holds ${found} documents of ${records} records`)
-    if (found < records) return false
+    const documents = await countIn(stage, index)
+    if (documents > records) throw new Error(`${index} has ${documents} documents of ${records} records`)
+    if (documents < records) return false
   }
   return true
 }

@@ -18,9 +18,9 @@ const fewest = 50
 
 /** `exact`: every title on the first page contains the typed text; `similar`: none does. */
 function wayOf(titles: readonly string[], typed: string): Way {
-  const held = titles.filter((title) => holds(title, typed)).length
-  if (titles.length === 0 || (held > 0 && held < titles.length)) return 'neither'
-  return held > 0 ? 'exact' : 'similar'
+  const matches = titles.filter((title) => holds(title, typed)).length
+  if (titles.length === 0 || (matches > 0 && matches < titles.length)) return 'neither'
+  return matches > 0 ? 'exact' : 'similar'
 }
 
 /** Makes texts of each kind, and keeps those for which the API finds rows of that kind. Rejects if there are too few. */

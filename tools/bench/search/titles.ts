@@ -75,7 +75,7 @@ export function makeTitle(random: Random): Title {
   const count = fewestWords + random.weighted(lengths)
   const words = Array.from({ length: count }, () => word(random, language))
   const isTitleCase = random.chance(titleCaseShare)
-  const cased = words.map((each, at) => (at === 0 || isTitleCase ? capitalized(each) : each))
+  const cased = words.map((word, at) => (at === 0 || isTitleCase ? capitalized(word) : word))
   return { text: cased.join(language.separator) + ending(random), locale: language.locale }
 }
 
