@@ -47,12 +47,14 @@ export const stateOf = (config: Config, { current }: GenerationRunner, deadLette
 /** A result of polling and the time of its arrival (epoch ms). */
 type Seen<T> = { readonly value: T; readonly atMs: number }
 
+type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
+
 /** The newest known state of the whole replica. Each part has its own time, and is undefined until it was read once. */
 export type Observed = {
   readonly group: Seen<GroupSurvey> | undefined
   readonly watermarkMs: number | undefined
   readonly visibleMs: VisibleMs
-  readonly redisMemory: Seen<Awaited<ReturnType<typeof readRedisMemory>>> | undefined
+  readonly redisMemory: Seen<RedisMemory> | undefined
   readonly indices: Seen<readonly IndexSize[]> | undefined
 }
 

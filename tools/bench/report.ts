@@ -48,12 +48,28 @@ export type Results = {
   readonly counts?: readonly Counts[]
 }
 
-export type Finding = ReturnType<typeof judge>
+export type Finding = {
+  readonly label: string
+  readonly p50Ms: Spread | undefined
+  readonly p99Ms: Spread | undefined
+  readonly perSecond: Spread
+  /** The lowest number of any round. */
+  readonly count: number
+  /** The highest value of any round, 0 to 1. */
+  readonly busyShare: number | undefined
+  readonly serverCpuUs: Spread | undefined
+  readonly elasticsearchCpuUs: Spread | undefined
+  readonly ratio: { readonly to: string; readonly spread: Spread } | undefined
+  readonly goal: Goal | undefined
+  readonly limits: Limits | undefined
+  /** Whether goal and limits are met, or the rounds disagree; undefined without goal and limits. */
+  readonly verdict: Verdict | undefined
+}
 
 export type Verdict = 'met' | 'missed' | 'open'
 
 /** A row over all rounds. Its ratio is the median of the ratios of the rounds. Throws if a contender was not measured. */
-export function judge({ label, of, to, limits }: Row, measure: Section['measure'], samples: Samples) {
+export function judge({ label, of, to, limits }: Row, measure: Section['measure'], samples: Samples): Finding {
   const own = samplesOf(samples, of)
   const p50Ms = knownSpread(own, ({ p50Ms }) => p50Ms)
   const p99Ms = knownSpread(own, ({ p99Ms }) => p99Ms)
@@ -74,16 +90,13 @@ export function judge({ label, of, to, limits }: Row, measure: Section['measure'
     p50Ms,
     p99Ms,
     perSecond: spreadOf(own.map(({ perSecond }) => perSecond)),
-    /** The lowest number of any round. */
     count: Math.min(...own.map(({ count }) => count)),
-    /** The highest value of any round, 0 to 1. */
     busyShare: knownSpread(own, ({ busyShare }) => busyShare)?.max,
     serverCpuUs: knownSpread(own, ({ serverCpuUs }) => serverCpuUs),
     elasticsearchCpuUs: knownSpread(own, ({ elasticsearchCpuUs }) => elasticsearchCpuUs),
     ratio,
     goal: to?.goal,
     limits,
-    /** Whether goal and limits are met, or the rounds disagree; undefined without goal and limits. */
     verdict: verdicts.length > 0 ? worstOf(verdicts) : undefined,
   }
 }
@@ -92,7 +105,8 @@ const meets = (value: number, goal: Goal): boolean => ('atMost' in goal ? value 
 
 /** A goal is met or missed only if all rounds agree. */
 function verdictOn({ min, max }: Spread = nothing, goal: Goal): Verdict {
-  const [first, second] = [meets(min, goal), meets(max, goal)]
+  const first = meets(min, goal)
+  const second = meets(max, goal)
   return first === second ? (first ? 'met' : 'missed') : 'open'
 }
 const nothing: Spread = { median: Number.NaN, min: Number.NaN, max: Number.NaN }

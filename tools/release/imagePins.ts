@@ -1,7 +1,7 @@
 /** An image of `deploy/images.env`: `NAME_IMAGE=repository:tag`, followed by `@sha256:…` once it is pinned. */
 export type ImagePin = { readonly variable: string; readonly reference: ImageReference }
 
-/** Parses a reference. `host`: the registry, if the reference names one; `repository`: as written, `node` or `apache/kafka`. */
+/** `host`: the registry, if the reference names one; `repository`: as written, `node` or `apache/kafka`. */
 export type ImageReference = {
   readonly host: string | undefined
   readonly repository: string

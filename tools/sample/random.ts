@@ -1,23 +1,32 @@
 import { hash } from 'node:crypto'
 
-export type Random = ReturnType<typeof seededRandom>
+export type Random = {
+  /** From 0 up to, not including, 1. */
+  float(): number
+  /** An integer from 0 up to, not including, `limit`. */
+  below(limit: number): number
+  /** True with the probability `share`. */
+  chance(share: number): boolean
+  /** One of `items`, which must not be empty. */
+  pick<T>(items: readonly T[]): T
+  /** An index, each as probable as its share of all weights. */
+  weighted(weights: readonly number[]): number
+  shuffled<T>(items: readonly T[]): T[]
+  /** `length` characters of `alphabet`. */
+  text(alphabet: string, length: number): string
+}
 
 const alphanumeric = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789'
 
 /** Creates a generator. The same `seed` gives the same sequence. */
-export function seededRandom(seed: string) {
+export function seededRandom(seed: string): Random {
   const float = sfc32(hash('sha256', seed, 'buffer'))
-  /** An integer from 0 up to, not including, `limit`. */
   const below = (limit: number): number => Math.floor(float() * limit)
   return {
-    /** From 0 up to, not including, 1. */
     float,
     below,
-    /** True with the probability `share`. */
     chance: (share: number): boolean => float() < share,
-    /** One of `items`, which must not be empty. */
     pick: <T>(items: readonly T[]) => items[below(items.length)] as T,
-    /** An index, each as probable as its share of all weights. */
     weighted: (weights: readonly number[]): number => {
       let rest = float() * weights.reduce((sum, weight) => sum + weight, 0)
       return Math.max(
@@ -33,7 +42,6 @@ export function seededRandom(seed: string) {
         .map((item) => ({ item, sortKey: float() }))
         .sort((a, b) => a.sortKey - b.sortKey)
         .map(({ item }) => item),
-    /** `length` characters of `alphabet`. */
     text: (alphabet: string, length: number): string => {
       let text = ''
       while (text.length < length) text += alphabet.charAt(below(alphabet.length))

@@ -6,16 +6,14 @@ import { renderReport } from './report.ts'
 import { renderExaminee, renderMetadata } from './respondents.ts'
 
 /** The plan of a submission, from which each of its states is rendered. */
-export type SubmissionPlan = Readonly<ReturnType<typeof planSubmission>>
+export type SubmissionPlan = Place & { readonly seed: string; readonly id: string }
+
+type Place = { readonly form: FormPlan; readonly serialNumber: number; readonly submittedMs: number }
 
 /** Submission number `index` of the world, the `serialNumber`-th of its form. */
-export function planSubmission(
-  seed: string,
-  index: number,
-  of: { form: FormPlan; serialNumber: number; submittedMs: number },
-) {
+export function planSubmission(seed: string, index: number, place: Place): SubmissionPlan {
   const ownSeed = `${seed}/submission/${index}`
-  return { ...of, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), of.submittedMs) }
+  return { ...place, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), place.submittedMs) }
 }
 
 /** The state of a submission at `updatedMs`, with the members of the specification's submission summary and single submission. */

@@ -10,8 +10,19 @@ export type SampleForm = {
   readonly createdAt: string
 }
 
-export type SampleForms = ReturnType<typeof createForms>
-export type SampleTeam = SampleForms['largestTeam']
+type Size = { readonly forms: number; readonly teams: number }
+
+export type SampleTeam = { readonly id: string; readonly forms: number }
+
+export type SampleForms = {
+  readonly size: Size
+  readonly largestTeam: SampleTeam
+  /** A team of the median size. */
+  readonly smallTeam: SampleTeam
+  /** In order of created time, the teams mixed. Made lazily, and the same at every call. */
+  all(): Generator<SampleForm>
+  ofTeam(id: string): Generator<SampleForm>
+}
 
 /** The largest of 5,000 teams has 4 % of all forms, half of the teams less than a hundredth of a percent each. */
 const skew = 0.8
@@ -19,11 +30,12 @@ const oldestMs = Date.UTC(2023, 0, 1)
 const newestMs = Date.UTC(2026, 0, 1)
 
 /** Forms of teams whose sizes follow Zipf's law. */
-export function createForms(size: { readonly forms: number; readonly teams: number }) {
+export function createForms(size: Size): SampleForms {
   const teams = zipf(size.teams, skew)
     .sizes(size.forms)
     .map((forms, rank) => ({ id: `team_${rank}`, forms }))
-  const [largestTeam, smallTeam] = [teams[0], teams[size.teams >> 1]]
+  const largestTeam = teams[0]
+  const smallTeam = teams[size.teams >> 1]
   if (largestTeam === undefined || smallTeam === undefined) throw new Error('there are no teams')
   const rankOf = mixed(teams.map(({ forms }) => forms))
   const stepMs = (newestMs - oldestMs) / size.forms
@@ -41,7 +53,6 @@ export function createForms(size: { readonly forms: number; readonly teams: numb
     size,
     largestTeam,
     smallTeam,
-    /** In order of created time, the teams mixed. Made lazily, and the same at every call. */
     all: () => matching(() => true),
     ofTeam: (id: string) => matching((rank) => `team_${rank}` === id),
   }
