@@ -84,8 +84,8 @@ export class AccountKeys {
   }
 
   /**
-   * Checks once a second whether the store is complete, until the signal aborts; if not, replays. Also replays into a new run of Redis that another process
-   * has completed: before this process noticed the failover, it may have applied records to the former master, whose last writes are lost.
+   * Checks once a second whether the store is complete, until the signal aborts; if not, replays. Also replays into a run of Redis that another process has
+   * completed: before this one noticed a failover, it may have applied records to the former master, whose last writes are lost.
    */
   async keepComplete(): Promise<void> {
     const { store, log, signal } = this.#deps

@@ -7,10 +7,9 @@ import type { Generation } from './generations/generation.ts'
 import type { LogPrefix, LogState } from './readLog.ts'
 
 /**
- * The states of the logs that the documents of a generation were made from, by `partitionName`: the newest position of each partition, and the append
- * time of its record. Needed where neither a commit nor Redis has the state of a log. Example:
- * 1. An operator deletes a topic, and Kafka deletes the commits for it. Redis loses its data at the same time.
- * 2. The topic is created again. Its documents have positions that the new log has not reached, which shows that the log was replaced.
+ * The states of the logs that the documents of a generation were made from, by `partitionName`: the newest position of each partition, and its append time.
+ * Example: an operator deletes a topic, Kafka deletes its commits, and Redis loses its data at the same time. The topic is created again. Its documents
+ * have positions that the new log has not reached.
  */
 export async function readIndexedLogs(
   elasticsearch: Client,
@@ -47,7 +46,7 @@ type Newest = Pick<estypes.SearchHit, 'fields' | 'sort'>
 
 /**
  * The prefix of a log that ends with the record of a list document. If the clock of a new leader was behind, an earlier record may have a later append
- * time. Then the log counts as replaced although it is not: a needless rebuild, but no replaced log is missed.
+ * time: a needless rebuild follows, but no replaced log is missed.
  */
 function prefixUpTo({ fields = {}, sort: [position] = [] }: Newest): LogPrefix {
   const [appendedAt] = (fields['changedAt'] ?? fields['tombstone.deletedAt'] ?? []) as readonly string[]

@@ -34,9 +34,8 @@ export const readKeptLog = (text: string | undefined): LogState =>
 export type LogAnswer = { readonly high: bigint; readonly firstLater: bigint | undefined }
 
 /**
- * Whether a log may still have a prefix: its end is not below the prefix, and no record below the prefix was appended after `latestMs`. Compaction
- * and clock steps do not change this: a record keeps its offset and append time until it is removed. A topic that was deleted and created again has
- * records below that offset that were appended later than all records of the former topic.
+ * Whether a log may still have a prefix: its end is not below, and no record below was appended after `latestMs`. Compaction and clock steps do not change
+ * this: a record keeps offset and append time. A topic that was created again has records below that offset that were appended later.
  */
 export const hasPrefix = ({ high, firstLater }: LogAnswer, { below }: LogPrefix): boolean =>
   high >= below && (firstLater === undefined || firstLater >= below)

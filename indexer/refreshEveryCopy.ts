@@ -6,14 +6,14 @@ import type { RequestOptions } from '../src/core/stores/elasticsearch.ts'
 const patienceMs = 2_000
 
 /**
- * Makes every acknowledged write to the indices searchable on each copy that may answer a search. Rejects if a copy may lack one.
+ * Makes every acknowledged write searchable on each copy that may answer a search. Rejects if a copy may lack one.
  *
- * Elasticsearch counts a copy that it could not reach neither as successful nor as failed. That copy is unassigned, which is harmless, or on a node that
- * the master has not yet noticed as away, and that still answers searches. So the refresh must reach as many copies as are active afterwards, and no
- * primary may be missing. A copy that becomes active later was refreshed at the end of its recovery.
+ * A copy that the refresh did not reach counts neither as successful nor as failed. It is unassigned, which is harmless, or on a node that the master has not
+ * yet noticed as away, and that still answers searches. So as many copies must be reached as are active afterwards, and no primary may be missing. A
+ * copy that becomes active later was refreshed at the end of its recovery.
  *
- * Elasticsearch names no copies, so counts could hide a swap: copy A is refreshed and then lost, and active copy B was not reached. So, if copies are
- * missing, the number of active copies must be the same before and after a second refresh. A copy in recovery could still hide one.
+ * Counts could hide a swap: copy A is refreshed and then lost, and active copy B was not reached. So, if copies are missing, their number must be the same
+ * before and after a second refresh. A copy in recovery could still hide one.
  */
 export async function refreshEveryCopy(
   client: Client,

@@ -172,7 +172,7 @@ type KnownPartition = PartitionCommits & {
  * Chooses the start offset of a partition, so that the generation misses no record:
  * 1. the own commit, if it names the generation;
  * 2. the commit of a rebuild, if it names the generation, but not above the own commit, below which all rejected records have dead letters;
- * 3. otherwise the first offset. A commit outside the offset range does not count: the topic was created again, or retention has removed records.
+ * 3. otherwise the first offset, also if the commits are outside the offset range: the topic was created again, or retention has removed records.
  */
 function startOffset(partition: KnownPartition): StartOffset {
   const { range, own, rebuilt, generation, nowMs, coveredWithoutCommitMs, logWithoutCommit } = partition

@@ -53,11 +53,11 @@ export class VisibleProgress {
   }
 
   /**
-   * The lists that have changed below `position` since the last publication: they get new versions together with that position, even where they got
-   * one before. Example: the record at offset 7 is still retried, and a change of list L at offset 8 is searchable.
-   * 1. A round publishes a new version of L, v2, and position 7. A follower reads both, and finds no change below 7.
+   * The lists that have changed below `position` since the last publication. They get new versions with that position, even if they got one before. Example:
+   * the record at offset 7 is still retried, and a change of list L at offset 8 is searchable.
+   * 1. A round publishes version v2 of L, and position 7. A follower reads both, and finds no change below 7.
    * 2. The record at 7 is stored. The next round publishes position 9.
-   * 3. The follower comes again. If L still had v2, the API would answer "nothing new", and the follower would never get offset 8.
+   * 3. If L still had v2, the API would answer the follower "nothing new", and it would never get offset 8.
    */
   changedBelow(position: bigint): readonly TeamList[] {
     return [...this.#written].flatMap(([list, { first }]) => (first < position ? [list] : []))

@@ -14,11 +14,10 @@ const shareStep = 1 / 16
 const usedShare = 1 / 2
 
 /**
- * The records that wait to be sent. A batch has at most one record of an entity, and none of an entity with a record in flight. Each sign of overload
- * halves the bounds of batches; each success widens them a little.
+ * The records that wait to be sent. A batch has at most one record of an entity, and none of an entity with a record in flight. Overload halves the bounds
+ * of batches; each success widens them a little.
  *
- * Elasticsearch answers a bulk request once every shard has answered, and waits for a shard without a primary. So the records of such shards are in a
- * lane of their own, and do not delay the others.
+ * Elasticsearch answers a request once every shard has answered, and waits for a shard without a primary. So records of such shards are in their own lane.
  */
 export class BulkQueue {
   readonly #bounds: BulkBounds

@@ -6,10 +6,8 @@ import type { RecordWrite } from './job.ts'
 type WriterOptions = BulkBounds & SchedulerOptions & BatchWriterOptions
 
 /**
- * Stores records in bulk requests, and calls `done` of each once its outcome is known. A failure that may pass is retried, with full jitter.
- *
- * Calls go one way: `BulkScheduler` takes a batch from `BulkQueue` and passes it to `BatchWriter`, which sends it, and by the results finishes its jobs
- * or puts them back into the queue.
+ * Stores records in bulk requests, and retries failures that may pass, with full jitter. Calls go one way: `BulkScheduler` takes a batch from `BulkQueue` and
+ * passes it to `BatchWriter`, which sends it, and finishes its jobs or puts them back into the queue.
  */
 export class BulkWriter {
   readonly #batchWriter: BatchWriter

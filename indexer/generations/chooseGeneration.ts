@@ -14,11 +14,10 @@ export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'
 }
 
 /**
- * The generation to which a rebuild has switched in Redis while the read aliases still name the one before: the caller has to move them. Undefined without
- * such a switch. `named`: the generation that Redis names.
+ * The generation to which a rebuild has switched in Redis (`named`) while the read aliases still name the one before; undefined without such a switch.
  *
- * Redis names a generation of a rebuild only after a switch, but one of an indexer also while it is being built. If Redis and the aliases name different
- * generations, the higher number is right: Redis may have fallen back to an older state, and numbers are never reused.
+ * Redis names a generation of a rebuild only after a switch, but one of an indexer also while it is built. If Redis and the aliases differ, the higher
+ * number is right: Redis may have fallen back to an older state, and numbers are never reused.
  */
 export function findUnfinishedSwitch(
   found: readonly FoundGeneration[],

@@ -83,9 +83,8 @@ export async function rebuild(options: CommandTools): Promise<void> {
 }
 
 /**
- * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. Documents of an older generation that has
- * served are first copied to the serving one, if the topics still have records of them; without a record they may have been deleted since. Returns
- * the generations that are not removed.
+ * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. Documents of an older generation that has served are
+ * first copied to the serving one, if the topics still have records of them. Returns the generations that are not removed.
  */
 export async function pruneLeftOver(
   options: CommandTools,

@@ -12,9 +12,8 @@ const maxAbsent = 1_000_000
 const documentsAtOnce = 500
 
 /**
- * Live entities that the old generation has and the new one lacks, to be looked up in their topics. A topic with `cleanup.policy=compact` keeps a record
- * of each live key. If it has no record of an entity, the entity was deleted, and Kafka has removed the deletion before an indexer read it. If it has
- * one, as of a dead letter, the entity is live in its former state.
+ * Live entities that the old generation has and the new one lacks. A topic with `cleanup.policy=compact` keeps a record of each live key. If it has none, the
+ * entity was deleted, and Kafka has removed the deletion before an indexer read it. If it has one, as of a dead letter, the entity is live as it was.
  */
 export class ForgottenEntities {
   readonly #tools: CommandTools

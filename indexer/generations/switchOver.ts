@@ -132,10 +132,9 @@ async function passWhole(
 }
 
 /**
- * Stores in the new generation by which key its cursors are sealed. With the key of the old generation, followers of change feeds go on. With a new
- * key, their cursors are refused and they start anew. They must if
- * - the old or the new generation may lack a deletion that they were not sent: a deletion was dropped that is in no record (`hasMissed`), the old
- *   generation may have missed a deletion, or Redis has no answer to that;
+ * Stores in the new generation the key that seals its cursors. With the key of the old generation, followers of change feeds go on. With a new key, their
+ * cursors are refused, and they start anew. They must if
+ * - a deletion may be missing in what they were sent: one is in no record (`hasMissed`), or the old generation may have missed one;
  * - the new generation has states that they have passed (`MissedStates`; `hasMissed`, too);
  * - a log was replaced: their positions are those of the former log.
  */

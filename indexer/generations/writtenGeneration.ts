@@ -18,9 +18,8 @@ type Committed = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined
 const timeoutMs = 30_000
 
 /**
- * The generation that this indexer writes and publishes. After a loss (indices were deleted, or restored from an older snapshot) it is a new one, which is
- * built from Kafka: it has no watermark until all partitions are read to the ends that they had when they were assigned. Then their positions are
- * published, and it serves.
+ * The generation that this indexer writes and publishes. After a loss (indices were deleted, or restored from an older snapshot) it is a new one, built from
+ * Kafka: without a watermark, and not served, until all partitions are read to the ends that they had when they were assigned.
  */
 export class WrittenGeneration {
   readonly generation: Generation
