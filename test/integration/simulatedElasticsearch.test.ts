@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { bulkQuestions, encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import { bulkQueries, encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
 import { expectOwnIndices } from '../../indexer/bulk/bulkFailure.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import type { CommandTools } from '../../indexer/engineCommand.ts'
@@ -167,7 +167,7 @@ describe.each([
 
   test('whether a shard accepts documents can be asked without writing any', async () => {
     const documents = [...formWrites(formRecord(team, 'p', 1), recordedAt(instant)), ...submission('p')]
-    const ask = () => bulkQuestions(clients.elasticsearch, first, options).takesWrites(documents)
+    const ask = () => bulkQueries(clients.elasticsearch, first, options).takesWrites(documents)
     const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
     await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
     const before = await count()

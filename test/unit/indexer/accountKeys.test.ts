@@ -63,7 +63,7 @@ test('a key whose record compaction removed during the replay stays, because it 
 
 test('a topic that has lost its records removes no key, and the store does not become complete', async () => {
   const { state, keys } = replaying({ stored: ['acme/k1', 'acme/k2'], readings: [['acme/k3']] })
-  await expect(keys.replay()).rejects.toThrow('account-keys holds 1 records and none of 2 keys: was it lost?')
+  await expect(keys.replay()).rejects.toThrow('account-keys has 1 records and none of 2 keys: was it lost?')
   expect(state).toEqual({ forgotten: [], readings: 1, completed: 0 })
 })
 

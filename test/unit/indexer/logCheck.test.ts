@@ -1,5 +1,5 @@
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
-import { askOfLogs, checkLogs } from '../../../indexer/logCheck.ts'
+import { checkLogs, queryLogs } from '../../../indexer/logCheck.ts'
 import { type LogState, replacedAfterMs } from '../../../indexer/readLog.ts'
 import type { OffsetRanges } from '../../../src/core/kafka/source.ts'
 import { partitionName } from '../../../src/core/kafka/sourceRecord.ts'
@@ -47,7 +47,7 @@ test('Kafka is queried once for each prefix of a partition, but not for unknown 
       return { topic: 'forms', partition, prefixes }
     },
   )
-  expect(await askOfLogs(source, partitions)).toEqual([
+  expect(await queryLogs(source, partitions)).toEqual([
     [
       { high: 9n, firstLater: 4n },
       { high: 9n, firstLater: 4n },

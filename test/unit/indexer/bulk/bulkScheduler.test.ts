@@ -1,4 +1,5 @@
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
+import { BulkQueue } from '../../../../indexer/bulk/bulkQueue.ts'
 import { BulkScheduler } from '../../../../indexer/bulk/bulkScheduler.ts'
 import type { Job } from '../../../../indexer/bulk/job.ts'
 import { documentsOf } from '../../../support/bulkRecords.ts'
@@ -27,7 +28,7 @@ function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
   const send = async (jobs: readonly Job[]) => {
     const { promise, resolve } = Promise.withResolvers<{ hasResults: boolean; failed: readonly Job[] }>()
     const end = async (failed: readonly Job[] = [], hasResults = true): Promise<void> => {
-      for (const job of jobs) if (!failed.includes(job)) scheduler.finish(job)
+      for (const job of jobs) if (!failed.includes(job)) queue.finish(job)
       for (const job of failed) job.attempts++
       resolve({ hasResults, failed })
       await turn()
@@ -35,8 +36,10 @@ function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
     requests.push({ names: jobs.map((job) => job.name()), jobs, end })
     return await promise
   }
-  const options = { maxBulkBytes: 1_000_000, maxBulkDocuments: 1_000, ...bounds, random: () => random, signal }
-  const scheduler = new BulkScheduler({ ...options, onFatal: (error) => fatal.push(error) }, send)
+  const { maxRecordsPerSecond } = bounds
+  const queue = new BulkQueue({ maxBulkBytes: 1_000_000, maxBulkDocuments: 1_000, ...bounds })
+  const options = { maxRecordsPerSecond, random: () => random, signal, onFatal: (error: Error) => fatal.push(error) }
+  const scheduler = new BulkScheduler(options, queue, send)
   /** Hands over records as `entity@version`, or `team/entity@version`. */
   const submit = async (...records: readonly string[]): Promise<void> => {
     for (const record of records) {
@@ -47,7 +50,7 @@ function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
     await turn()
   }
   const names = () => requests.map((request) => request.names)
-  return { scheduler, requests, fatal, submit, names }
+  return { scheduler, queue, requests, fatal, submit, names }
 }
 const many = (count: number, name = 'e'): string[] => Array.from({ length: count }, (_, at) => `${name}${at}@1`)
 
@@ -144,19 +147,19 @@ test('after an accepted request the next one is sent before its failed records, 
 })
 
 test('while Elasticsearch is overloaded, requests are smaller and one at a time', async () => {
-  const { scheduler, submit, names, requests } = scheduling({ maxBulkDocuments: 16 })
-  scheduler.halveBounds()
-  scheduler.halveBounds()
+  const { queue, submit, names, requests } = scheduling({ maxBulkDocuments: 16 })
+  queue.halveBounds()
+  queue.halveBounds()
   await submit(...many(20))
   expect(names().map(({ length }) => length)).toEqual([2])
-  for (let times = 0; times < 20; times++) scheduler.halveBounds()
+  for (let times = 0; times < 20; times++) queue.halveBounds()
   await requests[0]?.end()
   expect(names().map(({ length }) => length)).toEqual([2, 1])
   // Of a 64th at least; each success widens by a 16th.
-  for (let times = 0; times < 8; times++) scheduler.widenBounds(16, 0)
+  for (let times = 0; times < 8; times++) queue.widenBounds(16, 0)
   await requests[1]?.end()
   expect(names().map(({ length }) => length)).toEqual([2, 1, 4])
-  for (let times = 0; times < 8; times++) scheduler.widenBounds(16, 0)
+  for (let times = 0; times < 8; times++) queue.widenBounds(16, 0)
   await requests[2]?.end()
   expect(names().map(({ length }) => length)).toEqual([2, 1, 4, 8, 5])
 })
@@ -169,9 +172,9 @@ test.each([
 ])(
   'whether a request that used %s (%i documents, %i bytes) shows that larger ones succeed: %p',
   async (_what, documents, bytes, isWider) => {
-    const { scheduler, submit, names } = scheduling({ maxBulkDocuments: 32, maxBulkBytes: 200 })
-    scheduler.halveBounds()
-    for (let times = 0; times < 8; times++) scheduler.widenBounds(documents * (1 + times / 8), bytes * (1 + times / 8))
+    const { queue, submit, names } = scheduling({ maxBulkDocuments: 32, maxBulkBytes: 200 })
+    queue.halveBounds()
+    for (let times = 0; times < 8; times++) queue.widenBounds(documents * (1 + times / 8), bytes * (1 + times / 8))
     await submit('a@1')
     await submit('b@1')
     expect(names()).toHaveLength(isWider ? 2 : 1)
@@ -181,8 +184,8 @@ test.each([
 describe('while the shard of a team has no primary', () => {
   const away: ItemOutcome = { kind: 'away', reason: 'no primary' }
   const written: ItemOutcome = { kind: 'written' }
-  const note = ({ scheduler }: ReturnType<typeof scheduling>, team: string, ...outcomes: ItemOutcome[]): void =>
-    scheduler.noteShards(documentsOf('a', 1, '{}', team), outcomes)
+  const note = ({ queue }: ReturnType<typeof scheduling>, team: string, ...outcomes: ItemOutcome[]): void =>
+    queue.noteShards(documentsOf('a', 1, '{}', team), outcomes)
 
   test('its records are sent apart, one request at a time, and others as before', async () => {
     const scheduled = scheduling()
@@ -242,13 +245,13 @@ describe('while the shard of a team has no primary', () => {
 
   test('a record of which only the detail is left waits with the others until a newer one supersedes it', async () => {
     const scheduled = scheduling({ maxBulkDocuments: 2 })
-    const { scheduler, submit, names, requests } = scheduled
+    const { queue, submit, names, requests } = scheduled
     await submit('gone/a@1')
     await submit('x@1', 'y@1')
     note(scheduled, 'gone', away, written)
     for (const job of requests[0]?.jobs ?? []) {
       job.documents = job.documents.slice(1)
-      scheduler.putBack(job)
+      queue.putBack(job)
     }
     await submit('gone/a@2')
     expect(names()).toEqual([['gone/a@1'], ['x@1'], ['gone/a@2']])

@@ -87,7 +87,7 @@ test.each(['stats', 'segments'] as const)(
   'a node that does not report its copies (%s) is an error, not a sign that nothing is left',
   async (silent) => {
     await expect(expungeWith(shardWith({ _0: clean }, async () => ({}), silent))).rejects.toThrow(
-      'tells nothing of 1 copies',
+      'does not report 1 copies',
     )
   },
 )

@@ -45,8 +45,8 @@ test('if a node does not report its shards, a generation may have readers, and a
   expect(await generations.countReaders(generation)).toBe(Number.POSITIVE_INFINITY)
   const tools = { elasticsearch, signal } as unknown as CommandTools
   const pass = () => new Reconciliation(tools, generation as never, generation as never, new Set()).pass()
-  await expect(pass()).rejects.toThrow('tells of 1 of 1 shards, without 1 copies')
+  await expect(pass()).rejects.toThrow('answers for 1 of 1 shards, and not for 1 copies')
   failed = 0
   generation.shards = 2
-  await expect(pass()).rejects.toThrow('tells of 1 of 2 shards')
+  await expect(pass()).rejects.toThrow('answers for 1 of 2 shards')
 })
