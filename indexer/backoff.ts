@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { summaryOf } from '../src/core/process/log.ts'
+import { summaryOf } from '../src/core/monitoring/log.ts'
 
 const firstMs = 100
 const maxMs = 10_000

@@ -1,3 +1,12 @@
+import type { Config } from '../src/core/config/config.ts'
+import {
+  isTombstone,
+  largeBytes,
+  position,
+  summaryDelimiter,
+  tombstoneStart,
+} from '../src/core/elasticsearch/documentFormat.ts'
+import { type DocumentKind, isList, kindsOf } from '../src/core/elasticsearch/indices.ts'
 import { rawMembers, renderObject, withoutRepeatedNames } from '../src/core/json/rawJson.ts'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
@@ -28,15 +37,6 @@ import {
 import type { Problem, Result } from '../src/core/model/schema.ts'
 import { partsOfScore } from '../src/core/model/score.ts'
 import { foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
-import type { Config } from '../src/core/process/config.ts'
-import {
-  isTombstone,
-  largeBytes,
-  position,
-  summaryDelimiter,
-  tombstoneStart,
-} from '../src/core/stores/documentFormat.ts'
-import { type DocumentKind, isList, kindsOf } from '../src/core/stores/indices.ts'
 
 /** One document to index. Its external version is the revision of the record. */
 export type DocumentWrite = {

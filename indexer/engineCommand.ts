@@ -1,14 +1,14 @@
 import { InvalidArgumentError } from 'commander'
 import { destination, type Logger } from 'pino'
+import { connectElasticsearch } from '../src/core/elasticsearch/elasticsearch.ts'
 import { connectKafka } from '../src/core/kafka/client.ts'
 import { type KafkaSource, kafkaSource } from '../src/core/kafka/source.ts'
 import { type Branded, identifierRule, isIdentifier } from '../src/core/model/ids.ts'
+import { createLog, summaryOf } from '../src/core/monitoring/log.ts'
 import { configOrExit } from '../src/core/process/lifecycle.ts'
-import { createLog, summaryOf } from '../src/core/process/log.ts'
 import { reportTo, type TerminalReport } from '../src/core/process/progressBar.ts'
 import { onStopSignals } from '../src/core/process/stopSignals.ts'
-import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
-import { connectRedis, untilConnected } from '../src/core/stores/redis.ts'
+import { connectRedis, untilConnected } from '../src/core/redis/redis.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 
 /** The clients and outputs of a command that needs every engine. */

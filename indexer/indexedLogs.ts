@@ -1,8 +1,8 @@
 import type { Client, estypes } from '@elastic/elasticsearch'
+import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { EntityType } from '../src/core/model/ids.ts'
 import { endOfPositions, type LogPosition, logPosition, offsetOf } from '../src/core/model/logPosition.ts'
-import type { RequestOptions } from '../src/core/stores/elasticsearch.ts'
 import type { Generation } from './generations/generation.ts'
 import type { LogPrefix, LogState } from './readLog.ts'
 

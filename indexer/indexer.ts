@@ -1,12 +1,13 @@
-import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
-import { openKafka, openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
   elasticsearchAnswers,
   isolatedNodesAnswerNothing,
   kafkaAnswers,
   redisAnswers,
-} from '../src/core/stores/readinessChecks.ts'
+} from '../src/core/engines/readinessChecks.ts'
+import { checksOf, type Problems } from '../src/core/monitoring/health.ts'
+import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
+import { openKafka, openStores } from '../src/core/process/openStores.ts'
 import { AccountKeys } from './accountKeys.ts'
 import { Retries } from './backoff.ts'
 import { DeadLetterWriter } from './deadLetters/deadLetters.ts'
@@ -68,18 +69,20 @@ export async function startIndexer(service: Service): Promise<Started> {
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
-      preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
-      ...generationChecks(runner),
-      breaker: async () => deadLetters.blockedReason(),
-      'dead letters': async () =>
-        // An error of Kafka is reported by the check `kafka`.
-        letterRetries.blockedReason() ?? (await deadLettersProblem(source, config).catch(() => undefined)),
+      ...checksOf({
+        preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
+        ...generationProblems(runner),
+        breaker: async () => deadLetters.blockedReason(),
+        'dead letters': async () =>
+          // An error of Kafka is reported by the check `kafka`.
+          letterRetries.blockedReason() ?? (await deadLettersProblem(source, config).catch(() => undefined)),
+      }),
     },
     pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }
 }
 
-const generationChecks = (runner: GenerationRunner): Started['checks'] => ({
+const generationProblems = (runner: GenerationRunner): Problems => ({
   generation: async () => runner.current?.written.notServingReason(),
   writer: async () => runner.current?.pipeline.blockedReasons().writer,
   publisher: async () => runner.current?.pipeline.blockedReasons().publisher,

@@ -1,5 +1,5 @@
 import type { Counter, Histogram, Registry } from 'prom-client'
-import { metricsIn } from '../src/core/process/metrics.ts'
+import { metricsIn } from '../src/core/monitoring/metrics.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
 
 /** From a single small record to more than the bound of a request. */

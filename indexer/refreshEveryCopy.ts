@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, estypes } from '@elastic/elasticsearch'
-import type { RequestOptions } from '../src/core/stores/elasticsearch.ts'
+import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 
 /** After this time (ms), the health of the indices is read: with a primary missing, Elasticsearch would answer the refresh after a minute only. */
 const patienceMs = 2_000

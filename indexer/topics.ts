@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
+import type { Config } from '../src/core/config/config.ts'
 import type { KafkaSource, NewTopic } from '../src/core/kafka/source.ts'
 import type { TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { EntityType } from '../src/core/model/ids.ts'
-import type { Config } from '../src/core/process/config.ts'
 
 const dayMs = 86_400_000
 /** The partitions of a source topic that the indexer creates. An operator who needs more creates the topic beforehand. */

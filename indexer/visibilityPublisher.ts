@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { GenerationTag } from '../src/core/elasticsearch/indices.ts'
 import type { OffsetRanges } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset, TeamList } from '../src/core/model/ids.ts'
-import { summaryOf } from '../src/core/process/log.ts'
-import type { GenerationTag } from '../src/core/stores/indices.ts'
+import { summaryOf } from '../src/core/monitoring/log.ts'
 import {
   maxListsPerRound,
   type PublishedPartition,
   type PublishedRound,
   type RoundPublished,
-} from '../src/core/stores/visiblePositions.ts'
+} from '../src/core/redis/visiblePositions.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
 import { hasNews, type PartitionProgress, progressOf } from './partitionProgress.ts'

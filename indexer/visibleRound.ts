@@ -1,5 +1,5 @@
-import type { Config } from '../src/core/process/config.ts'
-import type { PublishedRound } from '../src/core/stores/visiblePositions.ts'
+import type { Config } from '../src/core/config/config.ts'
+import type { PublishedRound } from '../src/core/redis/visiblePositions.ts'
 import type { Generation } from './generations/generation.ts'
 import { documentTopics, entityTypeIn } from './topics.ts'
 import type { VisibleRound } from './visibilityPublisher.ts'

@@ -1,5 +1,5 @@
 import { errors } from '@elastic/elasticsearch'
-import { refusalOf, summaryOf } from '../../src/core/process/log.ts'
+import { refusalOf, summaryOf } from '../../src/core/monitoring/log.ts'
 
 type Failed<Kind extends string> = Kind extends string ? { readonly kind: Kind; readonly reason: string } : never
 

@@ -4,8 +4,8 @@ import { pino } from 'pino'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
+import { jsonLine, printable } from '../../src/core/monitoring/log.ts'
 import { configOrExit } from '../../src/core/process/lifecycle.ts'
-import { jsonLine, printable } from '../../src/core/process/log.ts'
 import { type DeadLetter, readDeadLetter } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }

@@ -1,7 +1,7 @@
 import type { estypes } from '@elastic/elasticsearch'
+import type { PhysicalIndex } from '../../src/core/elasticsearch/indices.ts'
 import { type DocumentId, teamIdOf } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import type { PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'

@@ -1,7 +1,7 @@
+import type { Config } from '../../src/core/config/config.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type DocumentId, entityIdOf, isIdentifier } from '../../src/core/model/ids.ts'
 import { clampToInstants, type Instant, toInstant } from '../../src/core/model/instant.ts'
-import type { Config } from '../../src/core/process/config.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'

@@ -1,4 +1,4 @@
-import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import type { FoundGeneration, Generation, KnownGeneration } from './generation.ts'
 
 /**

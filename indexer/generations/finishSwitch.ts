@@ -1,4 +1,4 @@
-import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import { findUnfinishedSwitch } from './chooseGeneration.ts'
 import type { FoundGeneration } from './generation.ts'
 import { AliasesMoved, type Generations } from './generations.ts'

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import type { estypes } from '@elastic/elasticsearch'
-import type { EntityType } from '../../src/core/model/ids.ts'
 import {
   aliasOf,
   type DocumentKind,
@@ -13,8 +12,9 @@ import {
   type WriteAliases,
   writeAliasesOf,
   writeAliasOf,
-} from '../../src/core/stores/indices.ts'
-import type { CursorKey } from '../../src/core/stores/visiblePositions.ts'
+} from '../../src/core/elasticsearch/indices.ts'
+import type { EntityType } from '../../src/core/model/ids.ts'
+import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 
 /** One index of each kind, built and served together. All of its indices exist. */
 export type Generation = KnownGeneration & {

@@ -1,7 +1,6 @@
 import { type Client, errors, type estypes } from '@elastic/elasticsearch'
-import { entityTypes } from '../../src/core/model/ids.ts'
-import type { Config } from '../../src/core/process/config.ts'
-import { defaultRequestTimeoutMs, type RequestOptions } from '../../src/core/stores/elasticsearch.ts'
+import type { Config } from '../../src/core/config/config.ts'
+import { defaultRequestTimeoutMs, type RequestOptions } from '../../src/core/elasticsearch/elasticsearch.ts'
 import {
   aliasOf,
   type DocumentKind,
@@ -12,8 +11,9 @@ import {
   physicalName,
   writeAliasesOf,
   writeAliasOf,
-} from '../../src/core/stores/indices.ts'
-import { newCursorKey } from '../../src/core/stores/visiblePositions.ts'
+} from '../../src/core/elasticsearch/indices.ts'
+import { entityTypes } from '../../src/core/model/ids.ts'
+import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type FoundGeneration, type Generation, generationsIn, readOfIndices, servedAlias } from './generation.ts'
 
 /**

@@ -1,9 +1,15 @@
 import type { estypes } from '@elastic/elasticsearch'
+import type { Config } from '../../src/core/config/config.ts'
+import type { RequestOptions } from '../../src/core/elasticsearch/elasticsearch.ts'
+import {
+  type DocumentKind,
+  documentKinds,
+  entityTypeOf,
+  isList,
+  kindsOf,
+} from '../../src/core/elasticsearch/indices.ts'
+import { multiGet, readWhole, scan } from '../../src/core/elasticsearch/readDocuments.ts'
 import { type DocumentId, type EntityType, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
-import type { Config } from '../../src/core/process/config.ts'
-import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
-import { type DocumentKind, documentKinds, entityTypeOf, isList, kindsOf } from '../../src/core/stores/indices.ts'
-import { multiGet, readWhole, scan } from '../../src/core/stores/readDocuments.ts'
 import { bulkBounds, bulkQueries, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
 import { expectOwnIndices } from '../bulk/bulkFailure.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'

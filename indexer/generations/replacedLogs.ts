@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { type EntityType, entityTypes } from '../../src/core/model/ids.ts'
-import { readLogsOf } from '../../src/core/stores/readLogs.ts'
+import { readLogsOf } from '../../src/core/redis/readLogs.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { readIndexedLogs } from '../indexedLogs.ts'
 import { queryLogs } from '../logCheck.ts'

@@ -1,6 +1,6 @@
+import { type DocumentKind, entityTypeOf, isList, kindsOf } from '../../src/core/elasticsearch/indices.ts'
 import { type DocumentId, deletedRevision, type EntityType, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
-import { type DocumentKind, entityTypeOf, isList, kindsOf } from '../../src/core/stores/indices.ts'
 import { carriedOver, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
+import type { AdminPages } from '../../src/core/http/adminServer.ts'
+import type { PlainAnswer } from '../../src/core/http/clientErrors.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import type { AdminPages } from '../../src/core/process/adminServer.ts'
-import type { PlainAnswer } from '../../src/core/process/clientErrors.ts'
-import type { Health } from '../../src/core/process/health.ts'
-import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/core/process/html.ts'
-import { readIcon, readStyle } from '../../src/core/process/staticFile.ts'
+import type { Health } from '../../src/core/monitoring/health.ts'
+import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/core/pages/html.ts'
+import { readIcon, readStyle } from '../../src/core/pages/staticFile.ts'
 import { lagsOf, type Observed, type OwnState, type PartitionLag } from './observe.ts'
 
 const refreshSeconds = 5
@@ -52,7 +52,7 @@ async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html
   const { watermarkMs } = observed
   const ageSeconds = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
   const isReady = sources.health.isReady(checks)
-  const problems = checks.filter(({ problem }) => problem !== undefined)
+  const problems = checks.filter((check) => !check.ok)
   const are = problems.length === 1 ? 'is' : 'are'
   return htmlDocument({
     language: 'en',

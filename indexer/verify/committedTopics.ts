@@ -1,7 +1,7 @@
+import { entityTypeOf } from '../../src/core/elasticsearch/indices.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import { documentId, type Offset } from '../../src/core/model/ids.ts'
 import { readKey } from '../../src/core/model/record.ts'
-import { entityTypeOf } from '../../src/core/stores/indices.ts'
 import { convertRecord } from '../convertRecord.ts'
 import type { Generation } from '../generations/generation.ts'
 import { Generations } from '../generations/generations.ts'

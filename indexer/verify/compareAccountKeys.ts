@@ -4,10 +4,10 @@ import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { type Digest, type DocumentId, documentId, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore, AccountKeysIncomplete, holderOf, readField } from '../../src/core/stores/accountKeyStore.ts'
-import type { KeyHolder } from '../../src/core/stores/keyLookups.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import { scanHashes } from '../../src/core/stores/scanHashes.ts'
+import { AccountKeyStore, AccountKeysIncomplete, holderOf, readField } from '../../src/core/redis/accountKeyStore.ts'
+import type { KeyHolder } from '../../src/core/redis/keyLookups.ts'
+import type { RedisConnection } from '../../src/core/redis/redis.ts'
+import { scanHashes } from '../../src/core/redis/scanHashes.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
@@ -86,7 +86,7 @@ export async function surveyAccountKeys(redis: RedisConnection): Promise<Account
 type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
- * The expected content of the account-key store, computed from the records in any order, by the rules of its scripts (`accountKeyStore.ts`): a deletion wins,
+ * The expected content of the account-key store, computed from the records in any order, by the rules of its scripts (`accountKeyScripts.ts`): a deletion wins,
  * then the highest revision, then a revocation. A digest opens no key if several live keys claim it, or if the records of its key are in two
  * partitions.
  */

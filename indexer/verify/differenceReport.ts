@@ -1,5 +1,5 @@
+import type { DocumentKind } from '../../src/core/elasticsearch/indices.ts'
 import type { DocumentId } from '../../src/core/model/ids.ts'
-import type { DocumentKind } from '../../src/core/stores/indices.ts'
 
 const maxNamed = 1_000
 

@@ -1,9 +1,9 @@
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
-import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
-import { windowSeconds } from '../core/stores/countRequests.ts'
-import { isValid, type KeyHolder, type LookUp, type RequestWindow } from '../core/stores/keyLookups.ts'
-import { fromRedis } from '../core/stores/redis.ts'
+import { AccountKeysIncomplete } from '../core/redis/accountKeyStore.ts'
+import { windowSeconds } from '../core/redis/countRequests.ts'
+import { isValid, type KeyHolder, type LookUp, type RequestWindow } from '../core/redis/keyLookups.ts'
+import { fromRedis } from '../core/redis/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
@@ -52,9 +52,9 @@ export const createRecheck =
 /** Throws `unauthorized` without a valid key, another error while the key cannot be judged. */
 async function judge(lookUp: LookUp, ctx: Carrier, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
-  if (lookup === 'incomplete') throw new AccountKeysIncomplete()
-  if (lookup.found === null || !isValid(lookup.found, nowMs)) throw unauthorized(true)
-  return lookup
+  if (lookup.kind === 'incomplete') throw new AccountKeysIncomplete()
+  if (lookup.kind === 'unknown' || !isValid(lookup.holder, nowMs)) throw unauthorized(true)
+  return { found: lookup.holder, freshness: lookup.freshness, window: lookup.window }
 }
 
 /** The digest of the key that a request carries. Throws `unauthorized` without one. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
-import { namesEtag } from '../core/process/staticFile.ts'
-import type { ListVersion } from '../core/stores/listVersions.ts'
+import { namesEtag } from '../core/pages/staticFile.ts'
+import type { ListVersion } from '../core/redis/listVersions.ts'
 import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
-import { readVisibleList } from '../core/stores/readVisiblePositions.ts'
-import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
-import type { CursorKey } from '../core/stores/visiblePositions.ts'
+import { readVisibleList } from '../core/redis/readVisiblePositions.ts'
+import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
+import type { CursorKey } from '../core/redis/visiblePositions.ts'
 import { type CursorKeyId, keyIdOf } from './changeCursor.ts'
 
 /** Reads what is visible of lists. Remembers cursor keys, so that "nothing new" is answered without another question to Redis. */

@@ -5,11 +5,12 @@ import { jest } from '@jest/globals'
 import { type Admin, ConfigResourceTypes, type Kafka, type PartitionMetadata } from 'kafkajs'
 import { pino } from 'pino'
 import { ensureTopics, type TopicRules } from '../../indexer/topics.ts'
+import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
+import { isolatedNodesAnswerNothing } from '../../src/core/engines/readinessChecks.ts'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
 import { kafkaSource, type OffsetRange } from '../../src/core/kafka/source.ts'
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
-import { isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import type { Cluster, Engine } from '../../tools/engines/engines.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
 import { areInSync, isElasticsearchWhole } from '../support/clusterHealth.ts'
@@ -77,21 +78,20 @@ describe('Elasticsearch', () => {
 
   test('indexer and API are ready only if nodes that lost their master refuse searches', async () => {
     const client = connectElasticsearch(testConfig({ ELASTICSEARCH_URL: cluster.urls.ELASTICSEARCH_URL }))
-    const problem = (): Promise<string | undefined> =>
-      isolatedNodesAnswerNothing(client)(AbortSignal.timeout(deadlineMs))
+    const check = (): Promise<CheckOutcome> => isolatedNodesAnswerNothing(client)(AbortSignal.timeout(deadlineMs))
     const setBlock = (kind: 'persistent' | 'transient', value: string | null): Promise<unknown> =>
       elasticsearch.cluster.putSettings({ [kind]: { 'cluster.no_master_block': value } })
     const wrong = 'cluster.no_master_block is write, but must be all in a cluster of 3 nodes'
 
     // By elasticsearch.yml alone.
-    expect(await problem()).toBeUndefined()
+    expect(await check()).toEqual(passed)
     await setBlock('persistent', 'write')
-    expect(await problem()).toContain(wrong)
+    expect(await check()).toEqual(failed(expect.stringContaining(wrong)))
     await setBlock('transient', 'all')
-    expect(await problem()).toBeUndefined()
+    expect(await check()).toEqual(passed)
     await setBlock('transient', null)
     await setBlock('persistent', null)
-    expect(await problem()).toBeUndefined()
+    expect(await check()).toEqual(passed)
     await client.close()
   })
 })

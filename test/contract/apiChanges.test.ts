@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { EntityType } from '../../src/core/model/ids.ts'
-import { newCursorKey } from '../../src/core/stores/visiblePositions.ts'
+import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type TestAnswer, useApi } from '../support/api.ts'
 import { askChanges, type ChangePage, namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'

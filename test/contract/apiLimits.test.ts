@@ -1,5 +1,5 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
 import { type TestAnswer, useApi } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/lifecycle.ts'

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
-import { serveAdmin } from '../../src/core/process/adminServer.ts'
-import { portOf, type ResettingServer, stopServing } from '../../src/core/process/httpServer.ts'
+import { serveAdmin } from '../../src/core/http/adminServer.ts'
+import { portOf, type ResettingServer, stopServing } from '../../src/core/http/httpServer.ts'
 import { useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { recordHeaderReads } from '../support/headerReads.ts'

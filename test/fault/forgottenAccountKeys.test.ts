@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { usePipeline } from '../support/pipeline.ts'

@@ -1,6 +1,6 @@
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { definitionOf, documentKinds } from '../../src/core/stores/indices.ts'
+import { definitionOf, documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'

@@ -1,4 +1,4 @@
-import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
+import { aliasOf, documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'

@@ -3,9 +3,9 @@ import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
-import { countRequests } from '../../src/core/stores/countRequests.ts'
-import { type LookUp, readHolders, shareLookups } from '../../src/core/stores/keyLookups.ts'
+import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/redis/accountKeyStore.ts'
+import { countRequests } from '../../src/core/redis/countRequests.ts'
+import { type LookUp, readHolders, shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { keyState } from '../support/entities.ts'
 import { useRedis } from '../support/redisPair.ts'
 
@@ -54,8 +54,10 @@ describe('Requests that arrive during a look-up of keys', () => {
     const plaintexts = ['rqp_acct_one', 'rqp_acct_one', 'two', 'unknown', 'rqp_acct_one', 'two']
     const answers = await Promise.all(plaintexts.map((each) => asked(each)))
     expect(calls).toHaveBeenCalledTimes(2)
-    const told = answers.map((each) => each !== 'incomplete' && each.found && [each.found.keyId, each.window.requests])
-    expect(told).toEqual([['k1', 1], ['k1', 2], ['k2', 1], null, ['k1', 3], ['k2', 2]])
+    const counted = answers.map((each) =>
+      each.kind === 'found' ? [each.holder.keyId, each.window.requests] : each.kind,
+    )
+    expect(counted).toEqual([['k1', 1], ['k1', 2], ['k2', 1], 'unknown', ['k1', 3], ['k2', 2]])
   })
 
   test('are looked up a bounded number of keys at a time', async () => {
@@ -98,7 +100,7 @@ describe('A request is counted', () => {
     await lookUp(digest, nowMs)
     await store.apply(acme, k1, deletedAfter(1 as Revision))
     await apply('k2', keyState({ id: 'k2' }))
-    expect(await lookUp(digest, nowMs)).toMatchObject({ found: { keyId: 'k2' }, window: { requests: 1 } })
+    expect(await lookUp(digest, nowMs)).toMatchObject({ holder: { keyId: 'k2' }, window: { requests: 1 } })
     expect(await lookUp(digest, nowMs)).toMatchObject({ window: { requests: 2 } })
   })
 
@@ -140,7 +142,7 @@ describe('A request is counted', () => {
     for (const lookUp of [known, unknown]) await expect(lookUp(digest, nowMs)).rejects.toThrow('WRONGTYPE')
     await apply(k1, keyState({ revision: 2, state: 'revoked' }))
     for (const lookUp of [known, unknown])
-      expect(await lookUp(digest, nowMs)).toMatchObject({ found: { state: 'revoked' }, window: { requests: 0 } })
+      expect(await lookUp(digest, nowMs)).toMatchObject({ holder: { state: 'revoked' }, window: { requests: 0 } })
   })
 })
 
@@ -173,7 +175,7 @@ test('a lost store is complete again after a replay, unless Redis loses it durin
   const fold = await store.beginReplay('b')
   await apply(k1, keyState())
   expect(await fold.complete()).toBe(true)
-  expect(await shareLookups(redis)(digestOf('rqp_acct_one'))).toMatchObject({ found: { keyId: 'k1' } })
+  expect(await shareLookups(redis)(digestOf('rqp_acct_one'))).toMatchObject({ holder: { keyId: 'k1' } })
 })
 
 test('a key that Redis loses during its look-up is not taken for unknown', async () => {

@@ -3,9 +3,9 @@ import * as fc from 'fast-check'
 import { type AppendPosition, appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { keyState } from '../support/entities.ts'
 import { useStarted } from '../support/lifecycle.ts'
@@ -99,8 +99,8 @@ async function foundIn(store: Store): Promise<Map<Digest, string>> {
   await (await store.beginReplay(randomUUID())).complete()
   const found = digests.map(async (digest): Promise<[Digest, string][]> => {
     const lookup = await store.lookUp(digest)
-    if (lookup === 'incomplete') throw new Error('the store is incomplete')
-    return lookup.found === null ? [] : [[digest, `${nameOf(lookup.found)} ${lookup.found.state}`]]
+    if (lookup.kind === 'incomplete') throw new Error('the store is incomplete')
+    return lookup.kind === 'unknown' ? [] : [[digest, `${nameOf(lookup.holder)} ${lookup.holder.state}`]]
   })
   return new Map((await Promise.all(found)).flat())
 }

@@ -4,8 +4,8 @@ import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, maxRevision, type Revision, type TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { shareLookups } from '../../src/core/stores/keyLookups.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { AccountKeyManager, KeyChangeIncomplete } from '../../src/settings/accountKeyManager.ts'
 import { unreadChanges } from '../../src/settings/unreadChanges.ts'
 import { keyState } from '../support/entities.ts'
@@ -59,7 +59,8 @@ function keysOver(over: Partial<AccountKeyStore> = {}, atMs = nowMs) {
 }
 const holderOf = async (plaintext: string) => {
   const lookup = await shareLookups(redis)(digestOf(plaintext))
-  return lookup === 'incomplete' ? lookup : lookup.found
+  if (lookup.kind === 'found') return lookup.holder
+  return lookup.kind === 'unknown' ? null : 'incomplete'
 }
 
 test('a created key works at once, and Kafka has its record, without the plaintext', async () => {

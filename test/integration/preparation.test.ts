@@ -1,5 +1,5 @@
+import { documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
-import { documentKinds } from '../../src/core/stores/indices.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilTold } from '../support/programs.ts'

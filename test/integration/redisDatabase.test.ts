@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { connectRedis, type RedisConnection, refusesDatabase } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection, refusesDatabase } from '../../src/core/redis/redis.ts'
 import { eventually, succeeds } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
 import { refusalOf } from '../support/programs.ts'

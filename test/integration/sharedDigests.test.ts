@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { shareLookups } from '../../src/core/stores/keyLookups.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { useStarted } from '../support/lifecycle.ts'
@@ -24,8 +24,8 @@ async function append(key: string, name: string | null = 'n'): Promise<void> {
 }
 const holderOf = async (): Promise<string | undefined> => {
   const lookup = await shareLookups(redis)(digest)
-  if (lookup === 'incomplete') throw new Error('the store is incomplete')
-  return lookup.found === null ? undefined : `${lookup.found.teamId}/${lookup.found.keyId}`
+  if (lookup.kind === 'incomplete') throw new Error('the store is incomplete')
+  return lookup.kind === 'unknown' ? undefined : `${lookup.holder.teamId}/${lookup.holder.keyId}`
 }
 const untilHeldBy = (key: string | undefined): Promise<void> => eventually(async () => (await holderOf()) === key)
 const contested = (): Promise<number> => indexer.metric('tidemark_contested_account_keys')

@@ -111,7 +111,7 @@ describe.each([
     const names = ['cleanup.policy', 'message.timestamp.type', 'max.message.bytes']
     const setting = await source.topicSettings([topic], names)
     expect(names.map((name) => setting(topic, name))).toEqual(['compact', 'CreateTime', '60000'])
-    expect(() => setting(topic, 'retention.ms')).toThrow(`Kafka does not tell retention.ms of ${topic}`)
+    expect(() => setting(topic, 'retention.ms')).toThrow(`Kafka does not return retention.ms of ${topic}`)
     await expect(source.topicSettings([`${topic}-missing`], names)).rejects.toThrow('does not host this topic')
   })
 

@@ -14,13 +14,13 @@ import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { readPrimaries } from '../../src/api/search/readPrimaries.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
+import { connectElasticsearch, type RequestOptions } from '../../src/core/elasticsearch/elasticsearch.ts'
+import { kindsOf } from '../../src/core/elasticsearch/indices.ts'
+import { readWhole, scan } from '../../src/core/elasticsearch/readDocuments.ts'
+import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/engines/readinessChecks.ts'
 import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
-import type { Check } from '../../src/core/process/health.ts'
-import { connectElasticsearch, type RequestOptions } from '../../src/core/stores/elasticsearch.ts'
-import { kindsOf } from '../../src/core/stores/indices.ts'
-import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
-import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
+import type { Check } from '../../src/core/monitoring/health.ts'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
@@ -118,8 +118,8 @@ const generationsOf = (client: Client): Generations =>
 
 /** Rejects with what a check of `/readyz` says. */
 async function expectPassing(check: Check): Promise<void> {
-  const problem = await check(options().signal)
-  if (problem !== undefined) throw new Error(problem)
+  const outcome = await check(options().signal)
+  if (!outcome.ok) throw new Error(outcome.problem)
 }
 
 /** Everything that an indexer and a rebuild ask of Elasticsearch. */

@@ -1,4 +1,3 @@
-import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import {
   aliasOf,
   type DocumentKind,
@@ -6,7 +5,8 @@ import {
   entityTypeOf,
   isList,
   kindsOf,
-} from '../../src/core/stores/indices.ts'
+} from '../../src/core/elasticsearch/indices.ts'
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { gone } from '../model/journal.ts'
 import type { Index } from './engines/elasticsearch/catalog.ts'
 import type { SimulatedEngines } from './engines/engines.ts'

@@ -1,6 +1,6 @@
 import { keyIdOf, openCursor, parseCursor } from '../../src/api/changeCursor.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import type { CursorKey } from '../../src/core/stores/visiblePositions.ts'
+import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { gone } from '../model/journal.ts'
 import type { DocumentTopic } from './history.ts'
 import { type Appended, revisionIn, type SimulatedJournal } from './journal.ts'

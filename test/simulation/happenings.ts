@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
+import { aliasOf, documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import type { SimulatedEngines } from './engines/engines.ts'
 import type { HistoryEvent, Program } from './history.ts'
 import type { SimulatedJournal } from './journal.ts'

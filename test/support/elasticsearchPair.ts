@@ -1,4 +1,4 @@
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
 import {
   type Clients,
   SimulatedElasticsearch,

@@ -3,10 +3,10 @@ import { type IncomingMessage, request } from 'node:http'
 import { Writable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { Registry } from 'prom-client'
-import type { Checks } from '../../src/core/process/health.ts'
+import { configuredEngines } from '../../src/core/engines/engines.ts'
+import { type Checks, failed } from '../../src/core/monitoring/health.ts'
+import { createLog } from '../../src/core/monitoring/log.ts'
 import type { ClientService, Started } from '../../src/core/process/lifecycle.ts'
-import { createLog } from '../../src/core/process/log.ts'
-import { configuredEngines } from '../../src/core/stores/engines.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 
@@ -93,8 +93,8 @@ export async function startInProcess(
 /** The present problems of all checks, as `name: problem`. */
 const readinessOf = (checks: Checks) => async (): Promise<string[]> => {
   const problems = Object.entries(checks).map(async ([name, check]) => {
-    const problem = await check(AbortSignal.timeout(2_000)).catch((error: Error) => error.message)
-    return problem === undefined ? [] : [`${name}: ${problem}`]
+    const outcome = await check(AbortSignal.timeout(2_000)).catch((error: Error) => failed(error.message))
+    return outcome.ok ? [] : [`${name}: ${outcome.problem}`]
   })
   return (await Promise.all(problems)).flat()
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/redis/redis.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import { SimulatedRedis } from '../simulation/engines/redis/simulatedRedis.ts'
 import { localHost, localNetwork } from '../simulation/network.ts'
 import { clearRedis } from './clearRedis.ts'

@@ -1,5 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { type DocumentWrite, formWrites, type Recorded, submissionWrites } from '../../indexer/convertRecord.ts'
+import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
+import {
+  aliasOf,
+  type DocumentKind,
+  definitionOf,
+  documentKinds,
+  type GenerationTag,
+  type Indices,
+  type PhysicalIndex,
+  physicalName,
+} from '../../src/core/elasticsearch/indices.ts'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import {
   type EntityId,
@@ -11,21 +22,10 @@ import {
 } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
-import {
-  aliasOf,
-  type DocumentKind,
-  definitionOf,
-  documentKinds,
-  type GenerationTag,
-  type Indices,
-  type PhysicalIndex,
-  physicalName,
-} from '../../src/core/stores/indices.ts'
-import { connectRedis } from '../../src/core/stores/redis.ts'
-import { setServing } from '../../src/core/stores/serving.ts'
-import { type CursorKey, newCursorKey, publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { connectRedis } from '../../src/core/redis/redis.ts'
+import { setServing } from '../../src/core/redis/serving.ts'
+import { type CursorKey, newCursorKey, publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import { aliasOf } from '../../src/core/elasticsearch/indices.ts'
 import { startProgressBar } from '../../src/core/process/progressBar.ts'
-import { aliasOf } from '../../src/core/stores/indices.ts'
 import { waitUntil } from '../engines/waiting.ts'
 import { seededRandom } from '../sample/random.ts'
 import { startBare } from './api/bareProcesses.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Config } from '../../src/core/process/config.ts'
+import type { Config } from '../../src/core/config/config.ts'
 import type { EngineUrls } from '../engines/engines.ts'
 import { writePrivateJson } from '../sample/demoFile.ts'
 import { createAccountKey } from '../sample/demoKeys.ts'

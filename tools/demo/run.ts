@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../../src/core/process/config.ts'
+import type { Config } from '../../src/core/config/config.ts'
 import { configOrExit } from '../../src/core/process/lifecycle.ts'
 import { type Engines, externalEngines, failWhenEngineEnds, startEngines } from '../engines/engines.ts'
 import { UnsuitableSetUp } from '../engines/foreground.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Producer } from 'kafkajs'
-import type { Config } from '../../src/core/process/config.ts'
+import type { Config } from '../../src/core/config/config.ts'
 import type { World, WorldRecord } from './world.ts'
 
 export type Topics = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS'>

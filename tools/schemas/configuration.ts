@@ -1,5 +1,5 @@
-import { type Config, readConfig, variableNames } from '../../src/core/process/config.ts'
-import { fileVariables } from '../../src/core/process/secretFiles.ts'
+import { type Config, readConfig, variableNames } from '../../src/core/config/config.ts'
+import { fileVariables } from '../../src/core/config/secretFiles.ts'
 
 type Settings = Omit<Config, 'files'>
 

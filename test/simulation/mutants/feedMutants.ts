@@ -1,7 +1,7 @@
 import type { Mutant } from './mutants.ts'
 
 const publisher = 'indexer/visibilityPublisher.ts'
-const positions = 'src/core/stores/visiblePositions.ts'
+const positions = 'src/core/redis/visiblePositions.ts'
 const changes = 'src/api/changes.ts'
 
 /** Plausible bugs of positions and of the change feed, each of which loses a change for a follower, or promises one too early. */

@@ -4,9 +4,9 @@ import { authenticate, createRecheck, watchKeys } from '../../../src/api/authent
 import type { ApiContext, RouteContext } from '../../../src/api/context.ts'
 import { digestOf } from '../../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
-import { AccountKeysIncomplete } from '../../../src/core/stores/accountKeyStore.ts'
-import type { KeyHolder, Lookup } from '../../../src/core/stores/keyLookups.ts'
-import type { Freshness } from '../../../src/core/stores/listVersions.ts'
+import { AccountKeysIncomplete } from '../../../src/core/redis/accountKeyStore.ts'
+import type { KeyHolder, Lookup } from '../../../src/core/redis/keyLookups.ts'
+import type { Freshness } from '../../../src/core/redis/listVersions.ts'
 import { handClock } from '../../support/handClock.ts'
 
 const holder: KeyHolder = {
@@ -17,7 +17,8 @@ const freshness: Freshness = {
   indices: { forms: undefined, submissions: undefined },
 }
 const window = { requests: 1, leftMs: 1_000 }
-const lookupOf = (found: KeyHolder | null): Lookup => (found === null ? { found } : { found, freshness, window })
+const lookupOf = (holder: KeyHolder | null): Lookup =>
+  holder === null ? { kind: 'unknown' } : { kind: 'found', holder, freshness, window }
 
 const headersSet: Record<string, unknown> = {}
 const contextOf = (authorization: string, res = new EventEmitter()): ApiContext =>
@@ -56,7 +57,7 @@ describe('a key that is looked up again', () => {
   })
 
   test('is neither accepted nor refused when Redis cannot answer', async () => {
-    expect(await judgeAgain('incomplete')).toBeInstanceOf(AccountKeysIncomplete)
+    expect(await judgeAgain({ kind: 'incomplete' })).toBeInstanceOf(AccountKeysIncomplete)
   })
 })
 

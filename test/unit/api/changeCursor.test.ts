@@ -11,8 +11,8 @@ import {
 } from '../../../src/api/changeCursor.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import type { LogPosition } from '../../../src/core/model/logPosition.ts'
-import type { ListVersion } from '../../../src/core/stores/listVersions.ts'
-import { type CursorKey, newCursorKey } from '../../../src/core/stores/visiblePositions.ts'
+import type { ListVersion } from '../../../src/core/redis/listVersions.ts'
+import { type CursorKey, newCursorKey } from '../../../src/core/redis/visiblePositions.ts'
 
 const key = newCursorKey()
 const scope: CursorScope = { type: 'submissions', teamId: 'team-1' as TeamId, view: 'summary', fields: undefined }

@@ -5,8 +5,8 @@ import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { ApiState } from '../../../src/api/context.ts'
 import { answerClientError, errors } from '../../../src/api/errors.ts'
-import { createLog } from '../../../src/core/process/log.ts'
-import { observeRequests, requestMetrics } from '../../../src/core/process/requestLog.ts'
+import { observeRequests, requestMetrics } from '../../../src/core/http/requestLog.ts'
+import { createLog } from '../../../src/core/monitoring/log.ts'
 import { startLocalServer } from '../../support/localServer.ts'
 
 test('a request whose headers arrive too slowly is answered 408, and logged with its id', () => {

@@ -3,7 +3,7 @@ import { jest } from '@jest/globals'
 import type { RouteContext } from '../../../src/api/context.ts'
 import { queueQueries } from '../../../src/api/queryQueue.ts'
 import { ElasticsearchUnavailable } from '../../../src/api/search/searchClient.ts'
-import { HttpError } from '../../../src/core/process/httpError.ts'
+import { HttpError } from '../../../src/core/http/httpError.ts'
 
 const middleware = queueQueries()
 

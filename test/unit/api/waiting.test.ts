@@ -3,9 +3,9 @@ import { jest } from '@jest/globals'
 import { Registry } from 'prom-client'
 import type { RouteContext } from '../../../src/api/context.ts'
 import { createWaiting, preferredWaitSeconds, type Wait, WaitingRoom } from '../../../src/api/waiting.ts'
+import { stallMs } from '../../../src/core/http/httpServer.ts'
 import { type TeamId, type TeamList, teamList } from '../../../src/core/model/ids.ts'
-import { stallMs } from '../../../src/core/process/httpServer.ts'
-import type { ListVersion } from '../../../src/core/stores/listVersions.ts'
+import type { ListVersion } from '../../../src/core/redis/listVersions.ts'
 import { flushPromises, handClock } from '../../support/handClock.ts'
 
 const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]

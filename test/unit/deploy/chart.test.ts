@@ -1,8 +1,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { beginsLikeOurs, variableNames } from '../../../src/core/process/config.ts'
-import { fileVariables } from '../../../src/core/process/secretFiles.ts'
+import { variableNames } from '../../../src/core/config/config.ts'
+import { fileVariables } from '../../../src/core/config/secretFiles.ts'
+import { beginsLikeOurs } from '../../../src/core/config/unknownNames.ts'
 import { documentedMetrics } from '../../support/metrics.ts'
 
 type Values = { readonly [key: string]: unknown }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { type Need, readConfig } from '../../../src/core/process/config.ts'
+import { type Need, readConfig } from '../../../src/core/config/config.ts'
 
 type Service = {
   readonly image: string

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { backoffMs, Retries } from '../../../indexer/backoff.ts'
-import { createLog } from '../../../src/core/process/log.ts'
+import { createLog } from '../../../src/core/monitoring/log.ts'
 
 const never = new AbortController().signal
 const noRandom = (): number => 0

@@ -7,10 +7,10 @@ import {
   withNamesOnce,
   withoutPosition,
 } from '../../../indexer/convertRecord.ts'
+import { summaryDelimiter } from '../../../src/core/elasticsearch/documentFormat.ts'
 import type { EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
 import { readFormRecord } from '../../../src/core/model/record.ts'
-import { summaryDelimiter } from '../../../src/core/stores/documentFormat.ts'
 import { formEntity } from '../../support/entities.ts'
 import { formRecord, recordedAt, submissionRecord } from '../../support/replicaRecords.ts'
 

@@ -3,9 +3,9 @@ import { notCovered } from '../../../indexer/deletionCoverage.ts'
 import { type LogState, unreadLog } from '../../../indexer/readLog.ts'
 import type { CommittedOffset, StartOffset } from '../../../indexer/startOffsets.ts'
 import { commitMetadata, fetchCommittedOffsets, fetchStartOffsets } from '../../../indexer/startOffsets.ts'
+import type { GenerationTag } from '../../../src/core/elasticsearch/indices.ts'
 import type { KafkaSource, OffsetRange } from '../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
-import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]

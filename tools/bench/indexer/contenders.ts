@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Generations } from '../../../indexer/generations/generations.ts'
-import { aliasOf } from '../../../src/core/stores/indices.ts'
+import { aliasOf } from '../../../src/core/elasticsearch/indices.ts'
 import type { Contender } from '../comparison.ts'
 import { type Program, startProgram } from '../program.ts'
 import type { Stage } from '../stage.ts'

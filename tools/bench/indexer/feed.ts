@@ -2,10 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bulkBounds, encodeBulk } from '../../../indexer/bulk/bulkApi.ts'
 import { convertRecord, type DocumentWrite } from '../../../indexer/convertRecord.ts'
-import { noHeaders } from '../../../src/core/kafka/recordHeaders.ts'
-import { createTopics } from '../../../src/core/kafka/source.ts'
-import { toOffset } from '../../../src/core/model/ids.ts'
-import type { Config } from '../../../src/core/process/config.ts'
+import type { Config } from '../../../src/core/config/config.ts'
 import {
   type DocumentKind,
   definitionOf,
@@ -15,7 +12,10 @@ import {
   physicalName,
   type WriteAliases,
   writeAliasesOf,
-} from '../../../src/core/stores/indices.ts'
+} from '../../../src/core/elasticsearch/indices.ts'
+import { noHeaders } from '../../../src/core/kafka/recordHeaders.ts'
+import { createTopics } from '../../../src/core/kafka/source.ts'
+import { toOffset } from '../../../src/core/model/ids.ts'
 import { seededRandom } from '../../sample/random.ts'
 import { appendAll, connect } from '../replica.ts'
 import type { Stage } from '../stage.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { aliasOf } from '../../../src/core/stores/indices.ts'
+import { aliasOf } from '../../../src/core/elasticsearch/indices.ts'
 import { failWhenEnded, startService } from '../../demo/services.ts'
 import { pause } from '../../engines/waiting.ts'
 import { number } from '../page.ts'

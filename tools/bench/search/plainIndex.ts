@@ -1,5 +1,5 @@
 import { newestFirst } from '../../../src/api/search/clauses.ts'
-import { definitionOf, type IndexDefinition } from '../../../src/core/stores/indices.ts'
+import { definitionOf, type IndexDefinition } from '../../../src/core/elasticsearch/indices.ts'
 import type { HttpRequest } from '../load.ts'
 import { recordOf, type SampleForm } from './forms.ts'
 

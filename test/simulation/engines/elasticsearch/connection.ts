@@ -1,5 +1,5 @@
 import { BaseConnection, type ConnectionRequestOptions, type ConnectionRequestParams, errors } from '@elastic/transport'
-import { bytesContext } from '../../../../src/core/stores/elasticsearch.ts'
+import { bytesContext } from '../../../../src/core/elasticsearch/elasticsearch.ts'
 import { type Network, NetworkFailure } from '../../network.ts'
 
 export type HttpRequest = {

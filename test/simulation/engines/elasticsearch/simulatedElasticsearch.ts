@@ -1,5 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
-import { defaultRequestTimeoutMs, RawSerializer } from '../../../../src/core/stores/elasticsearch.ts'
+import { defaultRequestTimeoutMs, RawSerializer } from '../../../../src/core/elasticsearch/elasticsearch.ts'
 import type { Host, Network } from '../../network.ts'
 import { untilWritable, writeBulk } from './bulk.ts'
 import { Catalog, type Index } from './catalog.ts'
@@ -182,7 +182,7 @@ export class SimulatedElasticsearch {
 
 export type Clients = { readonly elasticsearch: Client }
 
-/** The client of `src/core/stores/elasticsearch.ts`, connected to a simulated Elasticsearch. */
+/** The client of `src/core/elasticsearch/elasticsearch.ts`, connected to a simulated Elasticsearch. */
 export function simulatedClients(simulated: SimulatedElasticsearch, network: Network): Clients {
   const Connection = connectionTo(network, (request) => answerRequest(simulated, request))
   const options = { node: 'http://simulated', maxRetries: 0, requestTimeout: defaultRequestTimeoutMs }

@@ -8,7 +8,7 @@ import {
   type OnCommand,
   type RedisConnection,
   reconnectDelayMs,
-} from '../../../../src/core/stores/redis.ts'
+} from '../../../../src/core/redis/redis.ts'
 import { type Network, NetworkFailure } from '../../network.ts'
 import { commands, type Reply } from './commands.ts'
 import { ReplyError } from './keyspace.ts'

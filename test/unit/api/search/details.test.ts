@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { type Detail, readDetail, readDetails } from '../../../../src/api/search/details.ts'
 import { hasLarge, weighDetail } from '../../../../src/api/search/largeRows.ts'
 import type { RunQuery, SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import { largeBytes } from '../../../../src/core/elasticsearch/documentFormat.ts'
 import type { EntityId, EntityType } from '../../../../src/core/model/ids.ts'
-import { largeBytes } from '../../../../src/core/stores/documentFormat.ts'
-import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+import type { ListVersion } from '../../../../src/core/redis/listVersions.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
-import { asBytes, connectElasticsearch } from '../../../../src/core/stores/elasticsearch.ts'
+import { asBytes, connectElasticsearch } from '../../../../src/core/elasticsearch/elasticsearch.ts'
 import { closing } from '../../../support/closing.ts'
 import { testConfig } from '../../../support/config.ts'
 import { answer } from '../../../support/fakeElasticsearch.ts'

@@ -4,8 +4,8 @@ import {
   type SearchClient,
   type SearchRequest,
 } from '../../../../src/api/search/searchClient.ts'
+import { definitionOf, physicalName } from '../../../../src/core/elasticsearch/indices.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
-import { definitionOf, physicalName } from '../../../../src/core/stores/indices.ts'
 import { eventually } from '../../../support/eventually.ts'
 
 const { signal } = new AbortController()

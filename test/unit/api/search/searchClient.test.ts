@@ -1,7 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { AnswerTooLong, openSearchClient } from '../../../../src/api/search/searchClient.ts'
-import type { Config } from '../../../../src/core/process/config.ts'
-import { connectElasticsearch } from '../../../../src/core/stores/elasticsearch.ts'
+import type { Config } from '../../../../src/core/config/config.ts'
+import { connectElasticsearch } from '../../../../src/core/elasticsearch/elasticsearch.ts'
 import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
 
 const { signal } = new AbortController()

@@ -5,7 +5,7 @@ import { searchPage } from '../../../../src/api/search/searchPage.ts'
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
-import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+import type { ListVersion } from '../../../../src/core/redis/listVersions.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { Kafka, logLevel } from 'kafkajs'
+import { type Config, readConfig } from '../../../../src/core/config/config.ts'
 import { kafkaProbe } from '../../../../src/core/kafka/client.ts'
-import { type Config, readConfig } from '../../../../src/core/process/config.ts'
 import { listenLocally } from '../../../support/localServer.ts'
 
 /** A broker that is frozen: its kernel accepts connections, and nobody answers. */

@@ -1,6 +1,6 @@
 import { expunge } from '../../../../indexer/erase/expunge.ts'
+import type { PhysicalIndex } from '../../../../src/core/elasticsearch/indices.ts'
 import type { DocumentId } from '../../../../src/core/model/ids.ts'
-import type { PhysicalIndex } from '../../../../src/core/stores/indices.ts'
 
 const share = 'index.merge.policy.expunge_deletes_allowed'
 const [index, id, seqNo] = ['tidemark-submissions-v4-1' as PhysicalIndex, 'acme/s-1' as DocumentId, 7]

@@ -4,7 +4,7 @@ import {
   findUnfinishedSwitch,
 } from '../../../../indexer/generations/chooseGeneration.ts'
 import type { FoundGeneration } from '../../../../indexer/generations/generation.ts'
-import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
+import type { GenerationTag } from '../../../../src/core/elasticsearch/indices.ts'
 
 const tagOf = (number: number, fingerprint = '0123456789abcdef'): GenerationTag =>
   `${number}-${fingerprint}` as GenerationTag

@@ -1,7 +1,7 @@
 import { untilCommittedPast } from '../../../../indexer/generations/committedPast.ts'
 import { unreadLog } from '../../../../indexer/readLog.ts'
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
-import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
+import type { GenerationTag } from '../../../../src/core/elasticsearch/indices.ts'
 import { testConfig } from '../../../support/config.ts'
 
 const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })

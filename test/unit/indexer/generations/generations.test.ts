@@ -3,7 +3,7 @@ import type { CommandTools } from '../../../../indexer/engineCommand.ts'
 import { foreignSettings, readTag } from '../../../../indexer/generations/generation.ts'
 import { Generations, unlessRemoved } from '../../../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
-import type { Indices } from '../../../../src/core/stores/indices.ts'
+import type { Indices } from '../../../../src/core/elasticsearch/indices.ts'
 import { responseError } from '../../../support/bulkRecords.ts'
 
 test.each([undefined, '', '1', 'x-0123456789abcdef', '1-0123'])('%j is not a tag of a generation', (text) => {

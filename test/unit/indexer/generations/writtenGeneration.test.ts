@@ -8,9 +8,9 @@ import {
   type GenerationTag,
   physicalName,
   writeAliasOf,
-} from '../../../../src/core/stores/indices.ts'
-import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'
-import type { RoundPublished } from '../../../../src/core/stores/visiblePositions.ts'
+} from '../../../../src/core/elasticsearch/indices.ts'
+import { redisKeys } from '../../../../src/core/redis/redisKeys.ts'
+import type { RoundPublished } from '../../../../src/core/redis/visiblePositions.ts'
 import {
   type Clients,
   SimulatedElasticsearch,

@@ -7,10 +7,10 @@ import {
   surveyGroup,
   type VisibleMs,
 } from '../../../../indexer/status/observe.ts'
+import type { Config } from '../../../../src/core/config/config.ts'
+import type { GenerationTag } from '../../../../src/core/elasticsearch/indices.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import { partitionName } from '../../../../src/core/kafka/sourceRecord.ts'
-import type { Config } from '../../../../src/core/process/config.ts'
-import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 
 const nowMs = 1_000_000
 const partition = { topic: 'forms', position: 5n, isOwned: true }
