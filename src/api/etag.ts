@@ -1,41 +1,55 @@
 import { hash } from 'node:crypto'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
 import { namesEtag } from '../core/process/staticFile.ts'
+import type { ListIndices } from '../core/stores/indices.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** How fresh an answer is. All are read before the query, so the answer may hold more than they promise, never less. */
-export type Validators = ReturnType<typeof validatorsOf>
+/** How fresh an answer is. All members are read before the query, so the answer may contain later changes, but never misses an earlier one. */
+export interface Validators {
+  /** The version of the list; null while it is unknown. */
+  readonly version: ListVersion | null
+  /** Undefined while a version is unknown. */
+  readonly etag: string | undefined
+  /** The `Replica-Watermark`; null if no such promise can be made. */
+  readonly watermark: string | null
+  /** The indices for which version and watermark are true; undefined: those of the read aliases. */
+  readonly indices: ListIndices | undefined
+}
 
 /**
- * The validators of an answer made from entities of these types, and the indices of the first one of which they are true. `parameters` are all that
- * select it, apart from team and path.
+ * The validators of an answer made from the list of `type`. The ETag depends on the lists of `otherTypes`, too. `parameters`: everything that
+ * selects the answer, apart from team and path.
  */
-export function validatorsOf(ctx: RouteContext, type: EntityType, parameters: Parameters, ...otherTypes: EntityType[]) {
+export function validatorsOf(
+  ctx: RouteContext,
+  type: EntityType,
+  parameters: Parameters,
+  ...otherTypes: EntityType[]
+): Validators {
   const { watermark, versions, indices } = ctx.state.freshness
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
-  // Like a version, undefined while it is unknown.
   const etag = all.includes(null) ? undefined : etagOf(ctx.state.holder.teamId, all, ctx.path, parameters)
   return { version, etag, watermark, indices: indices[type] }
 }
 
-/** Part of every ETag. Increase it when the same data is rendered in another way. */
+/** Part of every ETag. Increase it when a release renders the same data differently. */
 const renderingVersion = 1
 /** 132 bits of the digest. */
 const etagCharacters = 22
 
-/** A weak ETag: the same answer may be sent compressed or not. */
+/** A weak ETag, because the same answer may be sent compressed or not. */
 function etagOf(
   teamId: TeamId,
   versions: readonly (ListVersion | null)[],
   path: string,
   parameters: Parameters,
 ): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
-  const sorted = given.sort(([a], [b]) => (a < b ? -1 : 1))
+  const present = Object.entries(parameters).filter(([, value]) => value !== undefined)
+  const sorted = present.sort(([a], [b]) => (a < b ? -1 : 1))
   const text = JSON.stringify([renderingVersion, teamId, versions, path, sorted])
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
@@ -44,5 +58,5 @@ function etagOf(
 export const holdsVersion = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 
-/** Whether `If-None-Match` is `*`, which matches only what exists. An entity must be read to know that; a list always exists. */
+/** Whether `If-None-Match` is `*`, which matches any existing answer. A list always exists; an entity must be read to find out. */
 export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'

@@ -20,7 +20,7 @@ const getFormParameters = z.object({
   includeReport: flag(true).describe('`false` leaves out `report`.'),
 })
 
-/** The first filter finds titles as typed; each later one allows more misspelt letters. A blank `titleContains` selects every title. */
+/** The first filter matches titles as typed, each further one allows more typos. A blank `titleContains` matches every title. */
 function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParameters>): Filters {
   const { scene, titleContains, changedSince, changedUntil } = selection
   const filters = [...termClauses('scene', scene), ...windowClauses('changedAt', changedSince, changedUntil)]
@@ -30,7 +30,7 @@ function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParame
   return [exact, ...similarTitles(teamId, typed).map((similar) => [...filters, similar])]
 }
 
-/** A form as raw JSON, without the parts that are left out. */
+/** A form as raw JSON, without the parts that the parameters exclude. */
 function withoutParts(form: Buffer, { includeFields, includeReport }: z.output<typeof getFormParameters>): Buffer {
   if (includeFields && includeReport) return form
   const omitted = new Set([...(includeFields ? [] : ['fields']), ...(includeReport ? [] : ['report'])])

@@ -7,7 +7,7 @@ import type { Permit, Release } from './fairQueue.ts'
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
-/** Returns the permit. Throws 429 if the team's own requests leave no room, else 503. */
+/** Returns the function that releases the permit. Without a permit, throws 429 if the team's own requests leave no room, else 503. */
 export function granted(permit: Permit, ofWhat: string): Release {
   if (permit === 'own-share')
     throw apiError('rate_limited', `too many ${ofWhat} of the team are running; retry when one has ended`, {
@@ -18,13 +18,13 @@ export function granted(permit: Permit, ofWhat: string): Release {
   return permit
 }
 
-/** Calls `listener` once the response is closed: at once if the client has disconnected before. */
+/** Calls `listener` once the response is closed; at once if it is closed already. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed) listener()
   else response.once('close', listener)
 }
 
-/** Refuses requests while too many are in progress. */
+/** Answers 503 while `maxRequests` requests are in flight. */
 export function limitRequestsInFlight(): ApiMiddleware {
   let inProgress = 0
   return (ctx, next) => {

@@ -10,7 +10,7 @@ import type { AnswerName } from './openapi/schemas.ts'
 import { maxCounts } from './search/counts.ts'
 import { countRecords, countSubmissionsParameters, getSubmission, listSubmissions } from './submissions.ts'
 
-/** One endpoint: how its requests are answered, and what the description of the API tells of it. */
+/** An endpoint: its handler, and its OpenAPI description. */
 export type Endpoint = {
   /** Below the URL of the API. */
   readonly path: string
@@ -20,7 +20,7 @@ export type Endpoint = {
   readonly description: string
   readonly parameters: z.ZodObject
   readonly answer: AnswerName
-  /** What a line of an export holds; undefined if the endpoint has none. */
+  /** What a line of an export is, for the description; undefined if the endpoint has no exports. */
   readonly line?: string
   /** Whether it is a change feed, which has cursors and no ETag. */
   readonly isFeed?: true
@@ -101,7 +101,7 @@ export const endpoints: readonly Endpoint[] = [
   },
 ]
 
-/** Routes requests to the endpoints. A trailing slash names the same route; paths are case-sensitive. */
+/** Routes requests to the endpoints. Paths are case-sensitive; a trailing slash makes no difference. */
 export function routes(deps: RouteDeps): Router<RouteState, object> {
   const router = new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
   for (const { path, respond } of endpoints) router.get(path, (ctx) => respond(ctx, deps))
@@ -111,7 +111,7 @@ export function routes(deps: RouteDeps): Router<RouteState, object> {
 const methodNotAllowed = (): ApiError =>
   apiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods } })
 
-/** Answers OPTIONS for any path, without a key. */
+/** Answers OPTIONS on any path, without a key. */
 export const options: ApiMiddleware = async (ctx, next) => {
   if (ctx.method !== 'OPTIONS') return next()
   ctx.set('Allow', allowedMethods)
@@ -129,12 +129,12 @@ export const unrouted: ApiMiddleware = (ctx) => {
   throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }
 
-/** Normalises the request target, and `Accept`. */
+/** Normalises the request target and `Accept`. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
   if (url.length > maxUrlBytes) throw apiError('uri_too_long')
   ctx.req.url = originForm(url)
-  // Parameters of a media type, such as a charset, select no other answer.
+  // Parameters of a media type, such as a charset, do not select another answer.
   if (headers.accept !== undefined) headers.accept = headers.accept.replaceAll(mediaTypeParameters, '')
   return next()
 }
