@@ -8,14 +8,14 @@ export type Clause = estypes.QueryDslQueryContainer
 /** Selects what matches every clause. */
 export type Filter = readonly Clause[]
 
-/** Fallback filters: each one applies only if those before it find nothing. */
+/** Fallback filters, in order: each is used only if all before it match nothing. */
 export type Filters = readonly [Filter, ...Filter[]]
 
 /** The index sort: by creation time, then id, descending. */
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
 export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
-/** A query for the documents of a team that match every clause. */
+/** A query for a team's documents that match every clause. Every search selects its team with it, or with `largeOf`. */
 export const ofTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
@@ -30,10 +30,10 @@ export const bytesOf = (part: EntityPart): string => `large.${part}Bytes`
 /** Search options: exact total, no hits. */
 export const countOnly = { size: 0, track_total_hits: true }
 
-/** Search options: whether there is any hit; Elasticsearch stops at the first. */
+/** Search options: whether there is any hit. Elasticsearch stops at the first. */
 export const anyAtAll = { ...countOnly, terminate_after: 1 }
 
-/** Search options: row keys only, that is sort values and the size of `part`, without reading stored documents. */
+/** Search options: row keys only (sort values, and the size of `part`), without reading stored documents. */
 export const keysOnly = (part: EntityPart) => ({
   _source: false,
   stored_fields: '_none_',
@@ -57,10 +57,10 @@ export const termClauses = (field: string, value: string | undefined): Clause[] 
 
 export const scoreField = 'summary.result.score'
 
-/** Clauses for scores between bounds. Elasticsearch sorts -0, which JavaScript would write as 0, below 0. */
+/** Clauses for scores between bounds. A lower bound of 0 becomes -0, which Elasticsearch sorts below 0 and JavaScript would write as 0. */
 export const scoreClauses = (min?: number, max?: number): Clause[] =>
   rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
 
-/** A clause for values between inclusive bounds; none if both ends are open. */
+/** A clause for values between inclusive bounds; none without bounds. */
 const rangeClauses = (field: string, gte?: string | number, lte?: string | number): Clause[] =>
   gte === undefined && lte === undefined ? [] : [{ range: { [field]: { gte, lte } as object } }]
