@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
-import { scenes } from '../core/model/form.ts'
+import { formSchema, scenes, servedForm, servedFormSummary } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
+import type { Endpoint } from './endpoint.ts'
 import { detailRoute, listRoute } from './entityRoutes.ts'
+import { jsonSchemaOf, pageSchema, servedSchema } from './openapi/jsonSchema.ts'
 import { flag, listParameters, oneOf, title } from './parameters.ts'
 import { type Filters, termClauses, windowClauses } from './search/clauses.ts'
 import { exactTitle, similarTitles } from './search/titleQuery.ts'
@@ -40,3 +42,31 @@ function withoutParts(form: Buffer, { includeFields, includeReport }: z.output<t
 export const listForms = listRoute('forms', listFormsParameters, formsFilters)
 
 export const getForm = detailRoute('forms', getFormParameters, withoutParts)
+
+const form = jsonSchemaOf(formSchema)
+
+export const formSchemas = {
+  FormSummary: servedSchema(form, servedFormSummary),
+  Form: servedSchema(form, servedForm),
+  FormList: pageSchema('FormSummary'),
+} as const
+
+export const formEndpoints: readonly Endpoint<keyof typeof formSchemas>[] = [
+  {
+    path: '/forms',
+    ...listForms,
+    operationId: 'listForms',
+    summary: 'List forms',
+    description: "All forms of the key's team, newest first by `createdAt`, then by `id` descending.",
+    answer: 'FormList',
+    line: 'form',
+  },
+  {
+    path: '/forms/:id',
+    ...getForm,
+    operationId: 'getForm',
+    summary: 'Get one form',
+    description: 'A form with its fields and its report configuration.',
+    answer: 'Form',
+  },
+]

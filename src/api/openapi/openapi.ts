@@ -1,11 +1,13 @@
 import { accountKeyPrefix } from '../../core/model/accountKey.ts'
 import { maxUrlBytes } from '../../core/process/clientErrors.ts'
+import type { Endpoint } from '../endpoint.ts'
 import { allowedMethods, type ErrorCode, errorAnswers, errorCodes, privateHeaders } from '../errors.ts'
 import { csv, ndjson } from '../exports.ts'
 import { anyCode } from '../parameters.ts'
-import { type Endpoint, endpoints } from '../routes.ts'
+import { endpoints } from '../routes.ts'
 import { maxWaitSeconds } from '../waiting.ts'
-import { type AnswerName, answerSchemas, exampleOf, type JsonSchema, sent } from './schemas.ts'
+import { type JsonSchema, jsonSchemaOf } from './jsonSchema.ts'
+import { type AnswerName, answerSchemas, exampleOf } from './schemas.ts'
 
 const introduction = `Read-only JSON for one team: its forms, and the submissions that these collected.
 
@@ -42,14 +44,14 @@ export const describeApi = (serverUrl: string) => ({
   },
 })
 
-const describe = (endpoint: Endpoint) => ({
+const describe = (endpoint: Endpoint<AnswerName>) => ({
   operationId: endpoint.operationId,
   tags: [endpoint.path.startsWith('/form') ? 'Forms' : 'Records'],
   summary: endpoint.summary,
   description: endpoint.description,
   parameters: [
     ...(endpoint.path.includes(':id') ? [pathParameter(answerSchemas[endpoint.answer])] : []),
-    ...queryParameters(sent(endpoint.parameters)),
+    ...queryParameters(jsonSchemaOf(endpoint.parameters)),
     endpoint.isFeed ? prefer : ifNoneMatch,
   ],
   responses: responsesOf(endpoint),
@@ -201,7 +203,7 @@ const errorResponses = (): Response =>
   )
 
 /** The answers of an endpoint by status; the errors are references. */
-function responsesOf({ path, summary, answer, line, isFeed }: Endpoint): Response {
+function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerName>): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
   const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
   const isGiven = (code: ErrorCode): boolean =>
