@@ -17,7 +17,7 @@ Submissions hold personal data of respondents; handle them with care. The page [
 A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
 \`GET\` without a body, and a trailing slash is the same route.`
 
-/** The OpenAPI description of the API at `serverUrl`, generated from the schemas that validate requests and Kafka records. */
+/** The OpenAPI description of the API at `serverUrl`, generated from the schemas that validate parameters and Kafka records. */
 export const describeApi = (serverUrl: string) => ({
   openapi: '3.1.1',
   info: { title: 'Tidemark', version: 'v1', description: introduction },
@@ -57,20 +57,25 @@ const describe = (endpoint: Endpoint<AnswerName>) => ({
   responses: responsesOf(endpoint),
 })
 
-/** A parameter that is text, in the path or a header. */
+/** A parameter in the path or a header whose value is text. */
 const textParameter = (name: string, where: 'path' | 'header', description: string | undefined, example?: unknown) => ({
-  ...{ name, in: where, required: where === 'path', description, schema: { type: 'string' }, example },
+  name,
+  in: where,
+  required: where === 'path',
+  description,
+  schema: { type: 'string' },
+  example,
 })
 
-/** The parameter that names an entity, as the `id` of its answer does. */
+/** The path parameter `id`, described like the `id` of the answer. */
 function pathParameter({ properties = {} }: JsonSchema) {
   const id = properties['id'] as JsonSchema
   return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
 /**
- * Parameters whose names are not fixed are left out: OpenAPI has them as members of an exploded object, which half of the clients that tests
- * generate would send under other names.
+ * Leaves out parameters whose names are not fixed. OpenAPI would describe them as members of an exploded object, which half of the generated clients
+ * in the tests send under wrong names.
  */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
@@ -148,7 +153,7 @@ type HeaderName = keyof typeof allHeaders
 type Response = Readonly<Record<string, unknown>>
 
 const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
-/** Never missing where they are named. */
+/** The headers that every answer that names them has. */
 const required: readonly string[] = [...always, 'Retry-After', 'WWW-Authenticate', 'Allow']
 
 const headers = (): Response =>
@@ -202,11 +207,11 @@ const errorResponses = (): Response =>
     }),
   )
 
-/** The answers of an endpoint by status; the errors are references. */
+/** The answers of an endpoint by status. Errors are references to `components`. */
 function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerName>): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
   const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
-  const isGiven = (code: ErrorCode): boolean =>
+  const isPossible = (code: ErrorCode): boolean =>
     code === 'cursor_expired' ? isFeed === true : code !== 'not_found' || path.includes(':id')
   return {
     200: {
@@ -221,7 +226,7 @@ function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerNam
       },
     }),
     ...Object.fromEntries(
-      errorCodes.filter(isGiven).map((code) => [errorAnswers[code][0], { $ref: `#/components/responses/${code}` }]),
+      errorCodes.filter(isPossible).map((code) => [errorAnswers[code][0], { $ref: `#/components/responses/${code}` }]),
     ),
   }
 }

@@ -1,4 +1,4 @@
-/** All texts of the front page and of `/explore`, in English and in simplified Chinese; `%` stands for a number. */
+/** The texts of the front page and of `/explore`, in English and simplified Chinese. `%` is replaced by a number. */
 const texts = {
   language: ['en', 'zh-Hans'],
   languageName: ['English', '简体中文'],
@@ -48,6 +48,6 @@ const texts = {
 export type Texts = Readonly<Record<keyof typeof texts, string>>
 
 const textsAt = (at: 0 | 1): Texts =>
-  Object.fromEntries(Object.entries(texts).map(([name, each]) => [name, each[at]])) as Texts
+  Object.fromEntries(Object.entries(texts).map(([name, translations]) => [name, translations[at]])) as Texts
 
 export const catalogues = [textsAt(0), textsAt(1)] as const
