@@ -7,7 +7,7 @@ import { pageAssets, readStyle, readText } from '../core/process/staticFile.ts'
 import type { Messages } from './pages/english.ts'
 import { catalogues, csrfField, type Page, urlsFrom } from './pages/parts.ts'
 
-/** What middleware has found out about a request: the texts of its language, and the session once its cookie was found valid. */
+/** The state of a request: the texts in its language, and the session once its cookie was validated. */
 export type SettingsState = {
   requestId: string
   say: Messages
@@ -22,18 +22,18 @@ const languageCookie = 'tidemark-language'
 const yearMs = 365 * 86_400_000
 
 /**
- * Chooses the language of the answer: the URL's `language`, which a cookie then keeps, else the cookie's, else the browser's. Cookies are `Secure`
- * for an origin of https:// alone: behind a TLS proxy, Koa itself sees a plain connection.
+ * Chooses the language of the answer: that of the URL (`language`), else of the cookie, else of the browser. A language in the URL is stored in the
+ * cookie. `isSecure`: whether cookies are `Secure`; behind a TLS proxy, Koa itself sees only a plain connection.
  */
 export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
   (ctx, next) => {
     ctx.cookies.secure = isSecure
     const sent = parameterOf(ctx, 'language')
-    const asked = catalogues.find(({ language }) => language === sent)
-    if (asked !== undefined) ctx.cookies.set(languageCookie, asked.language, { maxAge: yearMs, sameSite: 'lax' })
-    const kept = ctx.cookies.get(languageCookie)
-    ctx.state.say = asked ?? preferredOf<Messages>(catalogues, [kept, ...ctx.acceptsLanguages()])
+    const chosen = catalogues.find(({ language }) => language === sent)
+    if (chosen !== undefined) ctx.cookies.set(languageCookie, chosen.language, { maxAge: yearMs, sameSite: 'lax' })
+    const stored = ctx.cookies.get(languageCookie)
+    ctx.state.say = chosen ?? preferredOf<Messages>(catalogues, [stored, ...ctx.acceptsLanguages()])
     return next()
   }
 
@@ -68,7 +68,10 @@ ${
   ctx.body = String(document)
 }
 
-/** Where the language switch leads: undefined for the answer to a form, which no GET repeats. A sign-in link works once, so that the list of keys stands in for it. */
+/**
+ * The URL of the language switch. Undefined for the answer to a form, which a GET could not repeat. On the answer to a sign-in link, which works only
+ * once, it leads to the list of keys.
+ */
 function urlInOtherLanguages({ method, path }: SettingsContext): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined
   return path === '/sign-in' ? urlsFrom(path)('/keys') : ''

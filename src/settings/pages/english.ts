@@ -1,4 +1,4 @@
-/** All texts of the settings area. `language` is a BCP 47 tag. */
+/** The texts of the settings area. `language`: a BCP 47 tag. */
 export const english = {
   language: 'en',
   languageName: 'English',
