@@ -5,12 +5,12 @@ import { metricsIn } from '../core/process/metrics.ts'
 /** A rendered answer: its body, and for a page the total of its list. */
 export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
 
-/** An answer ready to send. `compression` is its `Content-Encoding`; undefined for an uncompressed body. */
+/** An answer ready to send; `compression` is its `Content-Encoding`. */
 export type Answer = Rendered & { readonly compression: string | undefined }
 
-/** The largest share of the cache for a single answer, so that a few large answers cannot displace all others. */
+/** The largest share of one answer: a few large answers must not displace all others. */
 const maxPartOfCache = 1 / 16
-/** The estimated overhead of an entry, besides its body and its key (ASCII). */
+/** Estimated, besides body and key. */
 const entryBytes = 300
 
 type LookupResult = 'hit' | 'shared' | 'miss'
@@ -19,9 +19,9 @@ type LookupResult = 'hit' | 'shared' | 'miss'
 type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
 
 /**
- * An LRU cache of rendered answers, of at most `maxBytes` in all. Its key is everything an answer depends on: team, version of the list, path,
- * parameters and encoding. Nothing is invalidated: a change gives the list a new version, so later requests use another key. `respond.ts`
- * decides when a cached answer is served.
+ * An LRU cache of rendered answers. A key names all that its answer depends on: team, version of the list, path, parameters and encoding.
+ * So nothing is invalidated: after a change, the list has a new version, and requests use another key. `respond.ts` decides when a cached
+ * answer is served.
  */
 export class AnswerCache {
   readonly #kept: LRUCache<string, Answer> | undefined
@@ -50,21 +50,21 @@ export class AnswerCache {
     return cached
   }
 
-  /** Makes an answer and caches it. Concurrent requests for the same key share one call of `make`. Rejects with the error of `make`. */
+  /** Makes and caches an answer. Concurrent requests for a key share one call of `make`. Rejects with its error. */
   async make(key: string, make: () => Promise<Answer>, isAbandoned: () => boolean): Promise<Answer> {
     if (this.#kept === undefined) return await this.#count('miss', make())
     for (let pending = this.#pending.get(key); pending !== undefined; pending = this.#pending.get(key)) {
       try {
         return await this.#count('shared', pending.answer)
       } catch (error) {
-        // The client of the first request disconnected, which aborted its query. This client still waits, and tries again.
+        // Not the abort of a query whose client disconnected: this client tries again.
         if (!pending.isAbandoned()) throw error
       }
     }
     const answer = make().finally(() => this.#pending.delete(key))
     this.#pending.set(key, { answer, isAbandoned })
     const made = await this.#count('miss', answer)
-    // Copied: the body may be a slice of a large buffer, all of which would stay in memory with it.
+    // Copied, because a slice would keep its whole large buffer in memory.
     this.#kept.set(key, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
     return made
   }

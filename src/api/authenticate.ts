@@ -12,8 +12,7 @@ import { granted, whenClosed } from './requestsInFlight.ts'
 type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
 /**
- * Concurrent authenticated requests, in total and of one team. Each may have an answer in memory that its client has not read yet. `waiting.ts`
- * lets about half of them wait for a change.
+ * Concurrent authenticated requests, in total and of one team. Each may keep an unread answer in memory; about half may wait for a change.
  */
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 
@@ -23,7 +22,7 @@ export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: (
   return async (ctx, next) => {
     const { found, freshness, window } = await judge(lookUp, ctx, nowMs(), true)
     ctx.state.holder = found
-    // Before the permit: a refusal for lack of capacity has the `RateLimit` headers, too.
+    // Before the permit, so that a refusal for lack of capacity has these headers, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
     whenClosed(ctx.res, granted(queue.acquireNow(found.teamId), 'requests'))
     Object.assign(ctx.state, { freshness })
@@ -43,7 +42,7 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
     })
 }
 
-/** Validates the key of a request again after a wait, and updates the freshness in the state. Does not count against the rate limit. */
+/** Validates a request's key again after a wait, without counting it, and updates the freshness in its state. */
 export const createRecheck =
   (lookUp: LookUp, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
@@ -52,7 +51,7 @@ export const createRecheck =
     ctx.state.freshness = freshness
   }
 
-/** Looks up the key of a request. Throws `unauthorized` if it is not valid, `AccountKeysIncomplete` or `RedisUnavailable` while it cannot be looked up. */
+/** Looks up a request's key. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while the key cannot be looked up. */
 async function judge(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
   if (lookup === 'incomplete') throw new AccountKeysIncomplete()
@@ -75,7 +74,7 @@ export const unauthorized = (isTokenSent: boolean): ApiError =>
     rejection: 'unauthorized',
   })
 
-/** Whether a key is valid and still the same key of the same team as when its request was accepted. */
+/** Whether a key is valid, and still of the holder for whom its request was accepted. */
 const isStillAccepted = ({ teamId, keyId }: KeyHolder, current: KeyHolder | null, nowMs: number): boolean =>
   current !== null && isValid(current, nowMs) && current.teamId === teamId && current.keyId === keyId
 
@@ -84,9 +83,9 @@ const watchTickMs = 400
 type WatchedRequest = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
 
 /**
- * Looks up the keys of long requests (exports, waits for a change) again and again, all in one round trip to Redis. A key that is revoked or
- * expires ends its requests within a second. While a key cannot be looked up, it stays accepted. `readHolders` returns holders in the order of
- * its digests, or undefined while the account-key store is incomplete.
+ * Looks up the keys of long requests (exports, waits) periodically, all in one round trip to Redis: a revoked or expired key ends its
+ * requests within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests, or
+ * undefined while the account-key store is incomplete.
  */
 export function watchKeys(
   readHolders: (digests: readonly Digest[]) => Promise<readonly (KeyHolder | null)[] | undefined>,

@@ -15,7 +15,7 @@ export type Compression = Exclude<(typeof encodings)[number], 'identity'>
 
 /** Brotli's default quality, 11, takes fifty times as long. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
-/** 256 KiB. With the default windows, dozens of concurrent exports would take hundreds of megabytes. */
+/** 256 KiB: with default windows, dozens of exports would take hundreds of megabytes. */
 const windowBits = 18
 
 type CompressWhole = (body: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void
@@ -38,17 +38,17 @@ const compressors = {
   deflate: compressor(zlib.deflate, () => zlib.createDeflate({ flush: constants.Z_SYNC_FLUSH })),
 } satisfies Readonly<Record<Compression, unknown>>
 
-/** A whole answer, compressed unless it is shorter than `minCompressedBytes`. */
+/** A whole answer, compressed unless it is short. */
 export const compressed = async (body: Buffer, compression: Compression | undefined) =>
   compression === undefined || body.length < minCompressedBytes
     ? { body, compression: undefined }
     : { body: await compressors[compression].whole(body), compression }
 
-/** A compressed stream. It flushes each part at once, so that the client gets the rows of a part before the next part. Koa handles its errors. */
+/** A compressed stream, flushed after each part. Koa handles its errors. */
 export const compressedStream = (body: Readable, compression: Compression): Readable =>
   pipeline(body, compressors[compression].stream(), () => undefined)
 
-/** The client's preferred compression; undefined to send the answer uncompressed, also if the client accepts nothing that the API can send. */
+/** The client's preferred compression; undefined for none, also if it accepts nothing that the API can send. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
   const accepted = ctx.get('Accept-Encoding')
   if (accepted === '') return undefined

@@ -27,8 +27,8 @@ export type RouteState = ApiState & {
   /** Like `runQuery`, for streamed answers: waits longer for the team's turn. */
   runPart: RunQuery
   /**
-   * Reserves memory for a whole answer of `bytes`, waiting for the team's turn. A later call with more bytes reserves the difference. The bytes are
-   * returned when the response is closed, or by the returned function.
+   * Reserves memory for a whole answer of `bytes` in the team's turn; a later call reserves the difference. The closed response releases
+   * it, or the returned function.
    */
   holdAnswer: (bytes: number) => Promise<() => void>
 }
@@ -38,7 +38,7 @@ export type ApiMiddleware = RouterMiddleware<ApiState, object>
 export type RouteContext = RouterContext<RouteState, object>
 export type RouteMiddleware = RouterMiddleware<RouteState, object>
 
-/** Reads and validates a route's parameters. Throws `bad_request`. Unknown parameters are ignored, named in `Ignored-Parameters` and counted. */
+/** Reads and validates parameters. Throws `bad_request`. Unknown ones are ignored, counted, and named in `Ignored-Parameters`. */
 export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
 
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>

@@ -4,18 +4,18 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
- * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell: so a reader can distinguish the
- * text "1" from the number 1, and an empty text from null.
+ * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell: so a reader can distinguish
+ * the text "1" from the number 1, and an empty text from null.
  */
 
 /** The first characters of a formula, also in full width, which spreadsheets in East Asian languages accept. */
 const formulaStart = '[=+\\-@＝＋－＠]'
-/** Characters that a spreadsheet may skip before a formula. With the quote: `'=1` gets a second one, so that a reader can always remove the first. */
+/** What a spreadsheet may skip before a formula. With the quote: `'=1` gets a second one, so that the first can always be removed. */
 const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
 
 /**
- * The places where a spreadsheet would run text as a formula: at its start, and after a semicolon, tab or line break, where a spreadsheet with
- * another separator begins a cell. At the start, tab, line break and NUL count as well: spreadsheets may drop them.
+ * Where a spreadsheet would run text as a formula: at its start, and after a semicolon, tab or line break, where a spreadsheet with another
+ * separator begins a cell. At the start, tab, line break and NUL count as well: spreadsheets may drop them.
  */
 const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
 /** The same in JSON text, which has neither tabs nor line breaks and never begins like a formula. */
@@ -40,7 +40,6 @@ const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
 const lineEnd = '\r\n'
 
-/** Both functions return whole lines with their line end. */
 export interface CsvTable {
   readonly header: string
   row(summary: Buffer): string
@@ -94,10 +93,9 @@ function answerColumns(codes: readonly string[]): Columns {
 /** The column of all answers without a column of their own. A field with this code gets none. */
 export const otherAnswers = 'other'
 
-/** Bounds the cost of a row, however many fields a form has. */
+/** Bounds the cost of a row. */
 const maxCodes = 1_000
 
-/** The codes of a form's fields that become columns. */
 export function answerCodes(form: Buffer): string[] {
   const fields: unknown = JSON.parse(rawMembers(form.toString()).get('fields') ?? 'null')
   const codes = new Set(fieldsWithCode(fields).keys())

@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import type { Route } from './context.ts'
 
 /**
- * An endpoint: its parameters and handler, and the rest of its OpenAPI description. Each resource lists its endpoints beside the schemas of their
- * answers: `forms.ts`, `submissions.ts`, `submissionCounts.ts`, `changeFeeds.ts`. `AnswerName`: the names of these schemas.
+ * An endpoint's parameters, handler and OpenAPI description. `forms.ts`, `submissions.ts`, `submissionCounts.ts` and `changeFeeds.ts` list
+ * them beside the schemas of their answers.
  */
 export interface Endpoint<AnswerName extends string> {
   /** Below the URL of the API. */
@@ -14,8 +14,8 @@ export interface Endpoint<AnswerName extends string> {
   readonly summary: string
   readonly description: string
   readonly answer: AnswerName
-  /** What a line of an export is; undefined if the endpoint has no exports. */
+  /** What a line of an export is. */
   readonly line?: string
-  /** Whether it is a change feed, which has cursors and no ETag. */
+  /** A change feed has cursors and no ETag. */
   readonly isFeed?: true
 }

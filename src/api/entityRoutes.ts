@@ -29,7 +29,7 @@ import { hasLarge, weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
 
-/** Of each list: its path below the URL of the API, and the members of an item as listed (`summary`, also the columns of CSV) and whole (`full`). */
+/** Each list's path below the URL of the API, and the members of its items: as listed (also the columns of CSV), and whole. */
 export const lists = {
   forms: { path: 'forms', summary: servedFormSummary, full: servedForm },
   submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
@@ -44,7 +44,7 @@ type ListRequest = {
   readonly type: EntityType
   readonly filters: Filters
   readonly parameters: Parameters
-  /** The members that `fields` selects; undefined for all. */
+  /** Undefined for all. */
   readonly fields: Served | undefined
 }
 
@@ -99,7 +99,7 @@ export function listRoute<Selection extends Parameters>(
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
     const filters = filtersOf(ctx.state.holder.teamId, parameters, deps.indexReader.hasAnswers)
     const request = { ctx, deps, type, parameters, fields, filters }
-    // CSV of one form's submissions has a column for each field of the form: its ETag depends on the list of forms, too.
+    // The columns of one form's submissions are its fields: the ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
     const making = format === undefined ? makePage(request, validators) : makeExport(request, format)
@@ -109,8 +109,8 @@ export function listRoute<Selection extends Parameters>(
 }
 
 /**
- * The weight in `queryQueue.ts` of a page of a list with large rows: a team reads two such pages at a time. Such a page takes several searches, to
- * find its rows and their sizes. Among thousands of long titles, each of them costs Elasticsearch as much as many small pages.
+ * The weight in `queryQueue.ts` of a page of a list with large rows: a team reads two at a time. Such a page takes several searches; among
+ * thousands of long titles, each costs Elasticsearch as much as many small pages.
  */
 const largeListBytes = 8 * 1024 * 1024
 
@@ -165,20 +165,20 @@ function makeExport(request: ListRequest, format: ExportFormat): Making {
 }
 
 /**
- * Sets `Changes-Cursor`, at which the change feed goes on after this export, and returns the indices that the export must search. They are those
- * of the cursor's positions. Otherwise: the cursor is read, a rebuild switches, and the export reads the new indices. They may still lack a row
- * below the cursor, which the feed would never send.
+ * Sets `Changes-Cursor`, at which the change feed goes on after this export, and returns the indices of the cursor's positions, which the
+ * export must search. Otherwise: the cursor is read, a rebuild switches, and the export searches the new indices. A row below the cursor
+ * that they still lack would never reach the client.
  */
 async function nameChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
   const { teamId } = ctx.state.holder
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
-  // A topic may have too many partitions for a cursor. Its list has no change feed, but can be exported.
+  // With too many partitions for a cursor, a list has no change feed, but can be exported.
   const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))
   if (cursor !== undefined) ctx.set('Changes-Cursor', cursor)
   return freshness.indices[type]
 }
 
-/** Refuses parameters that do not apply to a format. Their default values are accepted, because some clients always send them. */
+/** Refuses parameters that do not apply to a format, except with their default values, which some clients always send. */
 function expectDefaults(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
   const defaults = Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
   return (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {

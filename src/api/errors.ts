@@ -43,7 +43,6 @@ type RejectionReason = (typeof rejectionReasons)[number]
 
 export type ApiError = HttpError<ErrorCode, RejectionReason>
 
-/** An error whose code and message are sent as JSON. */
 export const apiError = (
   code: ErrorCode,
   message: string = errorAnswers[code][1],
@@ -68,7 +67,7 @@ function toApiError(thrown: unknown): ApiError {
   return apiError('internal_error', undefined, { cause: thrown })
 }
 
-/** Sets the private headers of every answer, and answers errors of later middleware as JSON. `onRejected` counts those that have a rejection reason. */
+/** Sets `privateHeaders`, and answers errors of later middleware as JSON. `onRejected` counts those with a rejection reason. */
 export const errors =
   (log: Logger, onRejected: (reason: RejectionReason) => void): ApiMiddleware =>
   async (ctx, next) => {
@@ -77,7 +76,7 @@ export const errors =
       await next()
     } catch (thrown) {
       const error = toApiError(thrown)
-      // After its client has disconnected, an error is neither logged nor counted: nobody gets the answer.
+      // Not after a disconnection, of which the error may be a consequence.
       if (ctx.writable) {
         logCause(log, ctx.state.requestId, error)
         if (error.rejection !== undefined) onRejected(error.rejection)
@@ -95,7 +94,7 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
   if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
 }
 
-/** Headers that only a successful answer has. An answer may fail after they were set. */
+/** Headers of success, to be removed from an answer that fails after they were set. */
 const headersOfSuccess = [
   'Changes-Cursor',
   'Content-Encoding',

@@ -7,21 +7,21 @@ import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** How fresh an answer is. All members are read before the query, so the answer may contain later changes, but never misses an earlier one. */
+/** How fresh an answer is. Read before the query, so the answer may have later changes, but lacks none before. */
 export interface Validators {
-  /** The version of the list; null while it is unknown. */
+  /** Null while unknown. */
   readonly version: ListVersion | null
-  /** Undefined while a version is unknown. */
+  /** Undefined while a version that it depends on is unknown. */
   readonly etag: string | undefined
-  /** The `Replica-Watermark`; null if no such promise can be made. */
+  /** Null if none can be promised. */
   readonly watermark: string | null
-  /** The indices for which version and watermark are true; undefined: those of the read aliases. */
+  /** Those for which version and watermark are true; undefined: those of the read aliases. */
   readonly indices: ListIndices | undefined
 }
 
 /**
- * The validators of an answer made from the list of `type`. The ETag depends on the lists of `otherTypes`, too. `parameters`: everything that
- * selects the answer, apart from team and path.
+ * The validators of an answer from the list of `type`. `parameters`: all that selects it, apart from team and path. `otherTypes`: lists on
+ * which the ETag depends, too.
  */
 export function validatorsOf(
   ctx: RouteContext,
@@ -36,10 +36,9 @@ export function validatorsOf(
   return { version, etag, watermark, indices: indices[type] }
 }
 
-/** Part of every ETag. Increase it when a release renders the same data differently. */
+/** Increase it when a release renders the same data differently. */
 const renderingVersion = 1
-/** 132 bits of the digest. */
-const etagCharacters = 22
+const etagCharacters = 22 // 132 bits
 
 /** A weak ETag, because the same answer may be sent compressed or not. */
 function etagOf(
@@ -54,9 +53,8 @@ function etagOf(
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
 
-/** Whether `If-None-Match` names the current ETag. */
 export const holdsVersion = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 
-/** Whether `If-None-Match` is `*`, which matches any existing answer. A list always exists; an entity must be read to find out. */
+/** Whether `If-None-Match` is `*`, which matches any existing answer. An entity must be read to know whether it exists. */
 export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'

@@ -31,8 +31,8 @@ const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, maxWaiting: 1_000, ma
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
 
 /**
- * Starts streamed answers, and limits how many run at once. Before the first part, a failure or a revoked key is answered with an error status.
- * After it, the connection is reset, so that no client mistakes a part for the whole.
+ * Starts streamed answers, within bounds. A failure or a revoked key before the first part is answered with an error status; after it, the
+ * connection is reset, so that no client mistakes a part for the whole.
  */
 export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
   return async (what, ctx, open) => {
@@ -63,7 +63,7 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       ctx.app.emit('error', error, ctx)
       cutOff(ctx.res)
     }
-    // The response is cut off first: a destroyed stream ends only after the part that it is reading.
+    // The response first: a destroyed stream ends only after the part that it is reading.
     signal.addEventListener('abort', () => {
       breakOff(new Error('its key is no longer accepted'))
       stream.destroy()
@@ -85,7 +85,7 @@ export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): Expo
 
 export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
-/** The CSV table of a list. With `formId`, it has a column for each answer code of that form, or no such column if the team has no such form. */
+/** The CSV table of a list; with `formId`, the answer codes of that form have columns, if the team has the form. */
 export async function readCsvTable(
   forms: ListAt,
   served: Served,
@@ -98,7 +98,7 @@ export async function readCsvTable(
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 
-/** Rows as lines of CSV after a header. The header comes with the first rows, so that a failure before them still gets an error status. */
+/** Rows as lines of CSV. The header comes with the first rows: a failure before them still gets an error status. */
 export async function* csvLines(readTable: () => Promise<CsvTable>, rows: AsyncIterable<readonly Buffer[]>) {
   const table = await readTable()
   let before = table.header

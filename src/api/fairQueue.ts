@@ -1,7 +1,7 @@
 /** Gives a permit back; a second call has no effect. */
 export type Release = () => void
 
-/** Why there is no permit: other tenants use the capacity (`full`), the tenant uses its own share (`own-share`), or the caller aborted. */
+/** Why there is no permit: other tenants use the capacity (`full`), the tenant its own share, or the caller aborted. */
 type NotAdmitted = 'full' | 'own-share' | 'aborted'
 export type Permit = Release | NotAdmitted
 
@@ -15,16 +15,16 @@ type Bounds = {
 
 type Waiter = { readonly weight: number; admit(): void }
 type Tenant = { running: number; readonly waiting: Set<Waiter> }
-/** The next waiter, for which there is too little room. `overtaking`: the weight still running of permits granted to others since it became the next one. */
+/** The next waiter, for which there is too little room. `overtaking`: the running weight that was admitted before it since then. */
 type Next = { readonly waiter: Waiter; readonly tenant: Tenant; overtaking: number }
 
 /**
- * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit weighs 1 by
- * default; a permit heavier than its tenant's share weighs the whole share.
+ * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit heavier
+ * than its tenant's share weighs the whole share.
  *
- * When there is too little room for the next waiter, the room that becomes free is reserved for it. Other waiters are admitted before it only into
- * room that it will not need. Example with room for 10, of which 6 run: a query of 8 is next, and 2 more may be admitted beside it. So a
- * heavy query waits only for the permits that ran when it became the next one: light ones cannot overtake it for ever, and still run meanwhile.
+ * Room that becomes free is reserved for the next waiter. Others are admitted before it only into room that it will not need: with room for
+ * 10, of which 6 run, and a query of 8 next, 2 more may run. So light queries cannot overtake a heavy one for ever, and it does not block
+ * them meanwhile.
  */
 export class FairQueue {
   readonly #bounds: Bounds
@@ -33,24 +33,22 @@ export class FairQueue {
   #running = 0
   #waiting = 0
   #next: Next | undefined
-  /** The part (0 to 1) of the capacity, and of each tenant's share, that may be granted. `open` changes it. */
+  /** The part (0 to 1) of the capacity, and of each tenant's share, that may be granted. */
   share = 1
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
   }
 
-  /** The number of tenants in memory. */
   get tenants(): number {
     return this.#tenants.size
   }
 
-  /** The part of the whole capacity that permits use. */
+  /** The part of the capacity that permits use. */
   get taken(): number {
     return this.#running / this.#bounds.maxRunning
   }
 
-  /** Waits up to `maxWaitMs` for a permit. */
   async acquire(name: string, signal: AbortSignal, wanted = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
     if (signal.aborted) return 'aborted'
     const tenant = this.#tenantOf(name)
@@ -69,7 +67,7 @@ export class FairQueue {
     return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : 'full'
   }
 
-  /** Changes the part of the capacity that may be granted. While nothing runs, one permit is granted whatever it weighs. */
+  /** Changes `share`. While nothing runs, one permit is granted whatever it weighs. */
   open(share: number): void {
     if (share === this.share) return
     this.share = share
@@ -82,7 +80,7 @@ export class FairQueue {
   #isWithinShare = (tenant: Tenant, weight: number): boolean =>
     this.#fits(tenant.running, weight, this.#bounds.maxRunningPerTenant)
 
-  /** Whether there is room, also once the next waiter runs. */
+  /** Room beside the next waiter, too. */
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||
@@ -103,7 +101,6 @@ export class FairQueue {
       dequeue()
       this.#forget(name, tenant)
       resolve(why)
-      // A waiter behind it may be lighter.
       this.#admitWaiting()
     }
     const onAbort = (): void => giveUp('aborted')
@@ -130,7 +127,6 @@ export class FairQueue {
     return promise
   }
 
-  /** Grants a permit, and moves the tenant behind all others. */
   #take(name: string, tenant: Tenant, weight: number): Release {
     this.#tenants.delete(name)
     this.#tenants.set(name, tenant)

@@ -17,7 +17,7 @@ export function fieldsParameter(...views: readonly Served[]) {
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
-/** The union of two sets of members, nested ones included. */
+/** The union of both. */
 export const mergedWith = (some: Served, others: Served): Served =>
   others.reduce((merged, member) => {
     const [name, inner = []] = servedPair(member)
@@ -37,7 +37,7 @@ const patternOf = (served: Served): string => {
   return `(${names.join('|')})`
 }
 
-/** The members that `fields` selects, in its order; undefined without `fields`. Throws 400 for an unknown name, and for more than 100 names. */
+/** The members that `fields` selects, in its order; undefined without it. Throws 400 for an unknown name, and for more than 100. */
 export function selectedFields(fields: string | undefined, served: Served): Served | undefined {
   if (fields === undefined) return undefined
   const paths = fields.split(',')
@@ -54,10 +54,10 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   return servedOf(selected)
 }
 
-/** The selected members in the order of their first mention, each whole or with its own selection. */
+/** In the order of their first mention, each whole or with its own selection. */
 type Selected = Map<string, Selected | 'whole'>
 
-/** Adds the member at a path, unless a member above it is selected as a whole. */
+/** Adds the member at a path, unless one above it is selected as a whole. */
 function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
   const known = selected.get(name)
   if (known === 'whole') return
@@ -73,7 +73,7 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/** Makes an item with the selected members of a JSON object, byte for byte. Members that the object lacks are left out. `selected` undefined: all. */
+/** Makes an item of the selected members of a JSON object, byte for byte, without those that it lacks. `selected` undefined: all. */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>

@@ -14,7 +14,7 @@ const maxShownCharacters = 64
 const maxIgnoredNames = 10
 const maxIgnoredBytes = 256
 
-/** How many parsed queries of each route and format are cached, and the longest query that is cached. */
+/** Of parsed queries, for each route and format. */
 const maxCached = 200
 const maxCachedCharacters = 1_024
 
@@ -25,7 +25,7 @@ type ParsedQuery = { readonly ignored: readonly string[] } & (
 )
 type ParseQuery = (querystring: string) => ParsedQuery
 
-/** Reads the parameters of requests. Dashboards repeat the same queries, so the latest parsed ones are cached. */
+/** Dashboards repeat the same queries: the latest ones are cached. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
@@ -48,13 +48,13 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
   return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
-/** The parameter of the schema under which a sent name is read; `code` is its part in place of `anyCode`. */
+/** The schema's parameter for a sent name. */
 type ParameterName =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fixed' }
   | { readonly kind: 'with-code'; readonly name: string; readonly code: string }
 
-/** Parses and validates the parameters of `schema`. A problem names the parameter, its rule, and the value that was sent, if any. */
+/** A problem names the parameter, its rule, and the value that was sent, if any. */
 function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
   const codeNames = [...names].filter((name) => name.endsWith(anyCode))
@@ -95,12 +95,12 @@ function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string
   return `${name} ${issue?.message}${shown}`
 }
 
-/** Ends the name of a schema's parameter that stands for all names with the same beginning: `answer.<code>` for `answer.q1`. Each may be repeated. */
+/** In a schema, `answer.<code>` stands for `answer.q1` and all names that begin like it. Each may be repeated. */
 export const anyCode = '<code>'
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
-/** A value as shown in messages: quoted, and cut to 64 characters. */
+/** A value for messages, cut to 64 characters. */
 export const show = (value: string): string => `"${cut(value)}"`
 
 function cut(text: string): string {
@@ -108,14 +108,13 @@ function cut(text: string): string {
   return `${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}`
 }
 
-/** The value of `Ignored-Parameters`: as many percent-encoded names as fit. A long first name is cut. */
+/** As many percent-encoded names as fit; a long first name is cut. */
 function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
   const beginning = asManyAsFit('', '', [...first].slice(0, maxIgnoredBytes))
   return asManyAsFit(beginning, ', ', rest)
 }
 
-/** Appends to `begun` as many percent-encoded parts as fit into `Ignored-Parameters`. */
 function asManyAsFit(begun: string, separator: string, parts: readonly string[]): string {
   let text = begun
   for (const part of parts.map(encodeURIComponent)) {
@@ -126,7 +125,7 @@ function asManyAsFit(begun: string, separator: string, parts: readonly string[])
 }
 
 /*
- * Building blocks for the parameter schemas of routes. An error message is the parameter's name and the rule: "limit must be an integer from 1 to
+ * Building blocks of the parameter schemas. An error message is the parameter's name and the rule: "limit must be an integer from 1 to
  * 100". All parameters are sent as text; `meta` describes their type for OpenAPI.
  */
 
@@ -179,8 +178,8 @@ export const utc = 'UTC'
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /**
- * Parses an IANA time zone name in any letter case; offsets are refused. Returns the spelling of this process's time zone data. A space is read as
- * the `+` that query strings decode to a space.
+ * Parses an IANA time zone name in any letter case, and returns its spelling in this process's data; offsets are refused. A space is read
+ * as the `+` that query strings turn into a space.
  */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
@@ -203,9 +202,9 @@ export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/** Answers by code, each with its alternatives, sorted, so that the order in the request does not change the ETag. Any text may be a code or an answer. */
+/** Answers by code, with alternatives. Sorted, so that the order in the request does not change the ETag. Any text may be a code. */
 const answersByCode = z
-  // Built by `queryParser` or `readAnswers`: validating its shape again would be slow for hundreds of codes.
+  // Its shape needs no validation, which would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
   .superRefine((sent, context) => {
     const refuse = (message: string, ...path: string[]): void => context.addIssue({ code: 'custom', path, message })
@@ -219,7 +218,7 @@ const answersByCode = z
 /** Answers as parameters whose names contain the code. */
 export const answers = answersByCode.optional()
 
-/** Reads answers from a JSON object that has by code a text or a list of alternatives. */
+/** Reads a JSON object with a text, or a list of alternatives, by code. */
 function readAnswers(text: string): readonly CodeAndValues[] | undefined {
   const sent = attempt((): unknown => JSON.parse(text))
   if (!isObject(sent)) return undefined
@@ -242,7 +241,7 @@ export const answersAsJson = parsed(readAnswers, answersRule)
 
 const byCode = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
-/** A safe integer of JavaScript, in digits as in the JSON of answers. */
+/** A safe integer of JavaScript, in digits. */
 export const safeInteger = anyText
   .refine(
     (text) => /^-?(?:0|[1-9]\d*)$/.test(text) && Number.isSafeInteger(Number(text)),
@@ -257,7 +256,6 @@ export const safeInteger = anyText
     maxLength: undefined,
   })
 
-/** A JSON number within the range of a double. */
 export const anyNumber = parsed((text) => {
   const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN
   return Number.isFinite(number) ? number : undefined
@@ -265,7 +263,6 @@ export const anyNumber = parsed((text) => {
   .optional()
   .meta({ type: 'number' })
 
-/** Text in a title; may be empty. */
 export const title = z
   .string()
   .refine((value) => [...value].length <= maxTitleCharacters, `must be at most ${maxTitleCharacters} characters`)
@@ -278,17 +275,14 @@ export const flag = (isDefault: boolean) =>
     .default(isDefault)
     .meta({ type: 'boolean' })
 
-/** Whether items are summaries or whole entities. */
 export const viewParameter = oneOf(['summary', 'full']).unwrap().default('summary')
 
-/** Parameters of exports only. */
 export const exportParameters = {
   view: viewParameter.describe(
     'Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers.',
   ),
 }
 
-/** Parameters of every list, besides its filters. */
 export const listParameters = { ...pageParameters, ...changedParameters, ...exportParameters, fields: text }
 
 export type ListParameters = z.output<z.ZodObject<typeof listParameters>>

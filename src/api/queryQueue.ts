@@ -8,7 +8,7 @@ import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.t
 const mebibyte = 1024 * 1024
 /** The least weight of a query: at most 64 run at once, 36 of one team. With more, Elasticsearch answers no faster. */
 const smallestBytes = 0.5 * mebibyte
-/** `maxWaitMs`: how long a query may wait for its turn. `deadlineMs`: for the wait and all attempts together. */
+/** `deadlineMs`: for the wait for the turn and all attempts together. */
 interface QueryTimes {
   readonly maxWaitMs: number
   readonly deadlineMs: number
@@ -19,24 +19,23 @@ const ofPages: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
 const ofParts: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
 /**
- * Bytes of the queries in flight to Elasticsearch, in total and of one team. A team's share fits the parts of four exports and a page, or one row of
- * 10 MB.
+ * Bytes of queries in flight to Elasticsearch, in total and of one team: parts of four exports and a page, or one row of 10 MB. Two such
+ * rows from each of two processes would take all threads of a small Elasticsearch.
  */
 const queryBytes = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * mebibyte }
-/** Bytes of whole answers in memory, reserved from before the query until the answer is sent, in total and of one team. */
+/** Bytes of whole answers, reserved from the query until the answer is sent, in total and of one team. */
 const answerBytes = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
 
 export const answerQueue = () => new FairQueue(answerBytes)
 
-/** Pauses before each retry while Elasticsearch is overloaded. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
 /** The lowest share of `queryBytes` that is granted, and how much each success raises the share. */
 const shareStep = 1 / 64
 
 /**
- * Sets `runQuery`, `runPart` and `holdAnswer` of each request (`RouteState`). A query waits for its team's turn, and is aborted at its deadline or
- * when the client disconnects. Back-pressure: if Elasticsearch is overloaded, the query is retried, and the process halves its bytes in flight; each
- * success raises them a little.
+ * Sets `runQuery`, `runPart` and `holdAnswer` of `RouteState`. A query waits for its team's turn, and is aborted at its deadline or when
+ * its client disconnects. If Elasticsearch is overloaded, the query is retried, and the process halves its bytes in flight; each success
+ * raises them a little.
  */
 export function queueQueries(answers = answerQueue()): RouteMiddleware {
   const queries = new FairQueue(queryBytes)
@@ -80,7 +79,6 @@ export function queueQueries(answers = answerQueue()): RouteMiddleware {
   }
 }
 
-/** Sends a query in its turn, and retries it while Elasticsearch is overloaded. */
 async function sendInTurn<Answer>(
   queries: FairQueue,
   turn: () => Promise<Permit>,
@@ -91,7 +89,7 @@ async function sendInTurn<Answer>(
     const release = granted(await turn(), 'queries')
     let overload: unknown
     try {
-      // Its deadline or disconnection came at the same moment as its turn.
+      // Aborted at the moment of its turn.
       if (signal.aborted) throw unavailable('capacity', new Error('a query was given up'))
       const answer = await send(signal)
       queries.open(Math.min(1, queries.share + shareStep))

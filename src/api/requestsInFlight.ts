@@ -7,7 +7,7 @@ import type { Permit, Release } from './fairQueue.ts'
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
-/** Returns the function that releases the permit. Without a permit, throws 429 if the team's own requests leave no room, else 503. */
+/** The release of a permit. Without one, throws 429 if the team uses its own share, else 503. */
 export function granted(permit: Permit, ofWhat: string): Release {
   if (permit === 'own-share')
     throw apiError('rate_limited', `too many ${ofWhat} of the team are running; retry when one has ended`, {
@@ -24,7 +24,6 @@ export function whenClosed(response: ServerResponse, listener: () => void): void
   else response.once('close', listener)
 }
 
-/** Answers 503 while `maxRequests` requests are in flight. */
 export function limitRequestsInFlight(): ApiMiddleware {
   let inProgress = 0
   return (ctx, next) => {

@@ -5,24 +5,23 @@ import type { RouteContext } from './context.ts'
 import { holdsVersion, matchesAny, type Validators } from './etag.ts'
 import { LargePage } from './search/searchPage.ts'
 
-/** An answer that is sent in parts; `totalDocs` is the total of a page's list. */
 type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
 type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly compression: string | undefined }
 
 /**
- * How to make an answer: `whole`, which may be cached, or streamed in `parts`. With both, parts are sent only where `whole` rejects with `LargePage`.
+ * Makes an answer: `whole`, which may be cached, or streamed in `parts`. With both, `parts` is for a `whole` that rejects with `LargePage`.
  */
 export type Making = {
   /** Whether the entity may not exist: then `If-None-Match: *` needs a look-up. */
   readonly mayBeMissing?: boolean
-  /** The `Link` of a page. Not cached with the answer, because queries that differ in ignored parameters share one cached answer. */
+  /** The `Link` of a page. Not cached: queries that differ in ignored parameters share one cached answer. */
   linkOf?(totalDocs: number): string | undefined
 } & (
   | { readonly whole: () => Promise<Rendered>; readonly parts?: () => Promise<Streamed> }
   | { readonly whole?: undefined; readonly parts: () => Promise<Streamed> }
 )
 
-/** Answers a request: with 304 if the client has the current answer, else from the cache, else with a new answer. */
+/** Answers with 304 if the client has the current answer, else from the cache, else with a new answer. */
 export async function respond(ctx: RouteContext, answers: AnswerCache, validators: Validators, making: Making) {
   if (holdsVersion(ctx, validators.etag)) {
     // Throws `not_found` for an entity that does not exist: `*` does not match it.
@@ -32,7 +31,7 @@ export async function respond(ctx: RouteContext, answers: AnswerCache, validator
     return
   }
   const answer = await answerOf(ctx, answers, validators, making)
-  // Also for an answer from the cache, or made by another request: it stays in memory until this client has read it.
+  // Also a cached or shared answer stays in memory until this client has read it.
   if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.holdAnswer(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'
@@ -69,9 +68,9 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
 }
 
 /**
- * The answer from the cache, or else made by `make`, compressed as the client prefers. A cached answer was made for the list version that Redis
- * has just confirmed, so it contains every change before the watermark. It may lack a newer change: an indexer's refresh shows r7, a client whose
- * answer is not cached sees r7 in Elasticsearch, another gets the cached answer without r7, and then the indexer replaces the version.
+ * The cached answer, or one made by `make`. A cached answer was made for the list version that Redis has just confirmed, so it has every
+ * change before the watermark. It may lack a later one: an indexer's refresh shows r7; client A, whose answer is not cached, gets r7; B
+ * gets a cached answer without it; then the indexer replaces the version.
  */
 async function cachedOrMade(
   ctx: RouteContext,

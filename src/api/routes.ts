@@ -8,10 +8,9 @@ import { formEndpoints } from './forms.ts'
 import { countEndpoints } from './submissionCounts.ts'
 import { submissionEndpoints } from './submissions.ts'
 
-/** All endpoints, in the order of the description. */
 export const endpoints = [...formEndpoints, ...submissionEndpoints, ...countEndpoints, ...feedEndpoints]
 
-/** Routes requests to the endpoints. Paths are case-sensitive; a trailing slash makes no difference. */
+/** Paths are case-sensitive; a trailing slash makes no difference. */
 export function routes(deps: RouteDeps): Router<RouteState, object> {
   const router = new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
   for (const { path, respond } of endpoints) router.get(path, (ctx) => respond(ctx, deps))
@@ -21,7 +20,6 @@ export function routes(deps: RouteDeps): Router<RouteState, object> {
 const methodNotAllowed = (): ApiError =>
   apiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods } })
 
-/** Answers OPTIONS on any path, without a key. */
 export const options: ApiMiddleware = async (ctx, next) => {
   if (ctx.method !== 'OPTIONS') return next()
   ctx.set('Allow', allowedMethods)
@@ -39,7 +37,6 @@ export const unrouted: ApiMiddleware = (ctx) => {
   throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }
 
-/** Normalises the request target and `Accept`. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
   if (url.length > maxUrlBytes) throw apiError('uri_too_long')
@@ -56,5 +53,5 @@ function originForm(target: string): string {
   return withoutFragment.startsWith('?') ? `/${withoutFragment}` : '/'
 }
 
-/** Matches parameters of a media type other than its weight `q`. */
+/** All but its weight `q`. */
 const mediaTypeParameters = /;\s*(?!q=)[^\s;,=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*)/gi

@@ -22,7 +22,7 @@ import {
 import { AnswerTooLong } from './search/searchClient.ts'
 import { expectAnswers, members, selectionParameters, submissionsFilters } from './submissions.ts'
 
-/** What can be counted besides units of time, by the names in `by`. */
+/** What can be counted besides units of time. */
 const counted = {
   form: () => everyValueOf('formId'),
   status: () => everyValueOf('status'),
@@ -88,7 +88,6 @@ function groupingOf(by: string): By {
 
 const countsAnswers = (grouping: By): boolean => grouping.kind !== 'units' && grouping.name === 'answer'
 
-/** How Elasticsearch is to count; `code` is the field whose answers are counted. */
 function groupingFor(by: By, code: string): Grouping {
   switch (by.kind) {
     case 'units':
@@ -120,7 +119,7 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const countWithin = async (maxBytes: number): Promise<Counts> => {
     const release = await holdAnswer(maxBytes)
     try {
-      // Weighs twice its bytes: counting may cost Elasticsearch as much as many pages.
+      // Twice its bytes: it may cost Elasticsearch as much as many pages.
       return await runQuery((signal) => countSubmissions({ ...request, maxBytes, signal }, nowMs()), 2 * maxBytes)
     } catch (error) {
       if (!(error instanceof AnswerTooLong)) throw error

@@ -27,7 +27,6 @@ export const members = {
   utmCampaign: 'summary.metadata.utmCampaign',
 } as const
 
-/** The parameters that select submissions, for lists and counts. */
 export const selectionParameters = {
   formId: parameter.text.describe('Only submissions of this form.'),
   status: parameter.oneOf(reportStatuses).describe('Only submissions whose report has this status.'),

@@ -20,7 +20,7 @@ type WaitingDeps = {
   elapsedMs(): number
 }
 
-/** Holds requests with `Prefer: wait=N`. A held request has no query in flight. After each hold, `checkAgain` validates its key and reads the freshness again. */
+/** A held request has no query in flight. After each hold, `checkAgain` validates its key and reads the freshness again. */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
   async (ctx, type, hasRows) => {
@@ -36,8 +36,8 @@ export const createWaiting =
 type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
 /**
- * Looks for rows, and again after each change of the list. The last look follows the last read of the freshness, so the answer is never older than
- * its watermark.
+ * Looks for rows, and again after each change of the list. Each look follows a read of the freshness, so the answer is no older than its
+ * watermark.
  */
 async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: WaitRequest): Promise<void> {
   const { room, elapsedMs, checkAgain } = deps
@@ -55,14 +55,14 @@ async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, 
 
 const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firstRestMs, 2 * restMs))
 
-/** Holds the request until its list has changed, its key is refused, its client has disconnected, or the wait is over. */
+/** Holds the request until its list changes, its key is refused, its client disconnects, or the wait is over. */
 async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDeps, wait: Wait): Promise<void> {
   const { req, res, state } = ctx
   const woken = new AbortController()
   const wake = (): void => woken.abort()
   const unwatch = watchKey(ctx, wake)
   whenClosed(res, wake)
-  // While it waits, nothing is sent in either direction: the socket must not time out.
+  // Nothing is sent meanwhile: the socket must not time out.
   req.socket.setTimeout(0)
   const startedMs = elapsedMs()
   const beforeMs = state.waitedMs?.() ?? 0
@@ -93,10 +93,10 @@ export function preferredWaitSeconds(prefer: string): number | undefined {
 /** Waiting requests of one process, in total and of one team. */
 const maxWaiting = { maxRunning: 1_000, maxRunningPerTenant: 10 }
 const tickMs = 25
-/** Woken requests send queries. This bounds their number after a change of many lists, or a common deadline. */
+/** Bounds the queries after a change of many lists, or a common deadline. */
 const maxWokenPerTick = 50
 
-/** A request waits for a version of `list` other than `version`: at least until `notBeforeMs`, at most until `deadlineMs` (`elapsedMs`). */
+/** Waits until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs`. */
 export type Wait = {
   readonly list: TeamList
   readonly version: ListVersion
@@ -108,8 +108,8 @@ type Waiter = Wait & { goOn(): void }
 type ReadVersions = (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
 
 /**
- * The requests of a process that wait for a change. One ticker serves all of them: it reads the versions of all their lists in one round trip to
- * Redis, and ends waits whose deadline has passed.
+ * The requests of a process that wait for a change. One ticker serves all of them: it reads the versions of all their lists in one round
+ * trip to Redis, and ends waits whose deadline has passed.
  */
 export class WaitingRoom {
   readonly #readVersions: ReadVersions
@@ -129,7 +129,7 @@ export class WaitingRoom {
     metricsIn(registry).gauge('tidemark_http_requests_waiting', help, () => this.#waiters.size)
   }
 
-  /** Takes a place for a request of the team; the returned function frees it. Undefined when all are taken, or the process is stopping. */
+  /** Takes a place, which the returned function frees; undefined when all are taken, or the process is stopping. */
   enter(teamId: TeamId): Release | undefined {
     const place = this.isClosed ? undefined : this.#places.acquireNow(teamId)
     return typeof place === 'function' ? place : undefined
@@ -174,7 +174,6 @@ export class WaitingRoom {
     this.#changedAmong(ready).then(wake, () => wake(ready))
   }
 
-  /** The waiters whose list has another version than theirs. */
   async #changedAmong(waiters: readonly Waiter[]): Promise<readonly Waiter[]> {
     const lists = [...new Set(waiters.map(({ list }) => list))]
     const versions = await this.#readVersions(lists)

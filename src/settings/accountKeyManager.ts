@@ -65,7 +65,10 @@ type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly b
 const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
-/** Longer than KafkaJS may take to send (six tries with their timeouts), so that no other key gets a slot while the record of its first key may still be written. */
+/**
+ * Longer than KafkaJS may take to send (six tries with their timeouts): no other key may get the slot while the record may still be
+ * written.
+ */
 const reservationMs = 600_000
 const maxConflicts = 5
 
@@ -78,8 +81,9 @@ type AccountKeyManagerDeps = {
 }
 
 /**
- * Lists and changes account keys. A team has ten slots, which revoked keys use, too. Redis serves the keys, Kafka makes them durable: a change is
- * complete once both have it, and Kafka its audit record. A creation is written to Kafka first, a revocation or deletion to Redis.
+ * Lists and changes account keys. A team has ten slots, which revoked keys use, too. Redis serves the keys, Kafka makes them durable: a
+ * change is complete once both have it, and Kafka its audit record. A creation is written to Kafka first, a revocation or deletion to
+ * Redis.
  */
 export class AccountKeyManager {
   readonly #deps: AccountKeyManagerDeps
@@ -110,7 +114,7 @@ export class AccountKeyManager {
     return used.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
-  /** The key stops working at once, and keeps its slot. Throws `KeyRefused`, or `KeyChangeIncomplete` after too many concurrent changes. */
+  /** The key stops working at once, and keeps its slot. */
   async revoke({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -147,8 +151,7 @@ export class AccountKeyManager {
   }
 
   /**
-   * Takes a slot for a key: `reserved`, or `held` if it has one. `surplus`: it has one beyond the ten. Throws `KeyRefused` when none is free, or the key
-   * was deleted.
+   * Takes a slot for a key. `surplus`: the key exists, beyond the ten. Throws `KeyRefused` when no slot is free, or the key was deleted.
    */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
@@ -165,14 +168,14 @@ export class AccountKeyManager {
     const created = { revision: 1 as Revision, key }
     try {
       await this.#record(created, change)
-      // Checked again: A reserves the tenth slot. Redis loses its data, and is filled from Kafka without A's key. B reserves the tenth slot. Both records
-      // would make eleven keys. The later of the two checks sees the other key; both may be refused.
+      // Checked again: A reserves the tenth slot. Redis loses its data, and is filled from Kafka without A's key. B reserves the tenth
+      // slot. Both records would make eleven keys. The later of the two checks sees the other key; both may be refused.
       if ((await this.#reserve(team, key)) === 'surplus') throw allTaken(team)
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
-      // The key exists all the same: an indexer has read its record, or another process has created it from the same form, and may have shown it.
+      // An indexer has read its record all the same, or another process has created it from the same form, and may have shown it.
       if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
       // Deleted, not just released: Kafka may have written the record despite the error, and it would become an eleventh key.
@@ -194,8 +197,7 @@ export class AccountKeyManager {
   }
 
   /**
-   * Makes a change in Redis durable. It is written to Redis again after its record: Redis may have lost the change, and an indexer may have filled it
-   * from older records.
+   * Makes a change in Redis durable, and writes it to Redis again: Redis may have lost it, and been filled from older records.
    */
   async #complete(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { id } = change.key
@@ -212,8 +214,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * Appends the audit record and the key's own record to Kafka. The newest revision must be the last record of the key. Another process may have
-   * changed the key meanwhile: B makes revision 3 and appends it, then this process appends revision 2. Then revision 3 is appended again.
+   * Appends the audit record and the key's record to Kafka. The newest revision must be the last record: A makes revision 2, B makes
+   * revision 3 and appends it, A appends revision 2. Then A appends revision 3 again.
    */
   async #record(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps
@@ -232,7 +234,6 @@ export class AccountKeyManager {
     if (appended.key === null && state.key !== null) throw deletedMeanwhile(id)
   }
 
-  /** Appends the record of a state, after its audit record if there is one. */
   async #append(team: TeamId, id: EntityId, state: AccountKeyState, ...audit: NewRecord[]): Promise<void> {
     const record = {
       topic: this.#deps.topics.TOPIC_ACCOUNT_KEYS,

@@ -11,7 +11,6 @@ import { respondWithPage, type SettingsMiddleware } from './respond.ts'
 /** The labels of rejected requests in the metrics. */
 type RejectionReason = 'sign_in_refused' | 'no_session' | 'foreign_form' | 'change_incomplete' | 'unavailable'
 
-/** An error page. Its texts have the same code in `Messages`. */
 type ErrorCode = keyof Messages['errors']
 
 const refusedSignIn = { status: 403, rejection: 'sign_in_refused' } as const
@@ -63,7 +62,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 }
 
-/** Sets the headers of every answer, and answers errors of later middleware with an error page. Where a sign-in is missing, it links to `signInPage`. */
+/** Sets `securityHeaders`, and answers errors of later middleware with a page. Without a session, it links to `signInPage`. */
 export const errors =
   (log: Logger, signInPage: string | undefined, countRejected: (reason: RejectionReason) => void): SettingsMiddleware =>
   async (ctx, next) => {
@@ -74,7 +73,7 @@ export const errors =
       const error = toSettingsError(thrown)
       const { code, status, rejection } = error
       const { requestId, say } = ctx.state
-      // After its client has disconnected, an error is most often that disconnection: not logged.
+      // Not after a disconnection, of which the error may be a consequence.
       if (ctx.writable) logError(log, requestId, error)
       if (rejection !== undefined) countRejected(rejection)
       ctx.set(error.headers)

@@ -1,7 +1,7 @@
 import type { TeamId } from '../core/model/ids.ts'
 import { type Instant, toInstant } from '../core/model/instant.ts'
 
-/** What the audit record has of a key; of one that was deleted before, only its id. */
+/** Of a key that was deleted before, only the id. */
 interface AuditedKey {
   readonly id: string
   readonly name?: string | undefined

@@ -46,7 +46,7 @@ export function keyRoutes(
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)
-    // Also with all slots taken: the unfinished key may be the tenth in the list, and only its form can show it.
+    // An unfinished key may be the tenth in the list, and only its form can show it.
     const isFull = form === 'full' || (all.length >= maxKeysPerTeam && form.problem !== 'unfinished')
     const today = toInstant(nowMs()).slice(0, 10)
     const sent = parameterOf(ctx, 'notice')
@@ -62,7 +62,7 @@ export function keyRoutes(
     const { problem } = creation
     const status = problemStatuses[problem]
     if (problem === 'full') return showKeys(ctx, session, status, problem)
-    // The same token completes an unfinished key. After a deletion, another token is needed: the same one would create the deleted key.
+    // The same token completes an unfinished key; in place of a deleted key, another token creates another key.
     const once = problem === 'deleted' ? randomToken() : form.once
     return showKeys(ctx, session, status, { ...form, once, problem })
   })
@@ -110,14 +110,13 @@ function readCreateForm(form: URLSearchParams): CreateForm {
   return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once }
 }
 
-/** The result of a form: the key, or the reason for which there is none. */
 type Creation =
   | { readonly kind: 'created'; readonly created: CreatedKey }
   | { readonly kind: 'failed'; readonly problem: CreateFailure | 'full' }
 
 /**
- * Creates the key of a form. The same form sent again returns the same key; during its creation, it joins the creation in flight. `isNew` also if
- * an earlier request for the key failed or passed its deadline, so that no page has shown the key yet.
+ * Creates the key of a form. The same form sent again gets the same key, or joins its creation in flight. `isNew` also for a key that no
+ * page has shown, because its creation passed the deadline.
  */
 export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
   const inFlight = new Map<string, Promise<CreatedKey>>()
@@ -144,8 +143,8 @@ export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
 }
 
 /**
- * The secret bytes from which a key is derived: the same for the same form of the same session. Neither Redis, which lacks the session id, nor the
- * browser, which lacks the session secret, suffices to compute them.
+ * The secret bytes of a key: the same for the same form of the same session. Neither Redis, without the session id, nor the browser,
+ * without the session secret, suffices to compute them.
  */
 export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once: string): Uint8Array =>
   createHmac('sha256', Buffer.from(id + secret))

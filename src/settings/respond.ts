@@ -7,7 +7,6 @@ import { pageAssets, readStyle, readText } from '../core/process/staticFile.ts'
 import type { Messages } from './pages/english.ts'
 import { catalogues, csrfField, type Page, urlsFrom } from './pages/parts.ts'
 
-/** The state of a request: the texts in its language, and the session once its cookie was validated. */
 export type SettingsState = {
   requestId: string
   say: Messages
@@ -22,8 +21,8 @@ const languageCookie = 'tidemark-language'
 const yearMs = 365 * 86_400_000
 
 /**
- * Chooses the language of the answer: that of the URL (`language`), else of the cookie, else of the browser. A language in the URL is stored in the
- * cookie. `isSecure`: whether cookies are `Secure`; behind a TLS proxy, Koa itself sees only a plain connection.
+ * Chooses the language of the answer: that of the URL, which is stored in a cookie, else of the cookie, else of the browser. `isSecure`:
+ * whether cookies are `Secure`; behind a TLS proxy, Koa itself sees a plain connection.
  */
 export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
@@ -69,15 +68,15 @@ ${
 }
 
 /**
- * The URL of the language switch. Undefined for the answer to a form, which a GET could not repeat. On the answer to a sign-in link, which works only
- * once, it leads to the list of keys.
+ * The URL of the language switch; undefined for the answer to a form, which no GET repeats. A sign-in link works once: the list of keys
+ * replaces it.
  */
 function urlInOtherLanguages({ method, path }: SettingsContext): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined
   return path === '/sign-in' ? urlsFrom(path)('/keys') : ''
 }
 
-/** Redirects the browser to another page, which it requests with GET (303 See Other). */
+/** Redirects to another page, which the browser requests with GET. */
 export function seeOther(ctx: SettingsContext, path: string): void {
   ctx.status = 303
   ctx.redirect(urlsFrom(ctx.path)(path))

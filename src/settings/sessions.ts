@@ -19,16 +19,18 @@ const idPattern = /^[A-Za-z0-9_-]{43}$/
 type OwnerHandler = (ctx: SettingsContext, session: OpenSession, form: URLSearchParams) => Promise<void>
 
 export interface Sessions {
-  /** Opens a session, and ends the former session of the browser (against session fixation). */
+  /** Opens a session, and ends the browser's former one (against session fixation). */
   start(ctx: SettingsContext, owner: Owner): Promise<void>
   end(ctx: SettingsContext, session: Pick<OpenSession, 'id'>): Promise<void>
-  /** Middleware for signed-in owners. Throws `no-session` without a session, and `foreign-form` for a POST without the session's CSRF token. */
+  /**
+   * Middleware for signed-in owners. Throws `no-session` without a session, and `foreign-form` for a POST without the session's CSRF token.
+   */
   forOwner(handle: OwnerHandler): SettingsMiddleware
 }
 
 /**
- * Sessions whose id is in a cookie. Redis stores them under the digest of the id, so that nobody can take over a session by reading Redis. The
- * prefix `__Host-` prevents other hosts of the same domain from setting the cookie.
+ * Sessions whose id is in a cookie. Redis stores them under the digest of the id, so that nobody can take over a session by reading Redis.
+ * The prefix `__Host-` prevents other hosts of the same domain from setting the cookie.
  */
 export function createSessions({ client, keys }: RedisConnection, isSecure: boolean): Sessions {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
@@ -64,7 +66,7 @@ export function createSessions({ client, keys }: RedisConnection, isSecure: bool
   }
 }
 
-/** Rejects requests of other origins, except GET and HEAD. The browser names the origin in `Origin` or, without it, in `Sec-Fetch-Site`. */
+/** Rejects requests of other origins, except GET and HEAD, by `Origin` or, without it, `Sec-Fetch-Site`. */
 export const requireSameOrigin =
   (origin: string): SettingsMiddleware =>
   (ctx, next) => {
@@ -77,7 +79,7 @@ export const requireSameOrigin =
 
 const maxFormBytes = 16 * 1024
 
-/** The rest of the body stays unread. On a connection that is kept alive, it would be parsed as the next request. */
+/** The unread rest of the body would be parsed as the next request. */
 const headers = { Connection: 'close' }
 
 async function readForm(ctx: SettingsContext, csrf: string): Promise<URLSearchParams> {

@@ -22,7 +22,7 @@ export const signInRoutes = (
     .get('/sign-in', async (ctx) => {
       // A link preview (HEAD) must not consume the token.
       if (ctx.method === 'HEAD') throw settingsError('method-not-allowed', { headers: { Allow: 'GET' } })
-      // This URL contains a secret. (The policy is possible here because pages at this URL have no forms: see `securityHeaders`.)
+      // This URL contains a secret. Its pages have no forms, for which `securityHeaders` need another policy.
       ctx.set('Referrer-Policy', 'no-referrer')
       const { owner, tokenId } = await verifyToken(parameterOf(ctx, 'token') ?? '')
       if (!(await consumeToken(tokenId))) throw settingsError('link-used')
@@ -43,10 +43,10 @@ const maxLifeSeconds = 300
 /** Longer than any process accepts a token, even with a wrong clock, or after waiting for the product's public keys. */
 const usedForMs = 2 * maxLifeSeconds * 1_000
 
-/** Marks a token as used; resolves to false if it was used before. */
+/** Resolves to false if the token was used before. */
 type ConsumeToken = (tokenId: string) => Promise<boolean>
 
-/** Stores used tokens in Redis until no process accepts them any more, so that each signs in only once. */
+/** Used tokens stay in Redis until no process accepts them any more, so that each signs in only once. */
 export const usedTokens =
   ({ client, keys }: RedisConnection): ConsumeToken =>
   async (tokenId) => {
@@ -74,7 +74,7 @@ const claimsSchema = z.object({
   jti: z.string().min(1).max(maxCharacters),
 })
 
-/** Returns the owner whom a token signs in. Rejects with `link-expired`, `link-not-valid`, `not-owner` or `unavailable`. */
+/** Rejects with `link-expired`, `link-not-valid`, `not-owner` or `unavailable`. */
 type VerifyToken = (token: string) => Promise<{ readonly owner: Owner; readonly tokenId: string }>
 
 /** Verifies signature, claims and lifetime of the product's tokens. */

@@ -5,12 +5,11 @@ import type { AccountKeyManager } from './accountKeyManager.ts'
 /** Longer than an indexer takes to read the record of a complete change. */
 const unreadMs = 60_000
 
-/** Completes a team's unread changes, unless that is being done. */
 export type CompleteUnread = (team: TeamId) => Promise<void>
 
 /**
- * Makes revocations and deletions durable that are only in Redis. Example: an owner revokes a key, and the process is killed before it appends the
- * record. A minute after the change, while no indexer has read its record, it is requested again. Of a deletion, Redis no longer has the author.
+ * Makes revocations and deletions durable that are only in Redis: an owner revokes a key, and the process is killed before it appends the
+ * record. If no indexer has read the record after a minute, the change is requested again. Redis does not have the author of a deletion.
  */
 export function unreadChanges(store: AccountKeyStore, keys: AccountKeyManager, nowMs: () => number): CompleteUnread {
   const completing = new Set<TeamId>()

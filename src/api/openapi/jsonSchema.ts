@@ -3,10 +3,6 @@ import { type Served, servedPair } from '../../core/json/scanner.ts'
 import { mergedWith } from '../fields.ts'
 import { defaultLimit, maxLimit } from '../parameters.ts'
 
-/*
- * Builds the JSON Schemas of parameters and answers. A resource (`forms.ts`, `submissions.ts`, ...) describes its own answers with them.
- */
-
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
 /** The JSON Schema of the input of `schema`. */
@@ -27,7 +23,7 @@ export function jsonSchemaOf(schema: z.ZodObject): JsonSchema {
 const maxInt32 = 2 ** 31 - 1
 
 /**
- * Makes explicit what generators of clients would guess wrongly: they drop an array without `items`, and read a number as a float of 32 bits.
+ * Makes explicit what client generators would guess wrongly: they drop an array without `items`, and read a number as a float of 32 bits.
  */
 function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): JsonSchema {
   const types: readonly unknown[] = [schema.type].flat()
@@ -45,14 +41,14 @@ function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): Jso
 }
 
 /**
- * The schema of an object that is served with only these `members`. None is required, because `fields` may leave out any. (A union of one schema
- * with required members and one without has no type in most languages.)
+ * The schema of an object that is served with only these `members`. None is required, because `fields` leaves out any: in most languages, a
+ * union of a schema with and one without required members has no type.
  */
 export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
   const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
   const properties = members.map((member): [string, JsonSchema] => {
     const [name, inner] = servedPair(member)
-    // A member that is not validated may be anything.
+    // A member that is not validated may have any value.
     const property = (known[name] ?? {}) as JsonSchema
     return [name, inner === undefined ? property : servedSchema(property, inner)]
   })
@@ -63,7 +59,6 @@ export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
   }
 }
 
-/** The schema of an integer from 0 or `min` on. */
 export const countSchema = (description: string, example: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   z
     .int()
@@ -71,7 +66,7 @@ export const countSchema = (description: string, example: number, min = 0, max =
     .max(max)
     .meta({ description, examples: [example] })
 
-/** The schema of a page whose items have the schema named `item`. */
+/** `item`: the name of the schema of its items. */
 export const pageSchema = (item: string): JsonSchema =>
   jsonSchemaOf(
     z.object({
@@ -82,10 +77,7 @@ export const pageSchema = (item: string): JsonSchema =>
     }),
   )
 
-/**
- * The schema of a row of a change feed: a summary or a whole item, and when it changed. Its required members are those that `fields` cannot leave
- * out.
- */
+/** The schema of a row of a change feed. Its required members are those that `fields` cannot leave out. */
 export function changeSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
   const { properties } = jsonSchemaOf(
     z.object({
@@ -104,7 +96,7 @@ export function changeSchema(item: JsonSchema, summary: Served, full: Served): J
   return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...properties } }
 }
 
-/** The schema of an answer of a change feed whose rows have the schema named `row`. */
+/** `row`: the name of the schema of its rows. */
 export const changesSchema = (row: string): JsonSchema =>
   jsonSchemaOf(
     z.object({

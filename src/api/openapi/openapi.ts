@@ -17,7 +17,7 @@ Submissions hold personal data of respondents; handle them with care. The page [
 A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
 \`GET\` without a body, and a trailing slash is the same route.`
 
-/** The OpenAPI description of the API at `serverUrl`, generated from the schemas that validate parameters and Kafka records. */
+/** The OpenAPI description, generated from the schemas that validate parameters and Kafka records. */
 export const describeApi = (serverUrl: string) => ({
   openapi: '3.1.1',
   info: { title: 'Tidemark', version: 'v1', description: introduction },
@@ -57,7 +57,6 @@ const describe = (endpoint: Endpoint<AnswerName>) => ({
   responses: responsesOf(endpoint),
 })
 
-/** A parameter in the path or a header whose value is text. */
 const textParameter = (name: string, where: 'path' | 'header', description: string | undefined, example?: unknown) => ({
   name,
   in: where,
@@ -74,8 +73,8 @@ function pathParameter({ properties = {} }: JsonSchema) {
 }
 
 /**
- * Leaves out parameters whose names are not fixed. OpenAPI would describe them as members of an exploded object, which half of the generated clients
- * in the tests send under wrong names.
+ * Leaves out parameters without a fixed name: OpenAPI would need an exploded object, whose members half of the generated clients in the
+ * tests send under wrong names.
  */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
@@ -99,7 +98,6 @@ const prefer = textParameter(
   'wait=30',
 )
 
-/** A header's description, example and schema. */
 type Header = readonly [description: string, example: string | number, schema?: JsonSchema]
 
 const allHeaders = {

@@ -9,7 +9,7 @@ import { catalogues, type Texts } from './texts.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
-/** The origin in the example on the front page without `BASE_URL`; the page's script replaces it by the browser's. */
+/** The front page shows it without `BASE_URL`; its script replaces it by the browser's origin. */
 const defaultOrigin = 'http://127.0.0.1:3000'
 const frontScript = `const request = document.querySelector('textarea')
 request.value = request.value.replace('"${defaultOrigin}/', \`"\${new URL('./', location)}\`)
@@ -54,7 +54,7 @@ const docsPage = pageFile(
   callsApi,
 )
 
-/** The OpenAPI description and the page `/docs` that shows it, with its files. They need no key. */
+/** The OpenAPI description, and `/docs` with its files. They need no key. */
 export function docsRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
@@ -88,7 +88,6 @@ export function frontPage(baseUrl: string): ApiMiddleware {
   }
 }
 
-/** A page as it is sent to browsers. */
 type PageFile = ReturnType<typeof staticFile>
 
 function pageFile(page: Html, policy: Readonly<Record<string, string>>): PageFile {
@@ -139,7 +138,6 @@ const frontContent = (say: Texts, request: string): Html => html`<h1>Tidemark</h
 <textarea readonly rows="4" aria-labelledby="first" aria-describedby="key">${request}</textarea>
 </section>`
 
-/** The values that can be counted, as in `by`. */
 const countedNames = ['level', 'outcome', 'utmCampaign', 'answer'] as const
 
 /** The input of the key has no name, so that no form ever sends the key. */
@@ -180,7 +178,6 @@ ${Object.entries({ forms: say.form, form: say.question, days: say.chart, totals:
 /** Where the script shows the result or the error of a section. */
 const outcome = html`<p class="text-light" role="status"></p><p role="alert" data-variant="danger"></p>`
 
-/** Radio buttons; the first one is checked. */
 const choice = (name: string, legend: string, values: readonly string[], label: (value: string) => string): Html =>
   html`<fieldset class="hstack"><legend>${legend}</legend>${values.map(
     (value, at) =>

@@ -15,7 +15,6 @@ export type Grouping =
   | { readonly kind: 'values'; readonly value: CountedValue }
   | { readonly kind: 'values-of-units'; readonly unit: TimeUnit; readonly value: CountedValue }
 
-/** Which submissions to count, and how. */
 export interface CountRequest {
   readonly list: SearchedList
   readonly filter: Filter
@@ -23,12 +22,11 @@ export interface CountRequest {
   /** The end of the window (epoch ms); infinite if it is open. */
   readonly untilMs: number
   readonly signal: AbortSignal
-  /** The most bytes of an answer of Elasticsearch; the answer of the API is no longer. */
+  /** Of the answer of Elasticsearch; that of the API is no longer. */
   readonly maxBytes: number
   /** The parameter `by`, for messages. */
   readonly by: string
   readonly timeZone: string
-  /** Whether each item has the scores of its submissions. */
   readonly hasScores: boolean
 }
 
@@ -42,18 +40,17 @@ export type CountedValue = {
   readonly beginning?: string
 }
 
-/** Counts a member that every submission has. */
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
-/** Counts a member that may be missing. As a value of the same aggregation, `missing` is counted twice as fast as by one more aggregation. */
+/** A member that may be missing. Twice as fast as counting missing ones with one more aggregation. */
 export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing } })
 
 /** Longer than any value, and sorted last among values of the same frequency. */
 const missing = '\u{10ffff}'.repeat(maxValueCharacters)
 
 /**
- * Counts the answers to a field. `execution_hint: map` reads values from documents: global ordinals would be built anew after each refresh, for all
- * answers to all fields, free text included.
+ * `execution_hint: map` avoids global ordinals, which would be built anew after each refresh, for all answers to all fields, free text
+ * included.
  */
 export function answersTo(code: string): CountedValue {
   const field = answerField(code)
@@ -63,10 +60,10 @@ export function answersTo(code: string): CountedValue {
   return { terms: { field, execution_hint: 'map', include }, none, beginning }
 }
 
-/** A value; null for the submissions without any. */
+/** Null for submissions without any. */
 type Value = string | null
 
-/** The count of an item; with scores, those of its submissions that have one. `mean` is null without scores, or if one is too large. */
+/** `scores`: of the submissions that have one. `mean` is null if none has, or one is too large. */
 interface Figures {
   readonly count: number
   readonly scores?: {
@@ -90,7 +87,7 @@ const mebibyte = 1024 * 1024
 export const usualBytes = 4 * mebibyte
 /** Enough for `maxCounts` texts of 256 characters, each with scores. */
 export const mostBytes = 16 * mebibyte
-/** More units than the number in any time zone can differ from the number in UTC. */
+/** More than the numbers of units in UTC and in a time zone can differ. */
 const spareUnits = 10
 /** Keys of items: the local time at the start of a unit, with its UTC offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
@@ -123,8 +120,8 @@ const valuesOfUnitsSchema = z.object({
 })
 
 /**
- * Counts submissions: units of time oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items, or an answer above
- * `mostBytes`. Throws `AnswerTooLong` for an answer above a smaller `maxBytes`.
+ * Counts units of time oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items or `mostBytes`,
+ * `AnswerTooLong` for more than a smaller `maxBytes`.
  */
 export async function countSubmissions(request: CountRequest, nowMs: number): Promise<Counts> {
   try {
@@ -146,7 +143,7 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
     case 'values':
       return await countValues(request, grouping.value)
     case 'values-of-units': {
-      // First without scores: Elasticsearch makes up to 65,536 buckets before too many of them are refused here.
+      // First without scores, because Elasticsearch makes up to 65,536 buckets before too many are refused here.
       const counts = await countValuesOfUnits({ ...request, hasScores: false }, grouping.unit, grouping.value)
       return hasScores ? await countValuesOfUnits(request, grouping.unit, grouping.value) : counts
     }
@@ -165,7 +162,7 @@ async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number):
     const items = buckets.map((bucket) => ({ key: bucket.key_as_string, ...figuresOf(bucket) }))
     return { totalDocs: totalOf(answer), items }
   }
-  // The bounds limit the buckets that Elasticsearch makes. Most teams' submissions are within the likely span, which saves the search for the real one.
+  // Bounds limit the buckets that Elasticsearch makes. The likely span mostly saves the search for the real one.
   let counts = await countWithin(likelySpan(unit, maxCounts, nowMs, request.untilMs))
   if (sumOf(counts) < counts.totalDocs) {
     const span = await findSpan(request)
@@ -182,7 +179,6 @@ async function countValues(request: CountRequest, value: CountedValue): Promise<
   return checkSum({ totalDocs: totalOf(answer), items }, request)
 }
 
-/** Submissions with each value, of each unit that has any. */
 async function countValuesOfUnits(request: CountRequest, unit: TimeUnit, value: CountedValue): Promise<Counts> {
   const histogram = { ...histogramOf(unit, request), min_doc_count: 1 }
   const aggs = { items: { date_histogram: histogram, aggs: valueAggregations(request, value) } }
@@ -216,7 +212,7 @@ const valueAggregations = (request: CountRequest, { terms, none }: CountedValue)
   }
 }
 
-/** An item per value, and one of the submissions without any, after the values of the same frequency. Throws 400 if there are too many values. */
+/** Submissions without a value come after the values of the same frequency. Throws 400 for too many values. */
 function itemsOf({ items, none }: z.output<typeof valuesSchema>, request: CountRequest, { beginning }: CountedValue) {
   if (items.sum_other_doc_count > 0) throw tooMany(request)
   const values = items.buckets.map(({ key, ...bucket }) => ({
@@ -252,7 +248,7 @@ const search = ({ list, filter, signal, maxBytes }: CountRequest, body: SearchBo
 const dayMs = 86_400_000
 const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
 
-/** At most `units` units, until tomorrow or the end of the window: a span that probably contains all submissions. */
+/** A span that probably contains all submissions: at most `units` units until tomorrow, or the end of the window. */
 export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs: number): TimeSpan {
   const toMs = Math.min(nowMs + dayMs, untilMs)
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
@@ -262,7 +258,6 @@ export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs
 export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
   numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
 
-/** The ordinal number of the UTC unit that contains a time. */
 function numberOf(unit: TimeUnit, epochMs: number): number {
   if (unit !== 'month') return Math.floor(epochMs / shortestMs[unit])
   const date = new Date(epochMs)
@@ -278,10 +273,7 @@ function tooMany({ by, grouping }: CountRequest, items = `more than ${maxCounts}
 
 const ofAtMost = (units: string | number): string => `${units} items of at most ${maxCounts}`
 
-/**
- * Throws 400 for too many items, and `ElasticsearchUnavailable` unless the counts add up to the total. A submission with a list of answers counts
- * once for each.
- */
+/** Throws 400 for too many items, `ElasticsearchUnavailable` unless the counts add up. A list of answers counts once for each. */
 function checkSum(counts: Counts, request: CountRequest): Counts {
   const { length } = counts.items
   if (length > maxCounts) throw tooMany(request, ofAtMost(length))

@@ -22,7 +22,7 @@ export type ExportContent = {
 const exportLifeMs = 120_000
 /** How often a snapshot is renewed within its life: Elasticsearch may refuse some of these requests. */
 const renewals = 4
-/** Bounds a batch of keys to 4 MiB, with ids of any length. */
+/** Of at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
 /** Fewer, so that sizes are read shortly before the details. */
 const maxDetailKeys = 1_000
@@ -30,8 +30,8 @@ const maxDetailKeys = 1_000
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * Yields the parts that `read` reads in a snapshot of a list, and closes the snapshot at the end. Elasticsearch keeps it for `lifeMs` after each
- * search. A timer renews it, because a slow client may take longer for a part, and details are read outside of the snapshot.
+ * Yields what `read` reads in a snapshot of a list. Elasticsearch keeps it for `lifeMs` after each search. A timer renews it, because a
+ * slow client may take longer for a part, and details are read outside of the snapshot.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,
@@ -52,8 +52,8 @@ export async function* inSnapshot<Part>(
 }
 
 /**
- * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. Back-pressure: a part is read only after the client
- * has taken the one before it. Rejects if Elasticsearch returns fewer rows than it counted.
+ * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. A part is read once the part before was
+ * consumed. Rejects if Elasticsearch returns fewer rows than it counted.
  */
 export const exportList = (
   list: SearchedList,
@@ -106,13 +106,13 @@ async function* readPage(
 
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/** Yields the keys of all rows that match a filter, newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer than it counted. */
+/** Yields all row keys, newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer than it counted. */
 export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
   for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
     yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
-/** Yields the rows of a list without large rows: unlike `readRows`, it needs no keys, from which only the sizes of large rows are read. */
+/** For lists without large rows: no keys are needed, which have the sizes of large rows. */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   async function* places() {
     for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRows))
@@ -130,8 +130,8 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /**
- * Yields details in the order of their keys, in parts. Details are read outside of the snapshot, so they may be newer than it; an entity deleted since
- * is left out. (The answer promises no state before that: its watermark was read before the snapshot.) Rejects if an entity has no detail.
+ * Yields details in the order of their keys, in parts. They are read outside of the snapshot, so they may be newer than it, and an entity
+ * deleted since is left out. Rejects if an entity has no detail.
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
   // Sizes are read before the details, because an `_mget` cannot be cancelled once its answer turns out too large.
@@ -150,7 +150,6 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
 const maxRetries = 8
 const pauseMs = 250
 
-/** The details of entities that are not deleted, in the order of their keys. */
 async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
   const ids = keys.map(({ id }) => id)
   const details = await readAllDetails(list, ids, bytes, runQuery)
@@ -158,8 +157,8 @@ async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: numb
 }
 
 /**
- * The detail of each entity; `bytes`: the most that they take together. Missing details are read again in real time, because they may not be
- * refreshed, or not written, yet. Rejects if an entity still has none.
+ * The detail of each entity, of `bytes` together at most. Missing details are read again in real time, because they may not be refreshed,
+ * or not written, yet. Rejects if an entity still has none.
  */
 export async function readAllDetails(
   list: SearchedList,

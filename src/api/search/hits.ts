@@ -46,7 +46,7 @@ export interface SearchAnswer {
   readonly pit_id: string | undefined
 }
 
-/** Searches the team's shard of a list. The query in `body` must select the team. Rejects with `AnswerTooLong` above `maxBytes`. */
+/** The query in `body` must select the team. Rejects with `AnswerTooLong` above `maxBytes`. */
 export async function searchTeam(
   list: SearchedList,
   body: SearchBody,
@@ -59,8 +59,8 @@ export async function searchTeam(
 }
 
 /**
- * Reads a `_search` response: cuts the summaries out at their delimiters, without parsing them, and parses the rest. Throws
- * `ElasticsearchUnavailable` unless every shard succeeded.
+ * Reads a `_search` response: cuts the summaries out at their delimiters, and parses the rest. Throws `ElasticsearchUnavailable` unless
+ * every shard succeeded.
  */
 export function readAnswer(bytes: Buffer): SearchAnswer {
   const summaries: Buffer[] = []
@@ -78,7 +78,7 @@ export function readAnswer(bytes: Buffer): SearchAnswer {
   return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
 }
 
-/** The summaries, one per hit. Throws `ElasticsearchUnavailable` if the answer lacks any. */
+/** One summary per hit; else throws `ElasticsearchUnavailable`. */
 export const rowsIn = ({ hits, summaries }: SearchAnswer): readonly Buffer[] => allOf(hits.length, summaries)
 
 /** Returns `items`; throws `ElasticsearchUnavailable` unless there are `count`. */
@@ -87,7 +87,6 @@ export function allOf<Item>(count: number, items: readonly Item[]): readonly Ite
   throw new ElasticsearchUnavailable('partial', `${items.length} were found of ${count}`)
 }
 
-/** The exact total. Throws `ElasticsearchUnavailable` if the answer lacks it. */
 export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
   if (total !== undefined) return total
   throw new ElasticsearchUnavailable('partial', 'there is no total')
@@ -99,7 +98,7 @@ export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: Search
 /** A row's sort key and id. `bytes`: the most that a large row takes; undefined for other rows. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
-/** The keys of the rows in the answer to a search with `newestFirst` and `keysOnly(part)`. */
+/** Of a search with `newestFirst` and `keysOnly(part)`. */
 export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKey[] =>
   hits.map(({ sort, fields }) => {
     const position = sort?.[1]
@@ -116,5 +115,4 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new ElasticsearchUnavailable('partial', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`)
 }
 
-/** Parses JSON; undefined for invalid text. */
 export const parse = (text: string): unknown => attempt(() => JSON.parse(text))

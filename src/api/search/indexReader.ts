@@ -8,17 +8,17 @@ import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { findCopies } from './readPrimaries.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from './searchClient.ts'
 
-/** Reads the indices. All requests of a process share its caches. */
+/** All requests of a process share its caches. */
 export interface IndexReader extends SearchClient {
   /** From this offset on, a page is found by counting instead of skipping the rows before it. */
   readonly deepPageFrom: number
-  /** Reads in the cached snapshot of a list's version, or in a new one if the version is unknown or the cached one fails. */
+  /** Reads in the cached snapshot of the version, or in a new one if the version is unknown or the cached one is gone. */
   readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
   /** Whether a version of a list has large rows, by list and part (`hasLarge`). */
   readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
-/** The version of a list, read before the list is searched; null while it is unknown. */
+/** Read before the list is searched; null while unknown. */
 type Versioned = { readonly version: ListVersion | null }
 
 export type ListAt = SearchedList & IndexReader & Versioned
@@ -32,14 +32,14 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number): I
 
 const lifeMs = 30_000
 
-/** Failures that do not mean that the snapshot is gone: the request fails, and the snapshot stays cached. */
+/** Failures after which a snapshot stays cached. */
 const maySucceedLater: ReadonlySet<string> = new Set(['deadline', 'overloaded'])
 
 type CachedSnapshot = { readonly version: ListVersion; readonly opening: Promise<ListSnapshot>; forget(): void }
 
 /**
- * Caches a snapshot of the newest version of each list, so that later pages reuse its counts. A snapshot contains every change of its version: the
- * indexer refreshes, then replaces the version, and a request reads the version before it opens the snapshot.
+ * Caches a snapshot of each list's newest version, so that later pages reuse its counts. It has every change of its version: an indexer
+ * refreshes, then replaces the version; a request reads the version, then opens the snapshot.
  */
 function snapshotCache(): IndexReader['readSnapshot'] {
   const dispose = ({ opening }: CachedSnapshot): void => {
@@ -67,7 +67,7 @@ function snapshotCache(): IndexReader['readSnapshot'] {
         return await read(snapshot)
       } catch (error) {
         if (!(error instanceof ElasticsearchUnavailable) || maySucceedLater.has(error.reason)) throw error
-        // The snapshot is gone: closed for a newer version, or with its index, or lost with its node. Read again below.
+        // The snapshot is gone: closed for a newer version or with its index, or lost with its node.
         forget()
       }
     }

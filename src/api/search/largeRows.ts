@@ -5,7 +5,7 @@ import { keysIn, type RowKey, searchTeam } from './hits.ts'
 import { hasAny, type ListAt } from './indexReader.ts'
 import type { RunQuery, SearchedList } from './searchClient.ts'
 
-/** Whether any row of the list has a large `part`. Cached for the version of the list, of which the next refresh may make rows large before it is replaced. */
+/** Whether any row of the list has a large `part`. Cached by version: one refresh may make rows large before it replaces the version. */
 export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
   const { type, teamId, version, largeParts } = list
   const name = `${teamList(type, teamId)} ${part}`
@@ -16,14 +16,14 @@ export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuer
   return isAnyLarge
 }
 
-/** The most bytes that an entity's detail takes. `id` may be any text. */
+/** The most bytes of an entity's detail. `id` may be any text. */
 export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery): Promise<number> {
   if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
   const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
   return bytes ?? largeBytes
 }
 
-/** The most bytes that each detail takes, in the order of `ids`; undefined for details that are not large. */
+/** The most bytes of each detail, in the order of `ids`; undefined for details that are not large. */
 export async function weighDetails(
   list: SearchedList,
   ids: readonly EntityId[],
@@ -41,7 +41,7 @@ export async function weighDetails(
 export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 export type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
 
-/** A part is expected to take `partBytes`, and takes `mostPartBytes` at most, unless it is a single larger row. */
+/** The target size of a part, and its maximum, except for a single larger row. */
 const partBytes = 512 * 1024
 export const mostPartBytes = 4 * 1024 * 1024
 const firstRows = 100
@@ -49,8 +49,8 @@ const firstRows = 100
 export const maxRows = mostPartBytes / largeBytes
 
 /**
- * Reads the rows of keys in parts of about `partBytes`. The size of large rows is in their keys; that of others is estimated from the rows before
- * them. A row larger than a part is a part of its own. `read` gets the most `bytes` that its part takes.
+ * Reads the rows of keys in parts of about `partBytes`. Keys have the size of large rows; that of others is estimated from the rows before.
+ * `bytes`: the maximum size of a part.
  */
 export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
   pages: Pages<Key>,

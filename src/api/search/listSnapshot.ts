@@ -15,39 +15,38 @@ import {
 import * as hits from './hits.ts'
 import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
-/** Timeout for opening a snapshot, and for closing it. */
+/** For opening and for closing. */
 const deadlineMs = 5_000
 
 /** A range of sort keys (`clause`) that contains a page. The page begins `skip` rows after the newest row of the range. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
-/** A team's list in a point in time (PIT) of Elasticsearch: every search sees the same state, whatever is written meanwhile. */
+/** A team's list in a point in time: every search sees the same state, whatever is written meanwhile. */
 export interface ListSnapshot {
-  /** Counts rows that match a filter; the counts are cached in the snapshot. */
+  /** The counts are cached in the snapshot. */
   countsOf(filter: Filter, runQuery: RunQuery): ListCounts
   /** Extends the life of the snapshot, as any search does. */
   renew(signal: AbortSignal): Promise<void>
   hasLargeRows(signal: AbortSignal): Promise<boolean>
-  /** Up to `limit` rows of a range that match a filter, as raw summaries. */
+  /** Up to `limit` rows, as raw summaries. */
   rows(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
-  /** The keys of these rows, without reading stored documents. */
+  /** Without reading stored documents. */
   keys(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly hits.RowKey[]>
-  /** The rows of these keys, which must be newest first. */
+  /** The keys must be newest first. */
   rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]>
   /** Closes the snapshot before `keep_alive` expires. Never throws. */
   close(): void
 }
 
-/** Counts of one list in one snapshot. */
 export interface ListCounts {
-  /** Rows per `stepMs` of creation time within a span, newest first, without empty steps. `span` undefined: the whole list. */
+  /** Rows per `stepMs` of creation time, newest first, without empty steps. */
   countByTime(
     span: TimeSpan | undefined,
     stepMs: number,
   ): Promise<readonly { readonly startMs: number; readonly count: number }[]>
   /**
-   * Rows per next character of the positions that begin with `prefix`, newest first, without empty steps. `character` is undefined for the row whose
-   * id ends there.
+   * Rows per next character of the positions that begin with `prefix`, newest first, without empty steps; the character is undefined where
+   * an id ends.
    */
   countByCharacter(
     prefix: string,
@@ -59,8 +58,8 @@ export interface ListCounts {
 const openedSchema = z.object({ id: z.string() })
 
 /**
- * Opens a snapshot that Elasticsearch keeps for `lifeMs` after its last search. Has no abort signal: without the id in the answer, a snapshot that
- * was opened could not be closed.
+ * Opens a snapshot that Elasticsearch keeps for `lifeMs` after its last search. Not abortable: an aborted request would lose the id that is
+ * needed to close it.
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
@@ -130,7 +129,7 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime): ListSnapsh
   }
 }
 
-/** Requests the total only for speed: without one, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
+/** The total is for speed: without it, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
 const inOrder = { sort: newestFirst, track_total_hits: true }
 
 const bucketsSchema = z.object({
@@ -145,7 +144,7 @@ type Counted = string | readonly object[]
 
 /** The estimated size of a cached count; a character of its cache key takes two bytes. */
 const bytesPerCount = 64
-/** The counts of a snapshot by filter and parameters. The next page needs most of them again. */
+/** The next page needs most counts again. */
 type CountCache = LRUCache<string, Counted>
 const createCountCache = (): CountCache =>
   new LRUCache({
@@ -153,7 +152,6 @@ const createCountCache = (): CountCache =>
     sizeCalculation: (counts, key) => 2 * key.length + bytesPerCount * (counts.length + 1),
   })
 
-/** Counts by searches, cached under keys that begin with `keyPrefix`. */
 function listCounts(
   cache: CountCache,
   keyPrefix: string,
@@ -181,7 +179,7 @@ function listCounts(
       once(prefix, async () => {
         const filters = [...idCharacters.map((next) => positionBegins(prefix + next)), { term: { position: prefix } }]
         const buckets = await bucketsOf([], { filters: { filters } })
-        // The last filter, without an `idCharacters`, is the id that ends here. It sorts before longer ids, so it is last in descending order.
+        // The last filter is for the id that ends here: it sorts before longer ids, so it is last in descending order.
         const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
         return steps.filter(({ count }) => count > 0)
       }),

@@ -7,10 +7,9 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from 
 
 type Shard = NonNullable<SearchRequest['shard']>
 
-/** `node`: where the primary of a shard is. `isOnly`: the shard has no replica. `searched`: the index or alias to search. */
+/** `isOnly`: the shard has no replica. `searched`: the index or alias to search. */
 type FoundPrimary = { readonly node: string; readonly isOnly: boolean; readonly searched: string }
 
-/** Primaries that a process caches. */
 const maxCached = 10_000
 const pauseMs = 25
 /** How long a primary without replicas is cached: no other copy can be promoted in its place. */
@@ -24,10 +23,10 @@ const copySchema = z.object({
 const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([]) })
 
 /**
- * Sends searches of a shard to its primary, and asks the master before each search which node has it. A replica may show writes that a promotion
- * rolled back: an indexer writes `a@7` to the primary and to replica 1. The primary is lost, and replica 2, without `a@7`, is promoted. A search
- * of replica 1 finds `a@7`, the next one of replica 2 does not. And a node that the master has removed, but that has not noticed it, would go on
- * answering from its outdated copy. `elapsedMs`: a monotonic clock.
+ * Sends searches of a shard to its primary, and asks the master before each search which node has it. Replicas may show writes that a
+ * promotion rolls back: an indexer writes `a@7` to the primary and replica 1. The primary is lost; replica 2, without `a@7`, is promoted. A
+ * client sees `a@7` in replica 1, then no more. And a node that has not noticed that the master removed it would answer from its copy for
+ * ever. `elapsedMs`: a monotonic clock.
  */
 export function readPrimaries(client: SearchClient, elapsedMs: () => number): SearchClient {
   const onlyCopies = new LRUCache<string, { readonly primary: FoundPrimary; readonly sinceMs: number }>({
@@ -51,10 +50,10 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
     if (shard === undefined) return await client.send(request, signal)
     for (;;) {
       const primary = await primaryOf(shard, signal)
-      // Sent all the same, for the error of Elasticsearch, which names the missing index or primary.
+      // Without an index or a primary, Elasticsearch's own error names what is missing.
       if (primary === undefined) return await client.send(request, signal)
       const preference = `_only_nodes:${primary.node}`
-      // By the name of the index: a node with an outdated cluster state may resolve the alias to a former index.
+      // By index: a node with an outdated cluster state may resolve the alias to a former index.
       const path = request.path.replace(shard.alias, primary.searched)
       const sent = client.send({ ...request, path, querystring: { ...querystring, preference } }, signal)
       const answer = await sent.catch(undefinedWithoutCopy)
@@ -70,12 +69,11 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** Ignores errors after which the master is to be asked again: the node has lost its copy, or the index was removed or is not known to a node yet. */
+/** Ignores errors after which the master is asked again: a lost copy, or an index that was removed or is not known to the node yet. */
 function undefinedWithoutCopy(error: unknown): undefined {
   if (!(error instanceof ElasticsearchUnavailable) || !['no-copy', 'missing-index'].includes(error.reason)) throw error
 }
 
-/** The primary of a team's shard in the cluster state; undefined if there is none. */
 async function findPrimary(
   client: SearchClient,
   { alias, teamId }: Shard,
@@ -86,7 +84,7 @@ async function findPrimary(
   return primary?.node ? { node: primary.node, isOnly: copies.length === 1, searched: primary.index } : undefined
 }
 
-/** The copies of the shards behind aliases. Throws `older-mapping` for an index of an earlier release: it may lack fields that this release searches. */
+/** The copies of the shards behind aliases. Throws for an index of an earlier release, which may lack fields that this one searches. */
 export async function findCopies(client: SearchClient, aliases: string, routing: object, signal: AbortSignal) {
   const { indexPrefix, hasAnswers, send } = client
   const filter_path = 'shards.primary,shards.index,shards.node'

@@ -12,23 +12,23 @@ type Place = TimeSpan & {
 
 /** Histogram intervals, each a divisor of the one before. The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
-/** The most rows that Elasticsearch skips before a page: about a page. */
+/** The most rows that Elasticsearch skips before a page. */
 const maxSkip = 100
 /** Larger places are divided before they are searched. */
 const maxPlaceRows = 1_000
 /** Sorts after all characters of ids. */
 const afterAll = '\u{10ffff}'
 
-/** The total of a list, and the sort-key range of a page; no range past the end. */
 export interface PageRange {
   readonly total: number
+  /** Undefined past the end. */
   readonly range: KeyRange | undefined
 }
 
 /**
- * Finds the sort-key range of the `limit` rows from `offset` on by counting, like a binary search: counts rows per 90 days, divides the place with
- * the page's first row into steps of 3 hours, and so on; the same for the last row. So Elasticsearch need not skip all rows before the
- * page. The range has at most `2 * maxPlaceRows` rows more than the page.
+ * Finds the sort-key range of the `limit` rows from `offset` on by counting, without skipping all rows before: counts rows per 90 days,
+ * divides the place with the page's first row into steps of 3 hours, and so on; then the same for the last row. The range has at most `2 *
+ * maxPlaceRows` rows more than the page.
  */
 export async function rangeOfPage(list: ListCounts, offset: number, limit: number): Promise<PageRange> {
   const places = await placesByTime(list)
@@ -68,7 +68,6 @@ export async function* rangesOfRows(
   if (joined[0] !== undefined) yield range(joined[0])
 }
 
-/** The places of a list by creation time, newest first. */
 async function placesByTime(
   list: ListCounts,
   span?: TimeSpan,
@@ -83,7 +82,7 @@ async function placesByTime(
   })
 }
 
-/** The places of a millisecond by the next character of the id, newest first. A prefix that all ids share is skipped at once. */
+/** The places of a millisecond by the next character of the id. A prefix that all ids share is skipped at once. */
 async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Promise<readonly Place[]> {
   const steps = await list.countByCharacter(begin)
   return steps.map(({ character, count }) => {
@@ -98,7 +97,10 @@ async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Pr
   })
 }
 
-/** Finds a place of at most `maxPlaceRows` rows that contains the row at `offset`. `skip`: the rows of the place before it, `mostSkipped` at most. */
+/**
+ * Finds a place of at most `maxPlaceRows` rows with the row at `offset`, which has at most `mostSkipped` rows of the place before it
+ * (`skip`).
+ */
 async function locate(
   places: readonly Place[],
   offset: number,

@@ -21,7 +21,7 @@ export type SearchClient = {
   readonly indexPrefix: string
   /** Whether submissions are found by their answers (`INDEX_ANSWERS`). */
   readonly hasAnswers: boolean
-  /** Resolves for status 200 (`bytes`: raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, `AnswerTooLong`, or `InvalidSearch` (a bug). */
+  /** Resolves for status 200 (`bytes`: raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, `AnswerTooLong` or `InvalidSearch`. */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
 }
 
@@ -32,7 +32,7 @@ export type SearchedList = SearchClient &
     readonly indices: ListIndices | undefined
   }
 
-/** Runs a query in the team's turn, and retries it until the deadline while Elasticsearch is overloaded. `bytes`: the most that it returns. */
+/** Runs a query in the team's turn; retries until the deadline while Elasticsearch is overloaded. `bytes`: the most that it returns. */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
 
 type UnavailableReason =
@@ -74,7 +74,7 @@ export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Sends a request to the team's shard of the index of a kind: of the list's own `indices`, or else of the read alias. */
+/** Sends a request to the team's shard of a kind: in the list's `indices`, else the read alias. */
 export async function askShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,
@@ -153,7 +153,6 @@ type Cause = {
   readonly root_cause?: readonly Cause[]
 }
 
-/** The innermost cause of an error response. */
 function innermost(cause: Cause): Readonly<Record<'type' | 'reason', string>> {
   const inner = cause.caused_by ?? cause.root_cause?.[0]
   if (inner) return innermost(inner)

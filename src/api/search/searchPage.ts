@@ -13,13 +13,13 @@ export type RowsFound = { readonly total: number; readonly rows: readonly Buffer
 /** Larger pages are streamed in parts. Only large rows make a page this large. */
 export const maxPageBytes = 2 * 1024 * 1024
 
-/** The page takes more than `maxPageBytes`, so it must be streamed in parts. */
+/** A page above `maxPageBytes`. */
 export class LargePage extends Error {}
 
 /**
- * One page of a list, newest first, with the exact total, by the first filter that finds any row. A page before offset `deepPageFrom` is one search.
- * A deeper page, or a page of a list with large rows, is read from a snapshot: its range is found by counting, and large rows are read
- * only after their sizes. Rejects with `LargePage` for a page above `maxPageBytes`.
+ * One page of a list, newest first, with the exact total, by the first filter that finds any row. A page before offset `deepPageFrom` is
+ * one search. A deeper page, or one of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` above
+ * `maxPageBytes`.
  */
 export function searchPage(
   list: ListAt,
@@ -121,8 +121,8 @@ const end = Buffer.from(']}')
 const maxLinkBytes = 4_096
 
 /**
- * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page past the
- * end is the last page. Undefined if it would be longer than 4 KiB. `url`: the list's public URL, without a query.
+ * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page
+ * past the end is the last page. Undefined if it would be longer than 4 KiB. `url`: the list's public URL, without a query.
  */
 export function pageLinks(url: string, querystring: string, { page, limit }: PageRequest, totalDocs: number) {
   // URLSearchParams strips one question mark at the beginning, which may belong to the query itself.

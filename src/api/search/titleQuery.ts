@@ -10,14 +10,16 @@ const maxExpansions = 50
 const maxFreeWords = 8
 /** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
 const wholeLength = 300
-/** A word or number of at least this length that was typed beside CJK characters may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
+/**
+ * A word or number of at least this length that was typed beside CJK characters may stand elsewhere in the title: 2026期末 finds "期末考试 2026".
+ */
 const minLoneLength = 3
 /** In shorter words, the first letter must be right. */
 const minFreeLength = 6
 
 /**
- * A query for titles that contain the typed text, or all of its words in any order, also inside words. Of several typed words, those of digits and
- * those of one or two letters match only the beginnings of words. Punctuation matters where it joins words or stands alone.
+ * A query for titles that contain the typed text, or all of its words in any order, also inside words. Of several typed words, those of
+ * digits and those of one or two letters match only the beginnings of words. Punctuation matters where it joins words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -90,7 +92,10 @@ function exactWord(terms: Terms, { word, isFirst, isFree }: FreeWord): Clause {
 const exactPlain = (terms: Terms, word: titles.TitleWord): Clause =>
   titles.mayStandInside(word) ? terms.holding(word.text) : terms.starting(word.text)
 
-/** Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Short ones match only whole words: `a/b` does not find "about". */
+/**
+ * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Short ones match only whole words: `a/b` does not find
+ * "about".
+ */
 function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!titles.areJoinable(words)) return []
   const text = titles.textOf(words)

@@ -72,7 +72,10 @@ const findForms = latest(byId('forms'), async (signal) => {
   return say.formsFound.replace('%', number.format(totalDocs))
 })
 
-/** Fills the choice of questions with those of the form, unless it has them already; resolves with the chosen code. (`fieldsWithCode` is loaded before this file.) */
+/**
+ * Fills the choice of questions with those of the form, unless it has them already; resolves with the chosen code. (`fieldsWithCode` is
+ * loaded before this file.)
+ */
 const chosenQuestion = async (form, signal) => {
   if (!form) throw new Error(say.noForm)
   const select = byId('code')
