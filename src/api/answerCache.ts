@@ -24,14 +24,14 @@ type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean 
  * answer is served.
  */
 export class AnswerCache {
-  readonly #kept: LRUCache<string, Answer> | undefined
+  readonly #cache: LRUCache<string, Answer> | undefined
   readonly #pending = new Map<string, PendingAnswer>()
   readonly #lookups: Counter<'result'>
 
   /** `maxBytes` 0 turns the cache off: each request makes its own answer. */
   constructor(maxBytes: number, registry: Registry) {
     if (maxBytes > 0)
-      this.#kept = new LRUCache({
+      this.#cache = new LRUCache({
         maxSize: maxBytes,
         maxEntrySize: Math.ceil(maxBytes * maxPartOfCache),
         sizeCalculation: ({ body }, key) => body.length + key.length + entryBytes,
@@ -41,18 +41,18 @@ export class AnswerCache {
     this.#lookups = counter('tidemark_http_answer_cache_lookups_total', lookups, ['result'])
     for (const result of ['hit', 'shared', 'miss'] satisfies LookupResult[]) this.#lookups.inc({ result }, 0)
     const bytes = 'What cached answers take of ANSWER_CACHE_BYTES'
-    gauge('tidemark_http_answer_cache_bytes', bytes, () => this.#kept?.calculatedSize ?? 0)
+    gauge('tidemark_http_answer_cache_bytes', bytes, () => this.#cache?.calculatedSize ?? 0)
   }
 
   get(key: string): Answer | undefined {
-    const cached = this.#kept?.get(key)
+    const cached = this.#cache?.get(key)
     if (cached !== undefined) this.#lookups.inc({ result: 'hit' })
     return cached
   }
 
   /** Makes and caches an answer. Concurrent requests for a key share one call of `make`. Rejects with its error. */
   async make(key: string, make: () => Promise<Answer>, isAbandoned: () => boolean): Promise<Answer> {
-    if (this.#kept === undefined) return await this.#count('miss', make())
+    if (this.#cache === undefined) return await this.#count('miss', make())
     for (let pending = this.#pending.get(key); pending !== undefined; pending = this.#pending.get(key)) {
       try {
         return await this.#count('shared', pending.answer)
@@ -65,7 +65,7 @@ export class AnswerCache {
     this.#pending.set(key, { answer, isAbandoned })
     const made = await this.#count('miss', answer)
     // Copied, because a slice would keep its whole large buffer in memory.
-    this.#kept.set(key, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
+    this.#cache.set(key, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
     return made
   }
 

@@ -20,11 +20,11 @@ const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
-    const { found, freshness, window } = await judge(lookUp, ctx, nowMs(), true)
-    ctx.state.holder = found
+    const { holder, freshness, window } = await lookUpValid(lookUp, ctx, nowMs(), true)
+    ctx.state.holder = holder
     // Before the permit, so that a refusal for lack of capacity has these headers, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
-    whenClosed(ctx.res, granted(queue.acquireNow(found.teamId), 'requests'))
+    whenClosed(ctx.res, granted(queue.acquireNow(holder.teamId), 'requests'))
     Object.assign(ctx.state, { freshness })
     return next()
   }
@@ -46,17 +46,17 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
 export const createRecheck =
   (lookUp: LookUp, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
-    const { found, freshness } = await judge(lookUp, ctx, nowMs(), false)
-    if (!isStillAccepted(ctx.state.holder, found, nowMs())) throw unauthorized(true)
+    const { holder, freshness } = await lookUpValid(lookUp, ctx, nowMs(), false)
+    if (!isStillAccepted(ctx.state.holder, holder, nowMs())) throw unauthorized(true)
     ctx.state.freshness = freshness
   }
 
 /** Looks up a request's key. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while the key cannot be looked up. */
-async function judge(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
+async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
   if (lookup === 'incomplete') throw new AccountKeysIncomplete()
   if (lookup.found === null || !isValid(lookup.found, nowMs)) throw unauthorized(true)
-  return lookup
+  return { holder: lookup.found, freshness: lookup.freshness, window: lookup.window }
 }
 
 /** The digest of a request's account key. Throws `unauthorized` if it has none. */

@@ -8,36 +8,6 @@ import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
  * the text "1" from the number 1, and an empty text from null.
  */
 
-/** The first characters of a formula, also in full width, which spreadsheets in East Asian languages accept. */
-const formulaStart = '[=+\\-@＝＋－＠]'
-/** What a spreadsheet may skip before a formula. With the quote: `'=1` gets a second one, so that the first can always be removed. */
-const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
-
-/**
- * Where a spreadsheet would run text as a formula: at its start, and after a semicolon, tab or line break, where a spreadsheet with another
- * separator begins a cell. At the start, tab, line break and NUL count as well: spreadsheets may drop them.
- */
-const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
-/** The same in JSON text, which has neither tabs nor line breaks and never begins like a formula. */
-const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')
-
-/** Text as a cell. A single quote precedes whatever a spreadsheet would run, as OWASP advises. */
-const textCell = (text: string): string => quoted(text.replace(runnable, "'"))
-
-/** A JSON value as a cell: text without its escapes, objects and arrays as JSON, digits as they are written. */
-export function cellOf(raw: string | undefined): string {
-  if (raw === undefined || raw === 'null') return ''
-  const first = raw[0]
-  if (first === '"') return textCell(raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
-  return first === '{' || first === '[' ? jsonCell(raw) : raw
-}
-
-/** An object or array as a cell: JSON of the same value. What a spreadsheet would run becomes a JSON escape. */
-const jsonCell = (raw: string): string =>
-  quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
-
-const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
-
 const lineEnd = '\r\n'
 
 export interface CsvTable {
@@ -102,3 +72,33 @@ export function answerCodes(form: Buffer): string[] {
   codes.delete(otherAnswers)
   return [...codes].slice(0, maxCodes)
 }
+
+/** A JSON value as a cell: text without its escapes, objects and arrays as JSON, digits as they are written. */
+export function cellOf(raw: string | undefined): string {
+  if (raw === undefined || raw === 'null') return ''
+  const first = raw[0]
+  if (first === '"') return textCell(raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
+  return first === '{' || first === '[' ? jsonCell(raw) : raw
+}
+
+/** Text as a cell. A single quote precedes whatever a spreadsheet would run, as OWASP advises. */
+const textCell = (text: string): string => quoted(text.replace(runnable, "'"))
+
+/** An object or array as a cell: JSON of the same value. What a spreadsheet would run becomes a JSON escape. */
+const jsonCell = (raw: string): string =>
+  quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
+
+const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
+
+/** The first characters of a formula, also in full width, which spreadsheets in East Asian languages accept. */
+const formulaStart = '[=+\\-@＝＋－＠]'
+/** What a spreadsheet may skip before a formula. With the quote: `'=1` gets a second one, so that the first can always be removed. */
+const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
+
+/**
+ * Where a spreadsheet would run text as a formula: at its start, and after a semicolon, tab or line break, where a spreadsheet with another
+ * separator begins a cell. At the start, tab, line break and NUL count as well: spreadsheets may drop them.
+ */
+const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
+/** The same in JSON text, which has neither tabs nor line breaks and never begins like a formula. */
+const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')

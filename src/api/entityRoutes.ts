@@ -124,11 +124,11 @@ function makePage(request: ListRequest, { version, indices }: Validators): Makin
       const isLarge = await hasLarge(list, 'summary', runQuery)
       const bytes = parameters.limit * largeBytes
       await holdAnswer(isLarge ? maxPageBytes : bytes)
-      const found = await runQuery(
+      const page = await runQuery(
         (signal) => searchPage(list, filters, parameters, isLarge, signal),
         isLarge ? largeListBytes : bytes,
       )
-      return { body: renderPage(parameters, found, pick), totalDocs: found.total }
+      return { body: renderPage(parameters, page, pick), totalDocs: page.total }
     },
     parts: async () => {
       let totalDocs = 0

@@ -45,10 +45,9 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       unwatch()
       ended.abort(unavailable('capacity', new Error('the client has disconnected')))
     })
-    const acquired =
-      what === 'large pages' ? await queue.acquire(holder.teamId, signal) : queue.acquireNow(holder.teamId)
-    if (acquired === 'aborted') signal.throwIfAborted()
-    const release = granted(acquired, what)
+    const permit = what === 'large pages' ? await queue.acquire(holder.teamId, signal) : queue.acquireNow(holder.teamId)
+    if (permit.kind === 'aborted') signal.throwIfAborted()
+    const release = granted(permit, what)
     const stream = Readable.from(open(runPart), { objectMode: false })
     stream.once('close', release)
     await once(stream, 'readable', { signal })

@@ -1,9 +1,12 @@
 /** Gives a permit back; a second call has no effect. */
 export type Release = () => void
 
-/** Why there is no permit: other tenants use the capacity (`full`), the tenant its own share, or the caller aborted. */
-type NotAdmitted = 'full' | 'own-share' | 'aborted'
-export type Permit = Release | NotAdmitted
+/** Without a permit: other tenants use the capacity (`full`), the tenant its own share, or the caller aborted. */
+export type Permit =
+  | { readonly kind: 'granted'; readonly release: Release }
+  | { readonly kind: 'full' }
+  | { readonly kind: 'own-share' }
+  | { readonly kind: 'aborted' }
 
 type Bounds = {
   /** The total weight of all permits, and of one tenant's permits. */
@@ -50,21 +53,21 @@ export class FairQueue {
   }
 
   async acquire(name: string, signal: AbortSignal, wanted = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
-    if (signal.aborted) return 'aborted'
+    if (signal.aborted) return { kind: 'aborted' }
     const tenant = this.#tenantOf(name)
     const weight = Math.min(wanted, this.#bounds.maxRunningPerTenant)
     const isFirst = tenant.waiting.size === 0
     if (isFirst && this.#isWithinShare(tenant, weight) && this.#hasRoomFor(weight))
       return this.#take(name, tenant, weight)
-    if (this.#waiting >= (this.#bounds.maxWaiting ?? 0)) return 'full'
+    if (this.#waiting >= (this.#bounds.maxWaiting ?? 0)) return { kind: 'full' }
     return await this.#wait(name, tenant, weight, maxWaitMs, signal)
   }
 
   /** A permit of weight 1 without waiting, or the reason for none. */
   acquireNow(name: string): Permit {
     const tenant = this.#tenantOf(name)
-    if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return 'own-share'
-    return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : 'full'
+    if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return { kind: 'own-share' }
+    return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : { kind: 'full' }
   }
 
   /** Changes `share`. While nothing runs, one permit is granted whatever it weighs. */
@@ -97,10 +100,10 @@ export class FairQueue {
       this.#waiting--
       if (this.#next?.waiter === waiter) this.#next = undefined
     }
-    const giveUp = (why: NotAdmitted): void => {
+    const giveUp = (kind: 'full' | 'own-share' | 'aborted'): void => {
       dequeue()
       this.#forget(name, tenant)
-      resolve(why)
+      resolve({ kind })
       this.#admitWaiting()
     }
     const onAbort = (): void => giveUp('aborted')
@@ -127,7 +130,7 @@ export class FairQueue {
     return promise
   }
 
-  #take(name: string, tenant: Tenant, weight: number): Release {
+  #take(name: string, tenant: Tenant, weight: number): Permit {
     this.#tenants.delete(name)
     this.#tenants.set(name, tenant)
     const next = this.#next
@@ -135,7 +138,7 @@ export class FairQueue {
     tenant.running += weight
     this.#running += weight
     let isReleased = false
-    return () => {
+    const release = (): void => {
       if (isReleased) return
       isReleased = true
       if (next !== undefined) next.overtaking -= weight
@@ -144,6 +147,7 @@ export class FairQueue {
       this.#forget(name, tenant)
       this.#admitWaiting()
     }
+    return { kind: 'granted', release }
   }
 
   #admitWaiting(): void {

@@ -131,8 +131,8 @@ export class WaitingRoom {
 
   /** Takes a place, which the returned function frees; undefined when all are taken, or the process is stopping. */
   enter(teamId: TeamId): Release | undefined {
-    const place = this.isClosed ? undefined : this.#places.acquireNow(teamId)
-    return typeof place === 'function' ? place : undefined
+    const permit = this.isClosed ? undefined : this.#places.acquireNow(teamId)
+    return permit?.kind === 'granted' ? permit.release : undefined
   }
 
   /** Resolves once the list has another version, the deadline has passed, the process stops, or `signal` aborts. */

@@ -128,16 +128,16 @@ function problemSummary(problem: CreateFailure, { create }: Messages): Html {
 
 /** Asks the owner to confirm a change, and names its consequences. */
 export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: string, say: Messages, at: UrlOf): Page {
-  const { consequence, cancel, [change]: asked } = say.confirm
-  const title = asked.title(key.name)
+  const { consequence, cancel, [change]: texts } = say.confirm
+  const title = texts.title(key.name)
   return {
     title,
     content: html`<div class="single card">
 <header class="hstack"><h1>${title}</h1>${stateBadge(key, say)}</header>
 ${keyFacts(key, say)}
-<ul><li>${consequence}</li><li>${asked.effect}</li></ul>
+<ul><li>${consequence}</li><li>${texts.effect}</li></ul>
 <form method="post" action="${at(`/keys/${encodeURIComponent(key.id)}/${change}`)}" class="hstack">
-${csrfField(csrf)}<button data-variant="danger">${asked.submit}</button>
+${csrfField(csrf)}<button data-variant="danger">${texts.submit}</button>
 <a class="button outline" href="${at('/keys')}">${cancel}</a>
 </form>
 </div>`,
