@@ -47,6 +47,8 @@ export type DocumentWrite = {
   readonly version: Revision
   /** JSON on one line, in UTF-8. `keepApart` replaces it by a copy. */
   source: Buffer
+  /** Whether it also replaces a document of the same version; otherwise one of a lower version only. */
+  readonly replacesSameVersion?: true
   /** Of a live list document: the digest of what its record says, which its source holds too. */
   readonly digest?: string
 }

@@ -14,12 +14,13 @@ import { type Reading, SourceConsumer } from './consumer.ts'
 import { convertRecord } from './convertRecord.ts'
 import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generation.ts'
+import { readIndexedLogs } from './indexedLogs.ts'
 import { checkLogs } from './logCheck.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { logStateText } from './readLog.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, formerLeaderMs, rebuildGroup } from './startOffsets.ts'
-import { documentTopics } from './topics.ts'
+import { documentPartitionsIn, documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'
 import { type RoundResult, VisibilityPublisher, type VisibleRound } from './visibilityPublisher.ts'
 
@@ -98,6 +99,10 @@ export class Pipeline {
         await fetchStartOffsets(source, partitions, {
           ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId), clock: Date.now },
           keptLogs: await options.readLogs.kept(),
+          indexedLogs: (unknown) =>
+            readIndexedLogs(elasticsearch, generation, documentPartitionsIn(unknown, config), {
+              signal: this.#writing.signal,
+            }),
           generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
           patience: { ms: formerLeaderMs, signal: this.#writing.signal },
         }),

@@ -154,11 +154,13 @@ export async function fetchStartOffsets(
     generationOf(topic: string): TargetGeneration | undefined
     /** What is kept of the logs of that generation for partitions without a commit, by `partitionName`. */
     readonly keptLogs: ReadonlyMap<string, string>
+    /** What its documents tell of the logs of these partitions, by `partitionName`. */
+    indexedLogs(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
     readonly clock: () => number
     readonly patience?: Patience
   },
 ): Promise<Map<string, StartOffset>> {
-  const { topics, groupId, rebuildGroupId, generationOf, keptLogs, clock, patience } = from
+  const { topics, groupId, rebuildGroupId, generationOf, keptLogs, indexedLogs, clock, patience } = from
   // Before the ends: what lies beyond them was appended later.
   const nowMs = clock()
   const own = await fetchCommittedOffsets(source, groupId, topics)
@@ -174,6 +176,10 @@ export async function fetchStartOffsets(
       return high === undefined || counts.every((commit) => (commit?.position ?? 0n) <= high)
     })
   const ranges = await fetchRanges(source, topics, isKnown, patience)
+  const isCommitted = (each: TopicPartition): boolean =>
+    [own, rebuilt].some((commits) => commits?.get(partitionName(each))?.generation === generationOf(each.topic)?.tag)
+  const unknown = partitions.filter((each) => !isCommitted(each) && !keptLogs.has(partitionName(each)))
+  const indexed = await indexedLogs(unknown)
   return new Map(
     partitions.flatMap((each) => {
       const name = partitionName(each)
@@ -183,7 +189,8 @@ export async function fetchStartOffsets(
       const others = own.has(name) ? [] : own.values()
       const beginning = coveredWithoutCommit(range, generation, others, nowMs)
       const commits = [own.get(name), rebuilt?.get(name)] as const
-      const log = isRenamed(each.topic, keptLogs, topics) ? replacedLog : readKeptLog(keptLogs.get(name))
+      const known = indexed.get(name) ?? readKeptLog(keptLogs.get(name))
+      const log = isRenamed(each.topic, keptLogs, topics) ? replacedLog : known
       return [[name, startOffset(range, ...commits, generation, beginning, nowMs, log)] as const]
     }),
   )

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { KafkaSource, NewTopic } from '../src/core/kafka/source.ts'
+import type { TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { EntityType } from '../src/core/model/ids.ts'
 import type { Config } from '../src/core/process/config.ts'
 
@@ -30,6 +31,12 @@ export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS,
 /** What the records of a document topic are. */
 export const entityTypeIn = (topic: string, config: Pick<Config, 'TOPIC_FORMS'>): EntityType =>
   topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
+
+/** Those of the partitions that belong to a document topic, with the entity type of their records. */
+export const documentPartitionsIn = (partitions: readonly TopicPartition[], config: Config) =>
+  partitions.flatMap((each) =>
+    documentTopics(config).includes(each.topic) ? [{ ...each, type: entityTypeIn(each.topic, config) }] : [],
+  )
 
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 

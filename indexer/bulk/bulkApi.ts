@@ -42,8 +42,11 @@ export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType
 const lineBreak = 0x0a
 
 /** ASCII only, as ids and index names are. */
-const actionLine = (aliases: WriteAliases, { kind, id, teamId, version }: DocumentWrite, type: VersionType): string =>
-  `{"index":{"_index":"${aliases[kind]}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"${type}"}}\n`
+function actionLine(aliases: WriteAliases, write: DocumentWrite, versionType: VersionType): string {
+  const { kind, id, teamId, version, replacesSameVersion } = write
+  const type: VersionType = replacesSameVersion ? 'external_gte' : versionType
+  return `{"index":{"_index":"${aliases[kind]}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"${type}"}}\n`
+}
 
 /** Sends `writes`, encoded as `bulkBody`, and classifies each item of the response. Outcomes are in the order of `writes`. */
 export async function sendBulk(client: Client, bulkBody: Buffer, writes: Documents, options: RequestOptions) {

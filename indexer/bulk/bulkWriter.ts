@@ -6,6 +6,7 @@ import {
   bytesOf,
   confirmSuspicion,
   type Job,
+  listToRepeat,
   needsStored,
   type RecordWrite,
   reportOutcomes,
@@ -164,9 +165,9 @@ export class BulkWriter {
 
   /** Decides what becomes of a record by the results of its documents. */
   #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
+    job.staleList ??= job.documents.find(({ kind }, at) => kind === job.list.kind && outcomes[at]?.kind === 'stale')
     if (outcomes.every(isDone)) {
-      if (needsStored(job)) batch.repeated.push(job)
-      else this.#finish(job, { version: job.version, digest: job.isStored ? job.list.digest : undefined })
+      this.#endWrite(job, batch)
       return
     }
     const reject = outcomes.find((each) => each.kind === 'reject')
@@ -181,6 +182,17 @@ export class BulkWriter {
       if (isConfirmed) this.#reject(job, job.documents, suspect.reason)
       else this.#fail([job], batch, { kind: 'retry', reason: suspect.reason })
     } else if (failure !== undefined) this.#fail([job], batch, failure)
+  }
+
+  /** Decides what is left to do for a record of which every document has been stored, or found stale. */
+  #endWrite(job: Job, batch: Batch): void {
+    const repeated = listToRepeat(job)
+    if (repeated !== undefined) {
+      job.staleList = repeated
+      job.documents = [repeated]
+      this.#scheduler.putBack(job)
+    } else if (needsStored(job)) batch.repeated.push(job)
+    else this.#finish(job, { version: job.version, digest: job.isStored ? job.list.digest : undefined })
   }
 
   /** Finds out whether records whose revision was there already say the same as what is stored. */

@@ -27,6 +27,8 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   readonly version: Revision
   /** What still has to be stored. */
   documents: Documents
+  /** Its list document, if that was found stale. */
+  staleList: DocumentWrite | undefined
   /** Whether at least one of the record's documents was stored, and not only found stale. */
   isStored: boolean
   /** Whether it was rejected once, and has been sent again without repeated names. */
@@ -48,6 +50,7 @@ export function newJob(write: RecordWrite, order: number): Job {
   return {
     ...write,
     ...{ entity: `${list.kind}/${list.id}`, order, list, version: list.version, superseded: [] },
+    staleList: undefined,
     ...{ isStored: false, isDeduplicated: false, isSentSingly: false, attempts: 0, suspicion: undefined },
   }
 }
@@ -74,6 +77,16 @@ export function reportRejection(job: Job, reason: string): Job | undefined {
   const [first, ...rest] = job.superseded
   return first && rest.reduce(winnerOf, first)
 }
+
+/**
+ * The list document to write once more, over one of the same revision, when the detail was stored and the list document was found stale. Example:
+ * Elasticsearch fails at the detail of `a@5` for a minute, and has its list document: the record at offset 10 becomes a dead letter. It is replayed at
+ * offset 30. Followers have passed offset 10, so the list document must get the position of the record that has completed the entity.
+ */
+export const listToRepeat = ({ staleList, isStored }: Job): DocumentWrite | undefined =>
+  isStored && staleList !== undefined && !staleList.replacesSameVersion
+    ? { ...staleList, replacesSameVersion: true }
+    : undefined
 
 /** Whether the stored content under the record's revision has to be known, for itself or for one that it supersedes. */
 export const needsStored = (job: Job): boolean =>

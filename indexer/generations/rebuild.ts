@@ -13,6 +13,7 @@ import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
 import { finishSwitch } from './finishSwitch.ts'
 import type { FoundGeneration, Generation } from './generation.ts'
 import { type Generations, unlessRemoved } from './generations.ts'
+import { MissedStates } from './missedStates.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
 import { findReplacedTypes, MixedLogs } from './replacedLogs.ts'
@@ -75,7 +76,9 @@ export async function rebuild(options: CommandTools): Promise<void> {
     await pipeline.readToTheEnd()
     const reconciliation = new Reconciliation(untilFailed, serving, target, replaced)
     await reconcileAll(untilFailed, reconciliation, forgotten)
-    await switchOver(untilFailed, holder, pipeline, reconciliation, forgotten)
+    const missed = new MissedStates(untilFailed, serving, target, replaced)
+    await missed.compare(pipeline.visible())
+    await switchOver(untilFailed, holder, pipeline, reconciliation, forgotten, missed)
   } catch (error) {
     failed.signal.throwIfAborted()
     await pipeline.stop()
@@ -176,6 +179,7 @@ async function switchOver(
   pipeline: RebuildPipeline,
   reconciliation: Reconciliation,
   forgotten: ForgottenEntities,
+  missed: MissedStates,
 ): Promise<void> {
   const { elasticsearch, redis, report, clock, signal } = options
   const { from: serving, to: target } = reconciliation
@@ -193,14 +197,20 @@ async function switchOver(
     await passWhole(options, reconciliation, extendLock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
     await extendLock()
+    await missed.compare(reached, extendLock)
+    const missedCount = await missed.count(extendLock)
     await pipeline.expectOwn()
     if ((await generations.serving())?.tag !== serving.tag)
       throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
-    const cursorKeys = await describeFeed(options, generations, reconciliation, dropped > 0)
+    const cursorKeys = await describeFeed(options, generations, reconciliation, dropped > 0 || missedCount > 0)
     const switched = await switchServing(redis, {
       ...{ holder, from: serving.tag, to: target, cursorKeys, replaced: reconciliation.replaced },
       reached: reached.map(({ topic, ...of }) => ({ ...of, type: entityTypeIn(topic, options.config) })),
     })
+    if (missedCount > 0)
+      report.step(
+        `${missedCount} entities have states that were dead letters until now: followers of changes start anew`,
+      )
     if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
   } finally {
     stopRenewing()
@@ -242,15 +252,16 @@ async function moveAliases(options: CommandTools, target: Generation): Promise<v
 /**
  * Describes the new generation so that followers of changes go on in it, which holds all that the old one shows. Its cursors are sealed by another key, and
  * followers start anew, if it may lack a deletion of which they were not told: one was dropped that is in no record, or the old generation may
- * have missed one, or Redis does not know. They start anew, too, after a log was replaced: the positions that they have are of another one.
+ * have missed one, or Redis does not know. They start anew, too, after a log was replaced, since the positions that they have are of another one; and if
+ * the new generation has states that they have passed (`MissedStates`).
  */
 async function describeFeed(
   { redis }: CommandTools,
   generations: Generations,
   { from, to, replaced }: Reconciliation,
-  hasDropped: boolean,
+  hasMissed: boolean,
 ): Promise<Generation['cursorKeys']> {
-  const goesOn = !hasDropped && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
+  const goesOn = !hasMissed && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
   // Not those of the new indices: an earlier attempt that was killed may have carried the old ones on.
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { type EntityType, entityTypes } from '../../src/core/model/ids.ts'
 import { readLogsOf } from '../../src/core/stores/readLogs.ts'
 import type { CommandTools } from '../engineCommand.ts'
+import { readIndexedLogs } from '../indexedLogs.ts'
 import { askOfLogs } from '../logCheck.ts'
 import { ReadLog, readKeptLog } from '../readLog.ts'
 import { fetchCommittedOffsets, isRenamed, rebuildGroup } from '../startOffsets.ts'
-import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
+import { documentPartitionsIn, documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 
 /** Between two questions about a log that does not hold what was read of it. */
@@ -21,7 +23,7 @@ export class MixedLogs extends Error {
  * that. While a former leader may have answered, Kafka is asked again, for half a minute at most.
  */
 export async function findReplacedTypes(
-  { config, source, redis, report, signal }: CommandTools,
+  { config, source, elasticsearch, redis, report, signal }: CommandTools,
   serving: Generation,
   { hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>,
 ): Promise<ReadonlySet<EntityType>> {
@@ -34,7 +36,11 @@ export async function findReplacedTypes(
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
     ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
   ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
-  const read = [...new Map([...kept, ...committed])].map(([name, state]) => {
+  const known = new Map([...kept, ...committed])
+  const partitions = [...(await source.offsetRanges(topics)).values()]
+  const unknown = documentPartitionsIn(partitions, config).filter((each) => !known.has(partitionName(each)))
+  const indexed = await readIndexedLogs(elasticsearch, serving, unknown, { signal })
+  const read = [...indexed, ...known].map(([name, state]) => {
     const at = name.lastIndexOf('/')
     return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReadLog(state) }
   })

@@ -49,6 +49,7 @@ export class CommittedTopics {
       rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
       generationOf: () => generation,
       keptLogs: new Map(),
+      indexedLogs: async () => new Map(),
       clock: Date.now,
     })
     // After the commits, so that no commit is above the noted end of its partition.

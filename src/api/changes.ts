@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { EntityType } from '../core/model/ids.ts'
-import { type LogPosition, logPosition } from '../core/model/logPosition.ts'
+import { endOfPositions, type LogPosition, logPosition } from '../core/model/logPosition.ts'
 import type { VisibleList } from '../core/stores/readVisiblePositions.ts'
 import {
   type ChangeCursor,
@@ -191,13 +191,14 @@ const longest = (some: Offsets, others: Offsets): Offsets => (some.length > othe
 /** Reads the next page of a walk, in the indices whose positions were read with it. */
 async function walk(
   { ctx, deps, scope, limit, pick }: Asked,
-  { version, indices, cursorKey }: VisibleList,
+  visible: VisibleList,
   begun: Begun,
   { target, next, after, isFirst }: Walk,
 ): Promise<Page> {
   const { type, teamId, view } = scope
+  const { version, indices, cursorKey } = visible
   const list = { ...deps.indexReader, type, teamId, version, indices }
-  const ranges = rangesFrom(rangesOf(begun.since, target, isFirst), next)
+  const ranges = rangesFrom(isFirst ? rangesOfFirst(target, offsetsOf(visible)) : rangesOf(begun.since, target), next)
   // A walk that begins at a cursor mostly finds few changes in each partition.
   const isLong = isFirst || next > start
   const asked = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
@@ -211,15 +212,32 @@ async function walk(
   return { items: found.items, cursor: sealCursor(cursor, cursorKey, scope), hasMore }
 }
 
-/**
- * The positions of a walk. Entities that a rebuild has carried over from a log that was replaced share position 0. A walk from the beginning asks for
- * them also while partition 0 of the present log is empty.
- */
-const rangesOf = (since: Offsets, target: Offsets, isFirst: boolean): readonly PositionRange[] =>
+/** The positions of a walk that began at a cursor. */
+const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
   target.map((offset, partition) => ({
     from: positionAt(partition, since[partition] ?? 0),
-    below: positionAt(partition, isFirst && partition === 0 ? Math.max(1, offset) : offset),
+    below: positionAt(partition, offset),
   }))
+
+/**
+ * The positions of a walk from the beginning: those below its target, and those that are not visible yet. Example: `a@1` has offset 3, and all below
+ * offset 10 is visible. Elasticsearch does not take the record at offset 10, and takes `a@2` at offset 11. A walk up to offset 10 would leave `a` out,
+ * which every list has shown since offset 3. So the client gets `a@2`, and once more when offset 11 is visible.
+ *
+ * Positions between the target and the visible ones are those of the next walk. Entities that a rebuild has carried over from a log that was replaced
+ * share position 0: it is read also while partition 0 of the present log is empty.
+ */
+const rangesOfFirst = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
+  longest(target, visible).flatMap((_, partition) => {
+    const below = Math.max(target[partition] ?? 0, partition === 0 ? 1 : 0)
+    const [from, end] = [positionAt(partition, 0), endOfPositions(partition)]
+    const notVisible = visible[partition] ?? 0
+    if (notVisible <= below) return [{ from, below: end }]
+    return [
+      { from, below: positionAt(partition, below) },
+      { from: positionAt(partition, notVisible), below: end },
+    ]
+  })
 
 const positionAt = (partition: number, offset: number): LogPosition =>
   logPosition({ partition, offset: BigInt(offset) })

@@ -30,8 +30,8 @@ type Stored = {
   readonly of?: string
 }
 
-/** What an indexer makes visible of one type, by default submissions: stores records, and publishes their positions. */
-async function show(records: readonly Stored[], type: EntityType = 'submissions'): Promise<void> {
+/** What an indexer makes searchable of one type, by default submissions. */
+async function store(records: readonly Stored[], type: EntityType = 'submissions'): Promise<void> {
   const make = type === 'forms' ? formEntity : submissionEntity
   const stored = records.map(({ id, entity = {}, revision = 1, partition = 0, of = team }) => {
     const record = { team: of, id, revision, partition, appendedAt: changedAt }
@@ -39,7 +39,14 @@ async function show(records: readonly Stored[], type: EntityType = 'submissions'
   })
   if (type === 'forms') await api.replica.storeForms(...stored)
   else await api.replica.storeSubmissions(...stored)
-  await api.replica.publishPositions(later, { lists })
+}
+
+const publish = (): Promise<unknown> => api.replica.publishPositions(later, { lists })
+
+/** What an indexer makes visible: stores records, and publishes their positions. */
+async function show(records: readonly Stored[], type: EntityType = 'submissions'): Promise<void> {
+  await store(records, type)
+  await publish()
 }
 
 /** Ids that no other test has used. */
@@ -203,6 +210,17 @@ test('a partition that was added later is read from its beginning', async () => 
     { id: added, partition: 2 },
   ])
   expect(namesOf(rowsOf(await walk(feed, cursor)))).toEqual([old, added])
+})
+
+test('a walk from the beginning names what lists show before its position is visible, and the next one names it again', async () => {
+  const [same = '', changed = '', added = '', inOtherPartition = ''] = newIds(4)
+  await show([{ id: same }, { id: changed }])
+  await store([{ id: changed, revision: 2 }, { id: added }, { id: inOtherPartition, partition: 1 }])
+  const pages = await walk(`${feed}?limit=2`)
+  const names = namesOf(rowsOf(pages)).filter((name) => [same, changed, added, inOtherPartition].includes(name))
+  expect(names.toSorted()).toEqual([same, changed, added, inOtherPartition].toSorted())
+  await publish()
+  expect(namesOf(rowsOf(await walk(feed, endOf(pages))))).toEqual([changed, added, inOtherPartition])
 })
 
 test('a team sees no rows of others, and cannot use their cursors', async () => {

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
 import { usePipeline } from '../support/pipeline.ts'
@@ -31,6 +32,12 @@ async function replaceTopic(records: ReturnType<typeof submissions>): Promise<vo
   await pipeline.produce('submissions', records)
 }
 
+async function loseRedis(): Promise<void> {
+  const redis = new Redis(process.env['REDIS_URL'] ?? '')
+  await clearRedis(redis, pipeline.names.INDEX_PREFIX)
+  await redis.quit()
+}
+
 /** Waits until the indexer has found in Kafka what it has read of the topic of submissions. */
 async function untilChecked(): Promise<void> {
   const redis = new Redis(process.env['REDIS_URL'] ?? '')
@@ -51,14 +58,19 @@ async function cursorKey(): Promise<unknown> {
 
 const old = ['a', 'b', 'c', 'd', 'e']
 
+const fewer = ['b', 'new']
+const more = ['b', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7']
+
 test.each([
-  ['fewer records, while the indexer runs', true, ['b', 'new']],
-  ['more records, while the indexer runs', true, ['b', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7']],
-  ['fewer records, while the indexer is stopped', false, ['b', 'new']],
-  ['more records, while the indexer is stopped', false, ['b', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7']],
+  ['fewer records, while the indexer runs', true, false, fewer],
+  ['more records, while the indexer runs', true, false, more],
+  ['fewer records, while the indexer is stopped', false, false, fewer],
+  ['more records, while the indexer is stopped', false, false, more],
+  ['fewer records, while the indexer is stopped and Redis loses everything', false, true, fewer],
+  ['more records, while the indexer is stopped and Redis loses everything', false, true, more],
 ])(
   'a topic that is deleted and made anew with %s, is named within a minute and promises nothing until a rebuild, which loses no entity',
-  async (_how, isRunning, appended) => {
+  async (_how, isRunning, isRedisLost, appended) => {
     await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
     let indexer = await pipeline.startIndexer()
     await pipeline.createKeys([team])
@@ -70,6 +82,7 @@ test.each([
     if (!isRunning) await indexer.end('SIGTERM')
 
     await replaceTopic(submissions(appended, 7))
+    if (isRedisLost) await loseRedis()
     if (!isRunning) indexer = await startProgram('indexer', pipeline.names)
     const beganAtMs = performance.now()
     const told = await untilTold(indexer, 'logs', /another log than the one that generation 1 was read from/)

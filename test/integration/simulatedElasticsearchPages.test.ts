@@ -3,6 +3,7 @@ import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import type { Generation } from '../../indexer/generations/generation.ts'
 import { Generations } from '../../indexer/generations/generations.ts'
+import { readIndexedLogs } from '../../indexer/indexedLogs.ts'
 import { refreshEveryCopy } from '../../indexer/refreshEveryCopy.ts'
 import { exportList } from '../../src/api/search/exportRows.ts'
 import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
@@ -121,7 +122,19 @@ function readList(random: Random): Promise<unknown> {
   })
 }
 
-const actions = [write, refresh, readList, readList, readList]
+const readLogs = (): Promise<unknown> =>
+  both(async ({ clients, generation }) => {
+    const partitions = [
+      { topic: 'forms', partition: 0, type: 'forms' },
+      { topic: 'submissions', partition: 0, type: 'submissions' },
+      { topic: 'submissions', partition: 1, type: 'submissions' },
+    ] as const
+    const logs = await readIndexedLogs(clients.elasticsearch, generation, partitions, request)
+    // Random documents may share a position, and then either may be the newest one.
+    return [...logs].map(([name, { prefixes }]) => [name, prefixes.map(({ below }) => String(below))])
+  })
+
+const actions = [write, refresh, readLogs, readList, readList, readList]
 
 test('after any writes, deletions and refreshes, the real and the simulated one answer the same bytes', async () => {
   const seed = Math.floor(Math.random() * 2 ** 31)

@@ -245,16 +245,18 @@ class Run {
 
   /**
    * Rebuilds, as an operator does, while indexers report that they may have missed deletions. Repeats, because an unfinished rebuild may
-   * have missed some, too, and a rebuild does nothing before any indices serve.
+   * have missed some, too, a rebuild does nothing before any indices serve, and an event may kill one in its switch.
    */
   #rebuildUntilDone(): void {
-    this.#system.startRebuild(() => this.#rebuildWhenNeeded())
+    this.#system.startRebuild(() => undefined)
+    this.#rebuildAgainWhenNeeded()
   }
 
-  #rebuildWhenNeeded(): void {
+  #rebuildAgainWhenNeeded(): void {
     this.#world.schedule(rebuildAgainMs, 'whether another rebuild is needed', undefined, () => {
-      if (this.#checks.watermarkMs() === undefined) this.#rebuildUntilDone()
-      else this.#rebuildWhenNeeded()
+      const isNeeded = this.#checks.watermarkMs() === undefined && this.#system.running('rebuild').length === 0
+      if (isNeeded) this.#system.startRebuild(() => undefined)
+      this.#rebuildAgainWhenNeeded()
     })
   }
 

@@ -150,26 +150,28 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
 const maxRetries = 8
 const pauseMs = 250
 
+/** The details of entities that are not deleted. Rejects if an entity has none. */
 async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
   const ids = keys.map(({ id }) => id)
-  const details = await readAllDetails(list, ids, bytes, runQuery)
+  const details = await findDetails(list, ids, bytes, runQuery)
+  if (details.size < ids.length)
+    throw new ElasticsearchUnavailable('partial', `${ids.length - details.size} rows have no detail`)
   return ids.map((id) => details.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
 }
 
 /**
- * The detail of each entity, of `bytes` together at most. Missing details are read again in real time, because they may not be refreshed,
- * or not written, yet. Rejects if an entity still has none.
+ * The details of the entities that have one, of `bytes` together at most. Missing details are read again for two seconds, in real time,
+ * because they may not be refreshed, or not written, yet.
  */
-export async function readAllDetails(
+export async function findDetails(
   list: SearchedList,
   ids: readonly EntityId[],
   bytes: number,
   runQuery: RunQuery,
 ): Promise<ReadonlyMap<EntityId, Detail>> {
   const known = new Map<EntityId, Detail>()
-  for (let attempt = 0; known.size < ids.length; attempt++) {
+  for (let attempt = 0; known.size < ids.length && attempt <= maxRetries; attempt++) {
     const missing = ids.filter((id) => !known.has(id))
-    if (attempt > maxRetries) throw new ElasticsearchUnavailable('partial', `${missing.length} rows have no detail`)
     if (attempt > 1) await sleep(pauseMs)
     const details = await runQuery((signal) => readDetails(list, missing, attempt > 0, signal), bytes)
     for (const [at, id] of missing.entries()) if (details[at] !== 'missing') known.set(id, details[at] ?? 'deleted')

@@ -2,7 +2,7 @@ import { type DocumentId, documentId, type EntityId, entityIdOf } from '../../co
 import type { LogPosition } from '../../core/model/logPosition.ts'
 import { type EntityPart, largeBytes } from '../../core/stores/documentFormat.ts'
 import { bytesOf, type Clause } from './clauses.ts'
-import { readAllDetails } from './exportRows.ts'
+import { findDetails } from './exportRows.ts'
 import { type SearchAnswer, searchTeam } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import { hasLarge, mostBytesOf, mostPartBytes, readParts } from './largeRows.ts'
@@ -267,10 +267,13 @@ const readSummaries: ReadRows = async (asked, keys, bytes, runQuery) => {
   return rowsIn(await answer, asked.pick)
 }
 
-/** Whole entities, at least as new as their keys. One that was deleted since is left out: its deletion comes in the next walk. */
+/**
+ * Whole entities, at least as new as their keys. One that was deleted since is left out: its deletion comes in the next walk. So is one without a
+ * detail: Elasticsearch has refused that, so the record is a dead letter, and a replay gives the row a new position (`listToRepeat`).
+ */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)
-  const details = live.length === 0 ? new Map() : await readAllDetails(list, live, bytes, runQuery)
+  const details = live.length === 0 ? new Map() : await findDetails(list, live, bytes, runQuery)
   return keys.flatMap(({ at, order, id, changedAt, isDeleted }): readonly Row[] => {
     if (isDeleted) return [{ at, order, item: deletedItem(id, changedAt) }]
     const detail: unknown = details.get(id)

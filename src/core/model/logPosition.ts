@@ -21,5 +21,8 @@ export function logPosition({
   return (partition * partitionSpan + within) as LogPosition
 }
 
+/** Every position of a partition is below. */
+export const endOfPositions = (partition: number): LogPosition => ((partition + 1) * partitionSpan) as LogPosition
+
 export const partitionOf = (position: LogPosition): number => Math.floor(position / partitionSpan)
 export const offsetOf = (position: LogPosition): Offset => BigInt(position % partitionSpan) as Offset

@@ -1,5 +1,5 @@
 import { type EntityType, entityTypes, randomToken, type TeamId } from '../model/ids.ts'
-import type { ListIndices } from './indices.ts'
+import type { GenerationTag, ListIndices } from './indices.ts'
 import {
   type Freshness,
   type FreshnessReply,
@@ -35,6 +35,16 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
       return timeMs === 0 ? undefined : timeMs
     },
   }
+}
+
+/** What was published of a generation: partition → every offset below is searchable. A partition that Redis does not know is left out. */
+export async function readPublishedPositions(
+  { client, keys }: RedisConnection,
+  type: EntityType,
+  generation: GenerationTag,
+): Promise<ReadonlyMap<number, number>> {
+  const fields = Object.entries(await client.hgetall(keys.visiblePositions(type, generation)))
+  return new Map(fields.flatMap(([name, value]) => (/^\d+$/.test(name) ? [[Number(name), Number(value)]] : [])))
 }
 
 /** A partition's visible position: every offset below `position` is searchable; everything appended before `timeMs` is below it. */

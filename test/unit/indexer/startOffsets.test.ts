@@ -64,6 +64,7 @@ async function startOffset(
       rebuildGroupId: 'rebuild',
       clock: () => nowMs,
       keptLogs: new Map(),
+      indexedLogs: async () => new Map(),
     },
     generationOf: () => generation && { tag: generation, createdAtMs },
   }
@@ -131,6 +132,7 @@ test('an end below the commit is believed only while no other leader knows bette
       rebuildGroupId: undefined,
       clock: () => nowMs,
       keptLogs: new Map(),
+      indexedLogs: async () => new Map(),
     },
     generationOf: () => ({ tag: first, createdAtMs }),
     patience: { ms: 10_000, signal: new AbortController().signal },
@@ -172,6 +174,7 @@ describe('The time up to which a generation is known to hold everything', () => 
         rebuildGroupId: undefined,
         clock: () => nowMs,
         keptLogs: new Map(),
+        indexedLogs: async () => new Map(),
       },
       generationOf: () => ({ tag: first, createdAtMs }),
     })
@@ -187,6 +190,7 @@ test('of a topic that was deleted with its commits, the log that was read is kno
   const starts = await fetchStartOffsets(source, [partition], {
     ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
     keptLogs: new Map([['forms/0', '40:1500']]),
+    indexedLogs: async () => new Map(),
     generationOf: () => ({ tag: first, createdAtMs }),
   })
   expect(starts.get('forms/0')).toMatchObject({ position: 0n, log: logOf(40) })

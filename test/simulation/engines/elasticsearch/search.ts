@@ -15,6 +15,7 @@ type Hit = { readonly index: Index; readonly shard: number; readonly entry: Entr
 
 const sortByRow = '[{"teamId":"asc"},{"position":"desc"}]'
 const sortByPlace = '["_shard_doc"]'
+const sortByLogEnd = '[{"logPosition":"desc"}]'
 const sortByLog = '[{"logPosition":"asc"},{"position":"asc"}]'
 
 /** Runs a search, in the point in time `pit` if given; returns the JSON of the response, with sources byte for byte. */
@@ -73,13 +74,14 @@ function shardsOf(targets: readonly Target[], allowPartial: boolean): object {
   )
 }
 
-type Sort = 'row' | 'place' | 'log' | undefined
+type Sort = 'row' | 'place' | 'log' | 'log end' | undefined
 
 function readSort(sort: unknown, size: number): Sort {
   const text = JSON.stringify(sort)
   if (text === sortByRow) return 'row'
   if (text === sortByPlace) return 'place'
   if (text === sortByLog) return 'log'
+  if (text === sortByLogEnd) return 'log end'
   if (text !== undefined || size > 0) throw notSimulated(`the sort ${text}`)
   return undefined
 }
@@ -93,6 +95,7 @@ function findHits(targets: readonly Answering[], query: Json | undefined, sort: 
       if (matches(entry.document)) hits.push({ index, shard, entry })
   }
   if (sort === 'log') return hits.sort(byLog)
+  if (sort === 'log end') return hits.sort((a, b) => logPositionOf(b) - logPositionOf(a))
   return sort === 'row' && targets.length > 1 ? hits.sort((a, b) => newestFirst(a.entry, b.entry)) : hits
 }
 
@@ -128,6 +131,7 @@ function after(hits: readonly Hit[], searchAfter: unknown, sort: Sort): readonly
 function sortValues(hit: Hit, sort: Sort, isSnapshot: boolean): readonly unknown[] {
   const { teamId = null, position = null } = hit.entry.document.fields
   if (sort === 'log') return [logPositionOf(hit), hit.entry.document.fields['position'] ?? null]
+  if (sort === 'log end') return [logPositionOf(hit)]
   const values = sort === 'row' ? [teamId, position] : []
   return isSnapshot || sort === 'place' ? [...values, placeOf(hit)] : values
 }

@@ -93,9 +93,17 @@ test('records of one turn share a request, and the newest of an entity goes alon
 })
 
 test('a record is indexed when one of its documents was stored, and stale when none was', async () => {
-  const { submit } = writing(answering([stale, written], [stale, stale]))
+  const { submit } = writing(answering([written, stale], [stale, stale]))
   expect(await submit('a', 1)).toEqual({ kind: 'indexed' })
   expect(await submit('a', 1)).toEqual({ kind: 'stale' })
+})
+
+test('the record that stores the missing detail of an entity writes its list document again, over the same revision', async () => {
+  const { submit, requests } = writing(answering([stale, written], [stale]))
+  expect(await submit('a', 1, 'replayed')).toEqual({ kind: 'indexed' })
+  const again = requests[1]?.map(({ kind, source, replacesSameVersion }) => [kind, String(source), replacesSameVersion])
+  expect(again).toEqual([['forms', requests[0]?.[0]?.source.toString(), true]])
+  expect(requests).toHaveLength(2)
 })
 
 test('only the document that is not stored yet is sent again', async () => {

@@ -64,7 +64,7 @@ class Engine {
     if (mood === 2 && count > 2) throw responseError(413)
   }
 
-  #write({ kind, id, version, source }: DocumentWrite): ItemOutcome {
+  #write({ kind, id, version, source, replacesSameVersion }: DocumentWrite): ItemOutcome {
     if (this.#refused.includes(version)) return { kind: 'reject', reason: 'refused' }
     const mood = this.#next() % 12
     if (mood === 0) return { kind: 'retry', reason: 'busy' }
@@ -73,7 +73,7 @@ class Engine {
     if (mood === 4) return { kind: 'suspect', reason: 'unknown' }
     if (mood === 5) return { kind: 'away', reason: 'no primary' }
     const current = this.stored.get(`${kind} ${id}`)?.version ?? 0
-    if (current >= version) return { kind: 'stale' }
+    if (replacesSameVersion ? current > version : current >= version) return { kind: 'stale' }
     this.stored.set(`${kind} ${id}`, { version, content: source.toString() })
     // Stored, but the answer may still tell of a failure: a shard that answered too late.
     return mood === 2 ? { kind: 'retry', reason: 'late' } : { kind: 'written' }
