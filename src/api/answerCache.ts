@@ -37,10 +37,10 @@ export class AnswerCache {
         sizeCalculation: ({ body }, key) => body.length + key.length + entryBytes,
       })
     const { counter, gauge } = metricsIn(registry)
-    const lookups = 'Answers that were kept (hit), made for another request at the same time (shared), or made (miss)'
+    const lookups = 'Answers that were cached (hit), made for a concurrent request (shared), or made (miss)'
     this.#lookups = counter('tidemark_http_answer_cache_lookups_total', lookups, ['result'])
     for (const result of ['hit', 'shared', 'miss'] satisfies LookupResult[]) this.#lookups.inc({ result }, 0)
-    const bytes = 'What cached answers take of ANSWER_CACHE_BYTES'
+    const bytes = 'Used part of ANSWER_CACHE_BYTES'
     gauge('tidemark_http_answer_cache_bytes', bytes, () => this.#cache?.calculatedSize ?? 0)
   }
 

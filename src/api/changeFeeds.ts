@@ -5,9 +5,9 @@ import type { Endpoint } from './endpoint.ts'
 import { changeSchema, changesSchema, jsonSchemaOf } from './openapi/jsonSchema.ts'
 
 const descriptionOf = (items: string): string =>
-  `All ${items} of the key's team that are new, changed or deleted since a cursor. Ask with the \`cursor\` of the last answer until \`hasMore\` is ` +
-  'false, and again when there may be news. Nothing is missed, whatever the times of the changes; a row may come again, so store by `id`, and remove ' +
-  'what is `deleted`. From the beginning, each row comes once and no deletions. 410: start without a cursor, and drop what that walk does not name.'
+  `All ${items} of the key's team that are new, changed or deleted since a cursor. Repeat the request with the \`cursor\` of the last answer until ` +
+  '`hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, ' +
+  'each row comes once, without deletions. After 410, start without a cursor, and drop the rows that this walk does not name.'
 
 export const feedSchemas = {
   FormChange: changeSchema(jsonSchemaOf(formSchema), servedFormSummary, servedForm),

@@ -87,14 +87,14 @@ const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
 const ifNoneMatch = textParameter(
   'If-None-Match',
   'header',
-  'The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since.',
+  'The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since.',
 )
 
 const prefer = textParameter(
   'Prefer',
   'header',
-  `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with a \`cursor\` other than \`latest\`, the answer comes as soon as there is a row, and after ` +
-    'so many seconds at the latest. When too many requests wait already, it comes at once, without `Preference-Applied`.',
+  `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with a \`cursor\` other than \`latest\`, the answer is held until there is a row, at ` +
+    'most so many seconds. If too many requests are waiting, it comes at once, without `Preference-Applied`.',
   'wait=30',
 )
 
@@ -106,11 +106,11 @@ const allHeaders = {
     '6f1c6f0e-3f43-4d0c-9d6d-0d5b1c8f7a10',
     { type: 'string', format: 'uuid' },
   ],
-  'Cache-Control': ['Answers are for one key alone, and are to be asked for again.', privateHeaders['Cache-Control']],
+  'Cache-Control': ['Answers are for one key alone, and must be revalidated.', privateHeaders['Cache-Control']],
   Vary: ['The request headers that an answer depends on.', privateHeaders.Vary],
   'RateLimit-Policy': ["The key's requests (`q`) in a window of so many seconds (`w`).", '"key";q=120;w=60'],
   RateLimit: [
-    "What is left (`r`) of the key's window, and the seconds (`t`) until the next one. A window begins with the key's first " +
+    "Requests left (`r`) in the key's window, and seconds (`t`) until the next window. A window begins with the key's first " +
       'request; refused requests do not extend it.',
     '"key";r=119;t=60',
   ],
@@ -135,16 +135,16 @@ const allHeaders = {
     'AQDmA1Yb9f0',
   ],
   'Preference-Applied': [
-    'Of a request with `Prefer: wait=N` that was held, or would have been, until there was a row (RFC 7240).',
+    'The `wait` of `Prefer`, if it was applied (RFC 7240), also if there was a row at once.',
     'wait=30',
   ],
   'Ignored-Parameters': [
-    'The parameters that were sent and are not known, percent-encoded: at most ten names and 256 bytes.',
+    'The unknown parameters of the request, percent-encoded: at most ten names and 256 bytes.',
     'Limit',
   ],
-  'Retry-After': ['Whole seconds after which asking again makes sense.', 5, { type: 'integer', minimum: 1 }],
+  'Retry-After': ['Whole seconds to wait before a retry.', 5, { type: 'integer', minimum: 1 }],
   'WWW-Authenticate': ['`Bearer`; with `error="invalid_token"` when a token was sent.', 'Bearer error="invalid_token"'],
-  Allow: ['The methods there are.', allowedMethods],
+  Allow: ['The supported methods.', allowedMethods],
 } as const satisfies Readonly<Record<string, Header>>
 
 type HeaderName = keyof typeof allHeaders
@@ -182,7 +182,7 @@ const errors = {
   ],
   not_found: ['The team has nothing under this id.', [...counted, 'Ignored-Parameters']],
   method_not_allowed: ['Only `GET`, `HEAD` and `OPTIONS` are supported.', [...counted, 'Allow']],
-  request_timeout: ['The request came too slowly.', always],
+  request_timeout: ['The request took too long to arrive.', always],
   uri_too_long: [`The URL takes more than ${maxUrlBytes / 1024} KiB.`, always],
   rate_limited: [
     'The key has used up the requests of its window, or too many exports of its team are running.',
@@ -191,7 +191,7 @@ const errors = {
   headers_too_long: ['The headers take more than 16 KiB.', always],
   internal_error: ['A bug. `X-Request-Id` identifies the request in the logs.', [...counted, 'Ignored-Parameters']],
   service_unavailable: [
-    'What the answer needs cannot be reached, or is not complete. Never half an answer.',
+    'Something that the answer needs is unavailable or incomplete. An answer is never partial.',
     [...counted, 'Ignored-Parameters', 'Retry-After'],
   ],
 } as const satisfies Readonly<Record<ErrorCode, readonly [description: string, headers: readonly HeaderName[]]>>
@@ -236,17 +236,17 @@ const exportsOf = (line: string): Response => ({
     schema: {
       type: 'string',
       description:
-        `Every ${line} that matches, one a line, all of one moment; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
+        `Every matching ${line}, one a line, from one snapshot; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
         `endpoint of a single ${line} answers. An ` +
-        'answer that breaks off is not whole.',
+        'answer that breaks off is incomplete.',
     },
   },
   [csv]: {
     schema: {
       type: 'string',
       description:
-        `The same as RFC 4180 in UTF-8, after a header: a ${line} a line, a column for each field, named by its path with dots. Text is quoted, ` +
-        'and what a spreadsheet would run begins with a single quote.',
+        `The same as CSV (RFC 4180, UTF-8) with a header: one ${line} a line, a column for each field, named by its path with dots. Text is ` +
+        'quoted; a single quote precedes what a spreadsheet would run.',
     },
   },
 })
