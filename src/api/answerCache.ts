@@ -10,7 +10,7 @@ export type Answer = Rendered & { readonly compression: string | undefined }
 
 /** The largest share of one answer: a few large answers must not displace all others. */
 const maxPartOfCache = 1 / 16
-/** Estimated, besides body and key. */
+/** Estimated overhead, besides body and key. */
 const entryBytes = 300
 
 type LookupResult = 'hit' | 'shared' | 'miss'

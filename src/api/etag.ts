@@ -13,9 +13,9 @@ export interface Validators {
   readonly version: ListVersion | null
   /** Undefined while a version that it depends on is unknown. */
   readonly etag: string | undefined
-  /** Null if none can be promised. */
+  /** Null while none can be promised. */
   readonly watermark: string | null
-  /** Those for which version and watermark are true; undefined: those of the read aliases. */
+  /** The indices for which version and watermark are true; undefined: those of the read aliases. */
   readonly indices: ListIndices | undefined
 }
 

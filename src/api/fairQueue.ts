@@ -83,7 +83,7 @@ export class FairQueue {
   #isWithinShare = (tenant: Tenant, weight: number): boolean =>
     this.#fits(tenant.running, weight, this.#bounds.maxRunningPerTenant)
 
-  /** Room beside the next waiter, too. */
+  /** Whether there is room beside the next waiter, too. */
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||

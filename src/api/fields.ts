@@ -54,7 +54,7 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   return servedOf(selected)
 }
 
-/** In the order of their first mention, each whole or with its own selection. */
+/** Selected members in the order of their first mention, each whole or with its own selection. */
 type Selected = Map<string, Selected | 'whole'>
 
 /** Adds the member at a path, unless one above it is selected as a whole. */

@@ -14,7 +14,7 @@ const maxShownCharacters = 64
 const maxIgnoredNames = 10
 const maxIgnoredBytes = 256
 
-/** Of parsed queries, for each route and format. */
+/** Bounds of the cache of parsed queries, for each route and format. */
 const maxCached = 200
 const maxCachedCharacters = 1_024
 

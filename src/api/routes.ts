@@ -53,5 +53,5 @@ function originForm(target: string): string {
   return withoutFragment.startsWith('?') ? `/${withoutFragment}` : '/'
 }
 
-/** All but its weight `q`. */
+/** All parameters of a media type but its weight `q`. */
 const mediaTypeParameters = /;\s*(?!q=)[^\s;,=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*)/gi

@@ -9,7 +9,7 @@ import { catalogues, type Texts } from './texts.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
-/** The front page shows it without `BASE_URL`; its script replaces it by the browser's origin. */
+/** Without `BASE_URL`, the front page shows this origin, which its script replaces by the browser's. */
 const defaultOrigin = 'http://127.0.0.1:3000'
 const frontScript = `const request = document.querySelector('textarea')
 request.value = request.value.replace('"${defaultOrigin}/', \`"\${new URL('./', location)}\`)

@@ -22,7 +22,7 @@ export interface CountRequest {
   /** The end of the window (epoch ms); infinite if it is open. */
   readonly untilMs: number
   readonly signal: AbortSignal
-  /** Of the answer of Elasticsearch; that of the API is no longer. */
+  /** The most bytes of Elasticsearch's answer; the API's answer is no longer. */
   readonly maxBytes: number
   /** The parameter `by`, for messages. */
   readonly by: string
@@ -60,7 +60,7 @@ export function answersTo(code: string): CountedValue {
   return { terms: { field, execution_hint: 'map', include }, none, beginning }
 }
 
-/** Null for submissions without any. */
+/** A value; null for submissions without any. */
 type Value = string | null
 
 /** `scores`: of the submissions that have one. `mean` is null if none has, or one is too large. */

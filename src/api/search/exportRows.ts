@@ -22,7 +22,7 @@ export type ExportContent = {
 const exportLifeMs = 120_000
 /** How often a snapshot is renewed within its life: Elasticsearch may refuse some of these requests. */
 const renewals = 4
-/** Of at most 4 MiB, with ids of any length. */
+/** A batch of keys takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
 /** Fewer, so that sizes are read shortly before the details. */
 const maxDetailKeys = 1_000
@@ -112,7 +112,7 @@ export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit:
     yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
-/** For lists without large rows: no keys are needed, which have the sizes of large rows. */
+/** For lists without large rows. Their keys need not be read: only large rows have a size in them. */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   async function* places() {
     for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRows))

@@ -98,7 +98,7 @@ export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: Search
 /** A row's sort key and id. `bytes`: the most that a large row takes; undefined for other rows. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
-/** Of a search with `newestFirst` and `keysOnly(part)`. */
+/** The keys of rows, from a search with `newestFirst` and `keysOnly(part)`. */
 export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKey[] =>
   hits.map(({ sort, fields }) => {
     const position = sort?.[1]
