@@ -282,9 +282,18 @@ describe('the trigger', () => {
   test('shows in the editor one row that the filters let through', async () => {
     const process = new N8nProcess(classes, { staticData: '{}' }, credential())
     const items = [row('a', { result: { level: 'fail' } }), row('b')]
-    feed.willAnswer({ items, cursor: '1' }, { items: [row('b')], cursor: '1' })
+    const others = [row('b', { result: { level: 'Expert' } }), row('c', { result: { level: 'Beginner' } }), row('d')]
+    feed.willAnswer(
+      { items: [...items, gone('c')], cursor: '1' },
+      { items: others, cursor: '1' },
+      { items: [gone('a')], cursor: '1' },
+    )
     const sample = await process.sample({ filters: { level: 'fail' } })
     expect(sample.map((each: Json) => each.map(({ json }: Json) => json.id))).toEqual([['a'], []])
-    await expect(process.sample({ filters: { level: 'fail' } })).rejects.toThrow('passes the filters')
+    await expect(process.sample({ filters: { level: 'fail' } })).rejects.toMatchObject({
+      message: 'None of 3 submissions passes the filters',
+      description: expect.stringContaining('result.level: Expert, Beginner, (none)'),
+    })
+    await expect(process.sample({})).rejects.toThrow('There is no submission yet')
   })
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { runInForeground } from '../engines/foreground.ts'
-import { releaseProblems } from './check.ts'
+import { packageFiles, releaseProblems } from './check.ts'
 import { nameOf, parsePins, withDigests } from './imagePins.ts'
 import { resolveDigest } from './registry.ts'
 import { writeSbom } from './sbom.ts'
@@ -57,7 +57,12 @@ command
       const [version, lockedVersion] = [await versionIn('package.json'), await versionIn('package-lock.json')]
       const [changelog, dockerfile] = [await textOf('CHANGELOG.md'), await textOf('Dockerfile')]
       const [compose, pins] = [await textOf('docker-compose.yml'), parsePins(await textOf('deploy/images.env'))]
-      const problems = releaseProblems({ version, lockedVersion, changelog, dockerfile, compose, pins })
+      const airbyteDockerfile = await textOf('connectors/airbyte/Dockerfile')
+      const packages = new Map(
+        await Promise.all(packageFiles(root).map(async (path) => [path, await textOf(path)] as const)),
+      )
+      const files = { version, lockedVersion, changelog, dockerfile, airbyteDockerfile, compose, pins, packages }
+      const problems = releaseProblems(files)
       await writeSbom(root, await sbomPath(), stopped).catch((error: Error) => problems.push(error.message))
       if (problems.length > 0) throw new Error(problems.join('\n'))
       say(`${version} can be released`)
