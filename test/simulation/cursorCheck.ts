@@ -41,7 +41,7 @@ export class CursorCheck {
 
   #sinceOf(text: string): readonly number[] {
     const sealed = parseCursor(text, this.#topic)
-    if (typeof sealed === 'string') throw new Error(`the cursor is ${sealed}`)
+    if (sealed.kind !== 'sealed') throw new Error(`the cursor is ${sealed.kind}`)
     const key = this.#keyOf(sealed.keyId)
     const scope = { type: this.#topic, teamId: this.#team as TeamId, view: 'summary', fields: undefined } as const
     const cursor = key && openCursor(sealed, key, scope)

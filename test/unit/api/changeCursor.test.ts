@@ -21,7 +21,7 @@ const version = hashVersion('run 1-tag salt token' as ListVersion)
 /** What a process that knows this key makes of a cursor. */
 function read(text: string, of = scope, by: CursorKey = key): ChangeCursor | string | undefined {
   const sealed = parseCursor(text, of.type)
-  if (typeof sealed === 'string') return sealed
+  if (sealed.kind !== 'sealed') return sealed.kind
   return sealed.keyId === keyIdOf(by) ? openCursor(sealed, by, of) : 'unknown key'
 }
 

@@ -6,9 +6,17 @@ import { flushPromises } from '../../support/handClock.ts'
 const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
 const stays = new AbortController().signal
 
+type Outcome = Permit | { readonly kind: 'waits' }
+
+const kindOf = ({ kind }: Outcome): string => kind
+
+function release(permit: Outcome): void {
+  if (permit.kind === 'granted') permit.release()
+}
+
 /** Who hears at once whether there is a permit. */
-async function heardAtOnce(permit: Promise<Permit>): Promise<Permit | 'waits'> {
-  let heard: Permit | 'waits' = 'waits'
+async function heardAtOnce(permit: Promise<Permit>): Promise<Outcome> {
+  let heard: Outcome = { kind: 'waits' }
   permit.then(
     (each) => {
       heard = each
@@ -24,10 +32,10 @@ test('tenants get permits in turn, however many requests one of them has', async
   const order: string[] = []
   const enter = async (name: string): Promise<void> => {
     const place = await queue.acquire(name, stays)
-    if (typeof place === 'string') throw new Error(place)
+    if (place.kind !== 'granted') throw new Error(place.kind)
     order.push(name)
     await flushPromises()
-    place()
+    place.release()
   }
   await Promise.all(['first', 'a', 'a', 'a', 'b', 'b', 'c'].map(enter))
   expect(order).toEqual(['first', 'a', 'b', 'c', 'a', 'b', 'a'])
@@ -36,13 +44,13 @@ test('tenants get permits in turn, however many requests one of them has', async
 test('a request that does not wait gets a permit at once or the limit that is reached, and overtakes none of its tenant', async () => {
   const queue = new FairQueue(bounds)
   const first = queue.acquireNow('a')
-  expect([typeof first, typeof queue.acquireNow('a')]).toEqual(['function', 'function'])
-  expect(queue.acquireNow('a')).toBe('own-share')
+  expect([first.kind, queue.acquireNow('a').kind]).toEqual(['granted', 'granted'])
+  expect(queue.acquireNow('a').kind).toBe('own-share')
   const waiting = queue.acquire('a', stays)
-  expect([typeof queue.acquireNow('b'), typeof queue.acquireNow('b')]).toEqual(['function', 'function'])
-  expect(queue.acquireNow('c')).toBe('full')
-  if (typeof first === 'function') first()
-  expect(await waiting).toBeInstanceOf(Function)
+  expect([queue.acquireNow('b').kind, queue.acquireNow('b').kind]).toEqual(['granted', 'granted'])
+  expect(queue.acquireNow('c').kind).toBe('full')
+  release(first)
+  expect(kindOf(await waiting)).toBe('granted')
 })
 
 test('a request that times out learns whether its own tenant, running or waiting before it, or others take the room', async () => {
@@ -56,7 +64,7 @@ test('a request that times out learns whether its own tenant, running or waiting
     queue.acquire('b', stays, 3),
   ]
   await jest.advanceTimersByTimeAsync(1_000)
-  expect(await Promise.all([heavy, behind, other])).toEqual(['own-share', 'own-share', 'full'])
+  expect((await Promise.all([heavy, behind, other])).map(kindOf)).toEqual(['own-share', 'own-share', 'full'])
   jest.useRealTimers()
 })
 
@@ -108,9 +116,9 @@ test('for any arrivals and departures, no bound is exceeded, no room stays free 
         const hear = (permit: Permit): void => {
           const isNext = waiting.find((each) => each.name === name) === asked
           waiting.splice(waiting.indexOf(asked), 1)
-          if (typeof permit === 'string') refused.push(permit)
-          else running.push({ ...asked, leave: permit })
-          hasOvertaken ||= typeof permit === 'function' && !isNext
+          if (permit.kind === 'granted') running.push({ ...asked, leave: permit.release })
+          else refused.push(permit)
+          hasOvertaken ||= permit.kind === 'granted' && !isNext
         }
         queue.acquire(name, asked.client.signal, weight).then(hear, refused.push)
       }
@@ -126,7 +134,7 @@ test('for any arrivals and departures, no bound is exceeded, no room stays free 
         await flushPromises()
       }
       expect([waiting, queue.tenants, hasOvertaken]).toEqual([[], 0, false])
-      expect(refused.filter((why) => why !== 'full' && why !== 'aborted')).toEqual([])
+      expect(refused.filter(({ kind }) => kind !== 'full' && kind !== 'aborted')).toEqual([])
     }),
   )
 })
@@ -135,11 +143,11 @@ test('with little room open one request still runs, and waiting requests run whe
   const queue = new FairQueue(bounds)
   queue.open(1 / 64)
   const first = await queue.acquire('a', stays)
-  expect(typeof first).toBe('function')
+  expect(first.kind).toBe('granted')
   const second = queue.acquire('b', stays)
-  expect(await heardAtOnce(second)).toBe('waits')
+  expect(kindOf(await heardAtOnce(second))).toBe('waits')
   queue.open(1)
-  expect(await second).toBeInstanceOf(Function)
+  expect(kindOf(await second)).toBe('granted')
 })
 
 test('with half of the room open, half as much runs, in all and of each tenant', async () => {
@@ -147,15 +155,15 @@ test('with half of the room open, half as much runs, in all and of each tenant',
   queue.open(1 / 2)
   const heard = []
   for (const name of ['a', 'a', 'a', 'b', 'b', 'c']) heard.push(await heardAtOnce(queue.acquire(name, stays)))
-  expect(heard.map((each) => typeof each === 'function')).toEqual([true, true, false, true, true, false])
+  expect(heard.map(({ kind }) => kind === 'granted')).toEqual([true, true, false, true, true, false])
   expect(queue.taken).toBe(1 / 2)
 })
 
 test('a request that does not wait overtakes none of its tenant, even if the waiting request is heavier', async () => {
   const queue = new FairQueue(bounds)
   queue.acquireNow('a')
-  expect(await heardAtOnce(queue.acquire('a', stays, 2))).toBe('waits')
-  expect(queue.acquireNow('a')).toBe('own-share')
+  expect(kindOf(await heardAtOnce(queue.acquire('a', stays, 2)))).toBe('waits')
+  expect(queue.acquireNow('a').kind).toBe('own-share')
 })
 
 const lasting = { ...wide, maxWaiting: 1_000, maxWaitMs: 60_000 }
@@ -165,7 +173,7 @@ test('a heavy request gets room that becomes free, however many light requests k
   const running: Release[] = []
   const enter = async (name: string, weight: number): Promise<void> => {
     const permit = await queue.acquire(name, stays, weight)
-    if (typeof permit === 'function') running.push(permit)
+    if (permit.kind === 'granted') running.push(permit.release)
   }
   for (const name of ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c']) await enter(name, 1)
   const heavy = queue.acquire('d', stays, 6)
@@ -175,11 +183,11 @@ test('a heavy request gets room that becomes free, however many light requests k
     running.shift()?.()
     await flushPromises()
   }
-  expect(await heavy).toBeInstanceOf(Function)
+  expect(kindOf(await heavy)).toBe('granted')
   // It left room for so many of those that came later.
   expect(running).toHaveLength(4)
   for (const leave = await heavy; arriving.length > 0; await arriving.pop()) {
-    if (typeof leave === 'function') leave()
+    release(leave)
     running.shift()?.()
   }
 })
@@ -190,11 +198,11 @@ test('with little room open, a request heavier than all of it runs alone, howeve
   const [first, second] = [await queue.acquire('a', stays), await queue.acquire('b', stays)]
   const heavy = queue.acquire('heavy', stays, 6)
   const light = queue.acquire('c', stays)
-  for (const leave of [first, second]) if (typeof leave === 'function') leave()
+  for (const leave of [first, second]) release(leave)
   const leave = await heavy
-  expect(leave).toBeInstanceOf(Function)
-  if (typeof leave === 'function') leave()
-  expect(await light).toBeInstanceOf(Function)
+  expect(leave.kind).toBe('granted')
+  release(leave)
+  expect(kindOf(await light)).toBe('granted')
 })
 
 test('while a heavy request waits for a slow one, light requests use the other room, and the heavy request runs as soon as the slow one ends', async () => {
@@ -203,11 +211,11 @@ test('while a heavy request waits for a slow one, light requests use the other r
   const heavy = queue.acquire('heavy', stays, 6)
   for (let round = 0; round < 2; round++) {
     const light = await Promise.all(['a', 'b', 'c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays))))
-    for (const permit of light) expect(permit).toBeInstanceOf(Function)
-    for (const permit of round === 0 ? light : []) if (typeof permit === 'function') permit()
+    for (const permit of light) expect(permit.kind).toBe('granted')
+    for (const permit of round === 0 ? light : []) release(permit)
   }
-  if (typeof slow === 'function') slow()
-  expect(await heavy).toBeInstanceOf(Function)
+  release(slow)
+  expect(kindOf(await heavy)).toBe('granted')
 })
 
 test('a request that times out because room is kept for another tenant learns that others take the room', async () => {
@@ -216,31 +224,31 @@ test('a request that times out because room is kept for another tenant learns th
   await queue.acquire('slow', stays, 5)
   const [heavy, light] = [queue.acquire('heavy', stays, 6), queue.acquire('light', stays, 5, 500)]
   await jest.advanceTimersByTimeAsync(1_000)
-  expect(await Promise.all([heavy, light])).toEqual(['full', 'full'])
+  expect((await Promise.all([heavy, light])).map(kindOf)).toEqual(['full', 'full'])
   jest.useRealTimers()
 })
 
 test('a permit that is released twice frees its room once', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 2 })
   const [first] = [queue.acquireNow('a'), queue.acquireNow('b')]
-  if (typeof first === 'function') for (let times = 0; times < 2; times++) first()
-  expect([typeof queue.acquireNow('c'), queue.acquireNow('d')]).toEqual(['function', 'full'])
+  for (let times = 0; times < 2; times++) release(first)
+  expect([queue.acquireNow('c').kind, queue.acquireNow('d').kind]).toEqual(['granted', 'full'])
 })
 
 test('a client that disconnected before its request gets no permit', async () => {
   const queue = new FairQueue(bounds)
-  expect(await queue.acquire('a', AbortSignal.abort())).toBe('aborted')
+  expect(kindOf(await queue.acquire('a', AbortSignal.abort()))).toBe('aborted')
   expect([queue.tenants, queue.taken]).toEqual([0, 0])
 })
 
 test('as many requests wait as maxWaiting says, and none without it', async () => {
   const unbounded = new FairQueue({ maxRunning: 1, maxRunningPerTenant: 1 })
   unbounded.acquireNow('a')
-  expect(await heardAtOnce(unbounded.acquire('b', stays))).toBe('full')
+  expect(kindOf(await heardAtOnce(unbounded.acquire('b', stays)))).toBe('full')
   const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 2 })
   queue.acquireNow('a')
   const answers = ['b', 'c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
-  expect(await Promise.all(answers)).toEqual(['waits', 'waits', 'full'])
+  expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'waits', 'full'])
 })
 
 test('a waiting request ends as soon as its client disconnects, and makes room for others', async () => {
@@ -248,11 +256,11 @@ test('a waiting request ends as soon as its client disconnects, and makes room f
   queue.acquireNow('a')
   const client = new AbortController()
   const waiting = queue.acquire('b', client.signal)
-  expect([await heardAtOnce(waiting), queue.tenants]).toEqual(['waits', 2])
+  expect([kindOf(await heardAtOnce(waiting)), queue.tenants]).toEqual(['waits', 2])
   client.abort()
-  expect([await heardAtOnce(waiting), queue.tenants]).toEqual(['aborted', 1])
+  expect([kindOf(await heardAtOnce(waiting)), queue.tenants]).toEqual(['aborted', 1])
   const answers = ['c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
-  expect(await Promise.all(answers)).toEqual(['waits', 'full'])
+  expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'full'])
 })
 
 test('a client that disconnects after it got its permit, or keeps the permit for long, does not change the queue', async () => {
@@ -261,12 +269,12 @@ test('a client that disconnects after it got its permit, or keeps the permit for
   const first = queue.acquireNow('a')
   const client = new AbortController()
   const second = queue.acquire('b', client.signal)
-  if (typeof first === 'function') first()
-  expect(await second).toBeInstanceOf(Function)
+  release(first)
+  expect(kindOf(await second)).toBe('granted')
   client.abort()
   await jest.advanceTimersByTimeAsync(2_000)
   const answers = ['c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
-  expect(await Promise.all(answers)).toEqual(['waits', 'full'])
+  expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'full'])
   expect([queue.tenants, queue.taken]).toEqual([2, 1])
   jest.useRealTimers()
 })
@@ -303,7 +311,7 @@ test("a request within its tenant's share waits for at most one permit of each o
         waiting.push(asked)
         const enter = (permit: Permit): void => {
           waiting.splice(waiting.indexOf(asked), 1)
-          if (typeof permit === 'function') running.push({ ...asked, leave: permit, endsAt: now() + ticks })
+          if (permit.kind === 'granted') running.push({ ...asked, leave: permit.release, endsAt: now() + ticks })
         }
         queue.acquire(name, stays, weight).then(enter, refused.push)
       }

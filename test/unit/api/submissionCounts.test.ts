@@ -4,7 +4,7 @@ import type { RouteContext, RouteDeps } from '../../../src/api/context.ts'
 import { parameterReader } from '../../../src/api/parameters.ts'
 import { mostBytes } from '../../../src/api/search/counts.ts'
 import { AnswerTooLong } from '../../../src/api/search/searchClient.ts'
-import { countRecords } from '../../../src/api/submissions.ts'
+import { countRecords } from '../../../src/api/submissionCounts.ts'
 import { askedList, searchAnswer } from '../../support/askedList.ts'
 
 type HoldAnswer = RouteContext['state']['holdAnswer']
