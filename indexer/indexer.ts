@@ -69,20 +69,15 @@ export async function startIndexer(service: Service): Promise<Started> {
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
-      ...checksOf({
-        preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
-        ...generationProblems(runner),
-        breaker: async () => deadLetters.blockedReason(),
-        'dead letters': async () =>
-          // An error of Kafka is reported by the check `kafka`.
-          letterRetries.blockedReason() ?? (await deadLettersProblem(source, config).catch(() => undefined)),
-      }),
+      ...checksOf(pipelineProblems(runner, retries)),
+      ...checksOf(deadLetterProblems(deadLetters, letterRetries, () => deadLettersProblem(source, config))),
     },
     pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }
 }
 
-const generationProblems = (runner: GenerationRunner): Problems => ({
+const pipelineProblems = (runner: GenerationRunner, retries: Retries): Problems => ({
+  preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
   generation: async () => runner.current?.written.notServingReason(),
   writer: async () => runner.current?.pipeline.blockedReasons().writer,
   publisher: async () => runner.current?.pipeline.blockedReasons().publisher,
@@ -90,6 +85,17 @@ const generationProblems = (runner: GenerationRunner): Problems => ({
   decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
   deletions: async () => runner.missedReason(),
   logs: async () => runner.replacedReason(),
+})
+
+/** `findTopicProblem` asks Kafka about the topic of the dead letters. */
+const deadLetterProblems = (
+  deadLetters: DeadLetterWriter,
+  retries: Retries,
+  findTopicProblem: () => Promise<string | undefined>,
+): Problems => ({
+  breaker: async () => deadLetters.blockedReason(),
+  // An error of Kafka is reported by the check `kafka`.
+  'dead letters': async () => retries.blockedReason() ?? (await findTopicProblem().catch(() => undefined)),
 })
 
 export const command = serviceCommand({
