@@ -11,19 +11,18 @@ import { onStopSignals } from '../src/core/process/stopSignals.ts'
 import { connectRedis, untilConnected } from '../src/core/redis/redis.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 
-/** What a command works with that needs every engine. */
+/** The clients and outputs of a command that needs every engine. */
 export type CommandTools = Stores & {
   readonly source: KafkaSource
   readonly report: TerminalReport
   readonly log: Logger
   readonly clock: () => number
-  /** Aborts when the process is asked to stop. */
   readonly signal: AbortSignal
 }
 
 /**
- * Runs a command on the engines of the environment, and closes them. When it fails, or is asked to stop, stderr says why, and the exit code
- * is `failedCode`.
+ * Runs a command with clients of the configured engines, and closes them. If it fails or is asked to stop, the reason is on stderr, and the exit code is
+ * `failedCode`.
  */
 export async function runEngineCommand(
   name: string,

@@ -4,7 +4,7 @@ python pandas_records.py COPY.json [OUTPUT.csv]. Needs `pip install ./clients/py
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pandas
@@ -37,9 +37,23 @@ def selected_records(client: Tidemark, **filters: str) -> pandas.DataFrame:
 
 
 def frame(rows: Iterable[Mapping[str, object]]) -> pandas.DataFrame:
-    """A row each, with dotted columns."""
-    # Not pandas.read_json: it reads 0.7 as another double, and no integer beyond 64 bits.
-    return pandas.json_normalize(list(rows), max_level=1)
+    """A row each, with dotted columns for the members of objects. Every number has the digits that the API sends."""
+    return pandas.DataFrame([dict(cells(row)) for row in rows], dtype=object).apply(typed)
+
+
+def cells(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}.{member}", each) for member, each in value.items())
+        else:
+            yield name, value
+
+
+def typed(column: pandas.Series) -> pandas.Series:
+    """The column in the type that pandas has for its values. Stays a column of objects where that would change one: pandas makes doubles of integers
+    in a column with gaps, so that 9007199254740993 becomes 9007199254740992."""
+    inferred = column.infer_objects()
+    return inferred if inferred.dropna().eq(column.dropna()).all() else column
 
 
 if __name__ == "__main__":

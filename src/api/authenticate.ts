@@ -9,20 +9,22 @@ import { type ApiError, apiError } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
 import { granted, whenClosed } from './requestsInFlight.ts'
 
-type Carrier = Pick<ApiContext, 'req' | 'get'>
+type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
-/** Concurrent authenticated requests, in total and of one team. Each may hold an answer in memory that its client has not read; about half may wait. */
+/**
+ * Concurrent authenticated requests, in total and of one team. Each may keep an unread answer in memory; about half may wait for a change.
+ */
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 
-/** Lets a request pass if it has an active account key, within its key's rate limit and its team's share of concurrent requests. */
+/** Accepts a request with an active account key, within the key's rate limit and the team's share of concurrent requests. */
 export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
-    const { found, freshness, window } = await judge(lookUp, ctx, nowMs(), true)
-    ctx.state.holder = found
-    // The limit first, so that a refusal for want of capacity tells it, too.
+    const { holder, freshness, window } = await lookUpValid(lookUp, ctx, nowMs(), true)
+    ctx.state.holder = holder
+    // Before the permit, so that a refusal for lack of capacity has these headers, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
-    whenClosed(ctx.res, granted(queue.acquireNow(found.teamId), 'requests'))
+    whenClosed(ctx.res, granted(queue.acquireNow(holder.teamId), 'requests'))
     Object.assign(ctx.state, { freshness })
     return next()
   }
@@ -40,25 +42,25 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
     })
 }
 
-/** Judges the key of a request again after a wait, and updates the freshness in the state. Counts no request. */
+/** Validates a request's key again after a wait, without counting it, and updates the freshness in its state. */
 export const createRecheck =
   (lookUp: LookUp, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
-    const { found, freshness } = await judge(lookUp, ctx, nowMs(), false)
-    if (!isHeldBy(ctx.state.holder, found, nowMs())) throw unauthorized(true)
+    const { holder, freshness } = await lookUpValid(lookUp, ctx, nowMs(), false)
+    if (!isStillAccepted(ctx.state.holder, holder, nowMs())) throw unauthorized(true)
     ctx.state.freshness = freshness
   }
 
-/** Throws `unauthorized` without a valid key, another error while the key cannot be judged. */
-async function judge(lookUp: LookUp, ctx: Carrier, nowMs: number, isCounted: boolean) {
+/** Looks up a request's key. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while the key cannot be looked up. */
+async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
   if (lookup.kind === 'incomplete') throw new AccountKeysIncomplete()
   if (lookup.kind === 'unknown' || !isValid(lookup.holder, nowMs)) throw unauthorized(true)
-  return { found: lookup.holder, freshness: lookup.freshness, window: lookup.window }
+  return { holder: lookup.holder, freshness: lookup.freshness, window: lookup.window }
 }
 
-/** The digest of the key that a request carries. Throws `unauthorized` without one. */
-function keyDigestOf(ctx: Carrier): Digest {
+/** The digest of a request's account key. Throws `unauthorized` if it has none. */
+function keyDigestOf(ctx: RequestHeaders): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
   const token = /^Bearer +(?<token>.*)$/i.exec(ctx.get('Authorization'))?.groups?.['token'] ?? ''
@@ -72,43 +74,44 @@ export const unauthorized = (isTokenSent: boolean): ApiError =>
     rejection: 'unauthorized',
   })
 
-/** Whether a key is still valid, and that of the holder for whom its request was accepted. */
-const isHeldBy = ({ teamId, keyId }: KeyHolder, found: KeyHolder | null, nowMs: number): boolean =>
-  found !== null && isValid(found, nowMs) && found.teamId === teamId && found.keyId === keyId
+/** Whether a key is valid, and still of the holder for whom its request was accepted. */
+const isStillAccepted = ({ teamId, keyId }: KeyHolder, current: KeyHolder | null, nowMs: number): boolean =>
+  current !== null && isValid(current, nowMs) && current.teamId === teamId && current.keyId === keyId
 
 const watchTickMs = 400
 
-type Watched = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
+type WatchedRequest = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
 
 /**
- * Looks up the keys of long requests (exports, waits for a change), all in one round trip to Redis, so that a key that is revoked or expires
- * ends them within a second. A key that cannot be looked up stays accepted. `readHolders` answers in the order of its digests; undefined while
- * the store is incomplete.
+ * Looks up the keys of long requests (exports, waits) periodically, all in one round trip to Redis: a revoked or expired key ends its
+ * requests within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests, or
+ * undefined while the account-key store is incomplete.
  */
 export function watchKeys(
   readHolders: (digests: readonly Digest[]) => Promise<readonly (KeyHolder | null)[] | undefined>,
   nowMs: () => number,
 ): WatchKey {
-  const watched = new Set<Watched>()
-  let [timer, isReading]: [NodeJS.Timeout | undefined, boolean] = [undefined, false]
+  const watched = new Set<WatchedRequest>()
+  let timer: NodeJS.Timeout | undefined
+  let isReading = false
   const tick = async (): Promise<void> => {
     if (isReading) return
     isReading = true
-    const asked = [...watched]
-    const digests = [...new Set(asked.map(({ digest }) => digest))]
+    const requests = [...watched]
+    const digests = [...new Set(requests.map(({ digest }) => digest))]
     const holders = await readHolders(digests).catch(() => undefined)
     isReading = false
     if (holders === undefined) return
     const current = new Map(digests.map((digest, at) => [digest, holders[at] ?? null]))
-    for (const { digest, holder, onRefused } of asked)
-      if (!isHeldBy(holder, current.get(digest) ?? null, nowMs())) onRefused()
+    for (const { digest, holder, onRefused } of requests)
+      if (!isStillAccepted(holder, current.get(digest) ?? null, nowMs())) onRefused()
   }
   return (ctx, onRefused) => {
-    const each = { digest: keyDigestOf(ctx), holder: ctx.state.holder, onRefused }
-    watched.add(each)
+    const request = { digest: keyDigestOf(ctx), holder: ctx.state.holder, onRefused }
+    watched.add(request)
     timer ??= setInterval(() => void tick(), watchTickMs)
     return () => {
-      watched.delete(each)
+      watched.delete(request)
       if (watched.size > 0) return
       clearInterval(timer)
       timer = undefined

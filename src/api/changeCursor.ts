@@ -12,12 +12,12 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * It is sealed, because offsets tell how much all teams of the platform send. Format, type and id of the key are readable, so that a cursor of a
- * later release, of the other list and of an unknown generation can be told from a damaged one.
+ * Encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable, to distinguish a cursor of
+ * a later release, of the other list or of an unknown generation from a damaged one.
  */
 const magic = Buffer.from('TM')
 const format = 1
-/** What later releases may use. Other first bytes are no cursor's. */
+/** Formats up to this one are left to later releases. */
 const lastFormat = 15
 const typeCodes: Readonly<Record<EntityType, number>> = { forms: 0, submissions: 1 }
 const keyIdBytes = 4
@@ -25,41 +25,40 @@ const headBytes = magic.length + 2 + keyIdBytes
 const ivBytes = 12
 const tagBytes = 16
 
-/** The longest cursor, in characters. One of 200 partitions takes less than 3 KiB. */
+/** A cursor of 200 partitions takes less than 3 KiB. */
 export const maxCursorCharacters = 4_096
 
-/** A hash of the version of a list: 96 bits in base64url. */
+/** 96 bits of the hash of a list's version, in base64url. */
 export type VersionHash = Branded<string, 'VersionHash'>
 const versionBytes = 12
 
 export const hashVersion = (version: ListVersion): VersionHash =>
   hash('sha256', version, 'buffer').subarray(0, versionBytes).toString('base64url') as VersionHash
 
-/** Offsets by partition: everything below them. Partitions that were added to the topic later are missing, and begin at 0. */
+/** By partition, everything below this offset. A partition that was added to the topic later is missing, which means 0. */
 export type Offsets = readonly number[]
 
-/** How far a client has read a list. */
 export type ChangeCursor = {
   /** The version of the list that was read with the target of the last walk. */
   readonly version: VersionHash
-  /** The client has every change below. */
+  /** The client has every change below these offsets. */
   readonly since: Offsets
   readonly walk: Walk | undefined
 }
 
-/** A walk that is not finished. */
+/** An unfinished walk. */
 export type Walk = {
-  /** The walk reads from `since` to below these, which are nowhere lower. */
+  /** The walk reads from `since` to below these offsets; none is lower than its `since`. */
   readonly target: Offsets
-  /** Changes below this position, in the order of positions, were answered. */
+  /** Changes below this position were answered. */
   readonly next: LogPosition
-  /** Of rows that share this position, those up to this one in the order of the list were answered, too. */
+  /** Of the rows that share position `next`, those up to this `position` of the list were answered, too. */
   readonly after: string | undefined
-  /** A walk from the beginning names no deletions. */
+  /** Whether the walk began without a cursor: then it has no deletions. */
   readonly isFirst: boolean
 }
 
-/** What a cursor is issued for, and accepted for. */
+/** A cursor is accepted only for the scope for which it was issued. */
 export type CursorScope = {
   readonly type: EntityType
   readonly teamId: TeamId
@@ -67,7 +66,7 @@ export type CursorScope = {
   readonly fields: Served | undefined
 }
 
-/** Names a cursor key: the first bytes of its SHA-256. */
+/** The first bytes of a key's SHA-256, in hex. */
 export type CursorKeyId = Branded<string, 'CursorKeyId'>
 
 export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString('hex') as CursorKeyId
@@ -75,7 +74,7 @@ export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString(
 const idBytesOf = (key: CursorKey): Buffer => hash('sha256', bytesOf(key), 'buffer').subarray(0, keyIdBytes)
 const bytesOf = (key: CursorKey): Buffer => Buffer.from(key, 'base64')
 
-/** Seals a cursor with the key of the generation that it was read from. Throws for a cursor that would be too long. `iv`: 12 random bytes. */
+/** Encrypts a cursor with the key of the generation that was read. Throws if it would be too long. `iv`: 12 random bytes. */
 export function sealCursor(
   cursor: ChangeCursor,
   key: CursorKey,
@@ -91,7 +90,7 @@ export function sealCursor(
   return text
 }
 
-/** A cursor from which on everything follows that is not visible yet. */
+/** A cursor after everything that is visible now. */
 export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
   sealCursor(
     { version: hashVersion(visible.version), since: offsetsOf(visible), walk: undefined },
@@ -101,24 +100,30 @@ export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
 
 export const offsetsOf = ({ partitions }: VisibleList): Offsets => partitions.map(({ position }) => position)
 
-/** The readable part of a cursor. */
-export type SealedCursor = { readonly keyId: CursorKeyId; readonly bytes: Buffer }
+/** An encrypted cursor; `newer`: of a later release; `invalid`: no cursor, or of the other list. */
+export type ParsedCursor =
+  | { readonly kind: 'sealed'; readonly keyId: CursorKeyId; readonly bytes: Buffer }
+  | { readonly kind: 'newer' }
+  | { readonly kind: 'invalid' }
+export type SealedCursor = Extract<ParsedCursor, { readonly kind: 'sealed' }>
 
-/** Parses the readable part. `newer`: a later release has issued it. `invalid`: it is none, or one of the other list. */
-export function parseCursor(text: string, type: EntityType): SealedCursor | 'newer' | 'invalid' {
+/** Reads the readable part of a cursor. */
+export function parseCursor(text: string, type: EntityType): ParsedCursor {
   const bytes = Buffer.from(text, 'base64url')
-  if (text.length > maxCursorCharacters || bytes.toString('base64url') !== text) return 'invalid'
-  if (bytes.length < headBytes + ivBytes + versionBytes + tagBytes) return 'invalid'
-  if (!bytes.subarray(0, magic.length).equals(magic)) return 'invalid'
-  const [foundFormat = 0, foundType] = bytes.subarray(magic.length)
-  if (foundFormat > format && foundFormat <= lastFormat) return 'newer'
-  if (foundFormat !== format || foundType !== typeCodes[type]) return 'invalid'
-  return { keyId: bytes.toString('hex', headBytes - keyIdBytes, headBytes) as CursorKeyId, bytes }
+  const isLongEnough = bytes.length >= headBytes + ivBytes + versionBytes + tagBytes
+  const isBase64 = text.length <= maxCursorCharacters && bytes.toString('base64url') === text
+  if (!isBase64 || !isLongEnough || !bytes.subarray(0, magic.length).equals(magic)) return { kind: 'invalid' }
+  const [cursorFormat = 0, typeCode] = bytes.subarray(magic.length)
+  if (cursorFormat > format && cursorFormat <= lastFormat) return { kind: 'newer' }
+  if (cursorFormat !== format || typeCode !== typeCodes[type]) return { kind: 'invalid' }
+  const keyId = bytes.toString('hex', headBytes - keyIdBytes, headBytes) as CursorKeyId
+  return { kind: 'sealed', keyId, bytes }
 }
 
-/** The content of a cursor; undefined if it was not issued with this key for this scope, or was changed since. */
+/** Decrypts a cursor; undefined if it was not issued with this key for this scope, or was altered. */
 export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: CursorScope): ChangeCursor | undefined {
-  const [head, iv] = [bytes.subarray(0, headBytes), bytes.subarray(headBytes, headBytes + ivBytes)]
+  const head = bytes.subarray(0, headBytes)
+  const iv = bytes.subarray(headBytes, headBytes + ivBytes)
   const decipher = createDecipheriv('aes-256-gcm', bytesOf(key), iv, { authTagLength: tagBytes })
     .setAAD(boundTo(head, scope))
     .setAuthTag(bytes.subarray(-tagBytes))
@@ -128,14 +133,13 @@ export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: Curso
   return content === undefined ? undefined : cursorIn(content)
 }
 
-/** The associated data: a cursor opens for the same team, list, view and fields only. */
+/** The associated data of AES-GCM: decryption fails for another team, list, view or `fields`. */
 const boundTo = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buffer =>
   Buffer.concat([head, Buffer.from(JSON.stringify([teamId, type, view, fields ?? null]))])
 
-/** How a walk is encoded. */
 const walkCodes = { none: 0, later: 1, first: 2 } as const
 
-/** The version, then variable-length integers: `since`, the kind of walk, and of a walk `target` and `next`. */
+/** The version, then variable-length integers: `since`, the kind of walk, and of a walk `target`, `next` and `after`. */
 function contentOf({ version, since, walk }: ChangeCursor): Buffer {
   const numbers: number[] = [since.length, ...since]
   if (walk === undefined) numbers.push(walkCodes.none)
@@ -169,7 +173,9 @@ function cursorIn(content: Buffer): ChangeCursor {
   return { version, since, walk: { target, next, after, isFirst: kind === walkCodes.first } }
 }
 
-/** Seven bits a byte, the lowest first; the highest bit says that another byte follows. Bit operators would cut numbers to 32 bits. */
+/**
+ * LEB128: seven bits a byte, the lowest first; the highest bit is set if another byte follows. Bit operators would cut numbers to 32 bits.
+ */
 function varint(number: number): number[] {
   const bytes: number[] = []
   let rest = number
@@ -178,13 +184,15 @@ function varint(number: number): number[] {
 }
 
 function* varintsIn(bytes: Buffer): Generator<number, undefined, undefined> {
-  let [number, scale] = [0, 1]
+  let number = 0
+  let scale = 1
   for (const byte of bytes) {
     number += (byte % 128) * scale
     scale *= 128
     if (byte >= 128) continue
     yield number
-    ;[number, scale] = [0, 1]
+    number = 0
+    scale = 1
   }
   return undefined
 }

@@ -23,15 +23,16 @@ import { lists } from './entityRoutes.ts'
 import { apiError, unavailable } from './errors.ts'
 import { fieldsParameter, pickFields, selectedFields } from './fields.ts'
 import { integer, viewParameter } from './parameters.ts'
-import { type FoundChanges, type PositionRange, rangesFrom, searchChanges } from './search/searchChanges.ts'
+import { type ChangesPage, type PositionRange, rangesFrom, searchChanges } from './search/searchChanges.ts'
 import type { PickRow } from './search/searchPage.ts'
 
-const [defaultLimit, maxLimit] = [100, 1_000]
+const defaultLimit = 100
+const maxLimit = 1_000
 
 /** The value of `cursor` for changes from now on. */
 const fromNowOn = 'latest'
 
-/** Members that every row has; `fields` may name them. */
+/** Members of every row, besides its `id`; `fields` may name them. */
 const membersOfRows = ['changedAt', 'deleted']
 
 const parametersOf = (type: EntityType) =>
@@ -50,10 +51,15 @@ const parametersOf = (type: EntityType) =>
     ...fieldsParameter(membersOfRows, lists[type].summary, lists[type].full),
   })
 
-type Parameters = z.output<ReturnType<typeof parametersOf>> & { readonly fields?: string | undefined }
+interface ChangesParameters {
+  readonly cursor?: string | undefined
+  readonly limit: number
+  readonly view: 'summary' | 'full'
+  readonly fields?: string | undefined
+}
 
 /** A request for changes of a team's list. */
-type Asked = {
+type ChangesRequest = {
   readonly ctx: RouteContext
   readonly deps: RouteDeps
   readonly scope: CursorScope
@@ -61,38 +67,38 @@ type Asked = {
   readonly pick: PickRow
 }
 
-/** One answer. `cursor`: where the next one begins; `hasMore`: it may have rows, even if nothing changes meanwhile. */
+/** One answer. `cursor`: where the next answer begins. `hasMore`: the walk goes on. */
 type Page = { readonly items: readonly Buffer[]; readonly cursor: string; readonly hasMore: boolean }
 
 /** The route of a list's change feed. */
 export function changesRoute(type: EntityType) {
   const schema = parametersOf(type)
   const respondWithChanges: Route = async (ctx, deps) => {
-    const { cursor, limit, view, fields } = deps.readParameters(ctx, schema) as Parameters
+    const { cursor, limit, view, fields } = deps.readParameters(ctx, schema) as ChangesParameters
     const selected = selectedFields(fields, [...membersOfRows, ...lists[type][view]])
-    // Without an id, a row could not be stored.
-    const picked = selected?.some((each) => each === 'id') ? selected : selected && ['id', ...selected]
+    // Always with the id, under which clients store the row.
+    const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
     const scope = { type, teamId: ctx.state.holder.teamId, view, fields: selected }
-    const asked = { ctx, deps, scope, limit, pick: pickFields(picked) }
-    await send(ctx, await pageOf(asked, cursor))
+    const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
+    await send(ctx, await pageOf(request, cursor))
   }
   return { parameters: schema, respond: respondWithChanges }
 }
 
-async function pageOf(asked: Asked, cursor: string | undefined): Promise<Page> {
-  if (cursor === undefined) return await beginFirstWalk(asked)
-  return cursor === fromNowOn ? await beginNow(asked) : await goOnOrWait(asked, cursor)
+async function pageOf(request: ChangesRequest, cursor: string | undefined): Promise<Page> {
+  if (cursor === undefined) return await beginFirstWalk(request)
+  return cursor === fromNowOn ? await beginNow(request) : await continueOrWait(request, cursor)
 }
 
-/** Holds a request that prefers to wait until there is a row for it, or its time is over. */
-async function goOnOrWait(asked: Asked, cursor: string): Promise<Page> {
-  const { ctx, deps, scope } = asked
+/** The next page; with `Prefer: wait`, once it has a row, or the time is over. */
+async function continueOrWait(request: ChangesRequest, cursor: string): Promise<Page> {
+  const { ctx, deps, scope } = request
   let page: Page | undefined
   await deps.waitForChange(ctx, scope.type, async () => {
-    page = await goOn(asked, page?.cursor ?? cursor)
+    page = await continueFrom(request, page?.cursor ?? cursor)
     return page.items.length > 0
   })
-  return page ?? (await goOn(asked, cursor))
+  return page ?? (await continueFrom(request, cursor))
 }
 
 async function send(ctx: RouteContext, { items, cursor, hasMore }: Page): Promise<void> {
@@ -111,17 +117,17 @@ const comma = Buffer.from(',')
 
 const noPositions = (why: string) => unavailable('positions', new Error(why))
 
-async function readVisible({ ctx, deps, scope }: Asked): Promise<VisibleList> {
+async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<VisibleList> {
   const { freshness, visible } = await deps.visibleLists.read(scope.type, scope.teamId)
   ctx.state.freshness = freshness
   if (visible === undefined) throw noPositions('not all positions are known, or deletions may be missing')
   return visible
 }
 
-async function beginFirstWalk(asked: Asked): Promise<Page> {
-  const visible = await readVisible(asked)
+async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
+  const visible = await readVisible(request)
   const cursor = { version: hashVersion(visible.version), since: [] }
-  return await walk(asked, visible, cursor, {
+  return await walk(request, visible, cursor, {
     target: offsetsOf(visible),
     next: start,
     after: undefined,
@@ -129,31 +135,41 @@ async function beginFirstWalk(asked: Asked): Promise<Page> {
   })
 }
 
-async function beginNow(asked: Asked): Promise<Page> {
-  const visible = await readVisible(asked)
-  return { items: [], cursor: cursorNow(visible, asked.scope), hasMore: false }
+async function beginNow(request: ChangesRequest): Promise<Page> {
+  const visible = await readVisible(request)
+  return { items: [], cursor: cursorNow(visible, request.scope), hasMore: false }
 }
 
 const start = 0 as LogPosition
 
 /**
- * Answers a cursor: nothing if its list still has the version that the last walk began with, else the next page of its walk, or the first one of
- * a new walk.
+ * Answers a cursor: with the next page of its open walk, or the first page of a new walk. There is nothing new if the list still has the
+ * version with which the last walk began; that needs neither Elasticsearch nor another read of Redis.
  */
-async function goOn(asked: Asked, sent: string): Promise<Page> {
-  const { ctx, deps, scope } = asked
-  const sealed = parseCursor(sent, scope.type)
-  if (sealed === 'newer') throw unavailable('capacity', new Error('a later release has issued the cursor'))
-  if (sealed === 'invalid') throw invalidCursor()
+async function continueFrom(request: ChangesRequest, sent: string): Promise<Page> {
+  const { ctx, deps, scope } = request
+  const sealed = sealedCursorOf(sent, scope.type)
   const key = deps.visibleLists.knownKey(sealed.keyId)
   const known = key && openedWith(sealed, key, scope)
   const current = ctx.state.freshness.versions[scope.type]
   if (known?.walk === undefined && current !== null && known?.version === hashVersion(current))
     return { items: [], cursor: sent, hasMore: false }
-  const visible = await readVisible(asked)
+  const visible = await readVisible(request)
   if (keyIdOf(visible.cursorKey) !== sealed.keyId) throw apiError('cursor_expired')
   const cursor = known ?? openedWith(sealed, visible.cursorKey, scope)
-  return await walk(asked, visible, ...walkFrom(cursor, visible))
+  return await walk(request, visible, ...walkFrom(cursor, visible))
+}
+
+function sealedCursorOf(text: string, type: EntityType): SealedCursor {
+  const parsed = parseCursor(text, type)
+  switch (parsed.kind) {
+    case 'sealed':
+      return parsed
+    case 'newer':
+      throw unavailable('capacity', new Error('a later release has issued the cursor'))
+    case 'invalid':
+      throw invalidCursor()
+  }
 }
 
 const invalidCursor = () =>
@@ -167,11 +183,11 @@ function openedWith(sealed: SealedCursor, key: VisibleList['cursorKey'], scope: 
 
 type Begun = Pick<ChangeCursor, 'version' | 'since'>
 
-/** The walk of a cursor, or a new one, up to what is visible now. */
+/** The open walk of a cursor, or a new walk to the positions that are visible now. */
 function walkFrom({ version, since, walk: open }: ChangeCursor, visible: VisibleList): [Begun, Walk] {
   const offsets = offsetsOf(visible)
   if (open === undefined) {
-    // Redis may have been restored from an earlier state: what the client has read once is not read again.
+    // Redis may have been restored from an earlier state: the client must not go back.
     const target = longest(offsets, since).map((_, partition) =>
       Math.max(offsets[partition] ?? 0, since[partition] ?? 0),
     )
@@ -180,7 +196,8 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
       { target, next: start, after: undefined, isFirst: false },
     ]
   }
-  // The rest of the walk would be read without the rows in between, and the client would never ask for them again.
+  // Redis was restored from an earlier state. Rows below the target may not be searchable: the walk would end without them, and the next
+  // one begin after them.
   if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, open]
@@ -188,9 +205,9 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
 
 const longest = (some: Offsets, others: Offsets): Offsets => (some.length > others.length ? some : others)
 
-/** Reads the next page of a walk, in the indices whose positions were read with it. */
+/** Reads the next page of a walk, in the indices of the visible positions. */
 async function walk(
-  { ctx, deps, scope, limit, pick }: Asked,
+  { ctx, deps, scope, limit, pick }: ChangesRequest,
   visible: VisibleList,
   begun: Begun,
   { target, next, after, isFirst }: Walk,
@@ -199,17 +216,17 @@ async function walk(
   const { version, indices, cursorKey } = visible
   const list = { ...deps.indexReader, type, teamId, version, indices }
   const ranges = rangesFrom(isFirst ? rangesOfFirst(target, offsetsOf(visible)) : rangesOf(begun.since, target), next)
-  // A walk that begins at a cursor mostly finds few changes in each partition.
+  // The first page from a cursor mostly finds few changes in each partition.
   const isLong = isFirst || next > start
-  const asked = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
-  const found: FoundChanges =
-    ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(asked, ctx.state)
-  const hasMore = found.next !== undefined
+  const search = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
+  const changes: ChangesPage =
+    ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(search, ctx.state)
+  const { items, next: place } = changes
   const cursor =
-    found.next === undefined
+    place === undefined
       ? { version: begun.version, since: target, walk: undefined }
-      : { ...begun, walk: { target, next: found.next.at, after: found.next.after, isFirst } }
-  return { items: found.items, cursor: sealCursor(cursor, cursorKey, scope), hasMore }
+      : { ...begun, walk: { target, next: place.at, after: place.after, isFirst } }
+  return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore: place !== undefined }
 }
 
 /** The positions of a walk that began at a cursor. */
@@ -220,17 +237,18 @@ const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
   }))
 
 /**
- * The positions of a walk from the beginning: those below its target, and those that are not visible yet. Example: `a@1` has offset 3, and all below
- * offset 10 is visible. Elasticsearch does not take the record at offset 10, and takes `a@2` at offset 11. A walk up to offset 10 would leave `a` out,
- * which every list has shown since offset 3. So the client gets `a@2`, and once more when offset 11 is visible.
+ * The positions of a walk from the beginning: those below its target, and those that are not visible yet. Example: `a@1` has offset 3, and
+ * everything below offset 10 is visible. Elasticsearch fails at the record at offset 10, and has `a@2` of offset 11 already. A walk to
+ * offset 10 would leave out `a`, which lists have shown since offset 3. So the client gets `a@2` now, and again once offset 11 is visible.
  *
- * Positions between the target and the visible ones are those of the next walk. Entities that a rebuild has carried over from a log that was replaced
- * share position 0: it is read also while partition 0 of the present log is empty.
+ * Positions between the target and the visible ones belong to the next walk. Position 0 is read even while partition 0 is empty: entities
+ * that a rebuild carried over from a replaced log share it.
  */
 const rangesOfFirst = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
   longest(target, visible).flatMap((_, partition) => {
     const below = Math.max(target[partition] ?? 0, partition === 0 ? 1 : 0)
-    const [from, end] = [positionAt(partition, 0), endOfPositions(partition)]
+    const from = positionAt(partition, 0)
+    const end = endOfPositions(partition)
     const notVisible = visible[partition] ?? 0
     if (notVisible <= below) return [{ from, below: end }]
     return [

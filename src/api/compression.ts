@@ -13,15 +13,14 @@ const { constants } = zlib
 const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
 export type Compression = Exclude<(typeof encodings)[number], 'identity'>
 
-/** The default quality of Brotli takes fifty times as long. */
+/** Brotli's default quality, 11, takes fifty times as long. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
-/** Streams look back 256 KiB: dozens of exports at once would take hundreds of megabytes with the default windows. */
+/** 256 KiB: with default windows, dozens of exports would take hundreds of megabytes. */
 const windowBits = 18
 
-type Whole = (body: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void
+type CompressWhole = (body: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void
 
-/** A stream flushes every part, so that no row is held until the next part. */
-const compressor = (whole: Whole, stream: () => Transform) => ({ whole: promisify(whole), stream })
+const compressor = (whole: CompressWhole, stream: () => Transform) => ({ whole: promisify(whole), stream })
 
 const compressors = {
   zstd: compressor(zlib.zstdCompress, () =>
@@ -39,21 +38,21 @@ const compressors = {
   deflate: compressor(zlib.deflate, () => zlib.createDeflate({ flush: constants.Z_SYNC_FLUSH })),
 } satisfies Readonly<Record<Compression, unknown>>
 
-/** A whole answer, compressed unless it is too short. */
+/** A whole answer, compressed unless it is short. */
 export const compressed = async (body: Buffer, compression: Compression | undefined) =>
   compression === undefined || body.length < minCompressedBytes
     ? { body, compression: undefined }
     : { body: await compressors[compression].whole(body), compression }
 
-/** A stream, compressed. Koa handles the error of the last stream. */
+/** A compressed stream, flushed after each part. Koa handles its errors. */
 export const compressedStream = (body: Readable, compression: Compression): Readable =>
   pipeline(body, compressors[compression].stream(), () => undefined)
 
-/** The compression that a client prefers; undefined for none, also if it accepts nothing that the API can send. */
+/** The client's preferred compression; undefined for none, also if it accepts nothing that the API can send. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
   const accepted = ctx.get('Accept-Encoding')
   if (accepted === '') return undefined
-  // A client that accepts everything most probably knows gzip.
+  // `*` alone names no encoding; gzip is the most widely supported one.
   if (accepted === '*') return 'gzip'
   const request = { headers: { 'accept-encoding': accepted } }
   const encoding = new Negotiator(request).encoding(encodings, { preferred: encodings })

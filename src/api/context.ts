@@ -13,9 +13,9 @@ import type { VisibleLists } from './visibleLists.ts'
 export type ApiState = {
   requestId: string
   holder?: KeyHolder
-  /** How long the request was held because it prefers to wait; undefined when it does not. */
+  /** How long the request has been held (`Prefer: wait`); undefined if it does not wait. */
   waitedMs?: () => number
-  /** When the first part of an answer in parts was there (`performance.now`). */
+  /** When the first part of a streamed answer was ready (`performance.now`). */
   firstPartMs?: number
 }
 
@@ -24,11 +24,11 @@ export type RouteState = ApiState & {
   holder: KeyHolder
   freshness: Freshness
   runQuery: RunQuery
-  /** Like `runQuery`, for answers in parts: waits longer for the team's turn. */
+  /** Like `runQuery`, for streamed answers: waits longer for the team's turn. */
   runPart: RunQuery
   /**
-   * Waits until the request may hold `bytes` in a whole answer, including the bytes that it holds already. It holds them until its response is
-   * closed, or until the returned function is called.
+   * Reserves memory for a whole answer of `bytes` in the team's turn; a later call reserves the difference. The closed response releases
+   * it, or the returned function.
    */
   holdAnswer: (bytes: number) => Promise<() => void>
 }
@@ -38,22 +38,22 @@ export type ApiMiddleware = RouterMiddleware<ApiState, object>
 export type RouteContext = RouterContext<RouteState, object>
 export type RouteMiddleware = RouterMiddleware<RouteState, object>
 
-/** Reads and validates a route's parameters. Throws `bad_request`. Unknown parameters are ignored, named in a header and counted. */
+/** Reads and validates parameters. Throws `bad_request`. Unknown ones are ignored, counted, and named in `Ignored-Parameters`. */
 export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
 
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
-/** Starts to send something in parts. Resolves once the first one has arrived, so that an earlier failure is answered like any other. */
+/** Starts a streamed answer. Resolves once its first part is ready: a failure before that still gets an error status. */
 export type StartStream = (
   what: 'exports' | 'large pages',
   ctx: RouteContext,
   open: (runQuery: RunQuery) => ExportParts,
 ) => Promise<Readable>
 
-/** Calls `onRefused` once the key of a request is no longer accepted; the returned function ends that. */
+/** Calls `onRefused` once the key of a request is no longer accepted. The returned function stops watching. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
-/** Holds a request that prefers to wait (`Prefer: wait=N`) until `hasRows` finds rows for it, and updates the freshness in the state. */
+/** Holds a request with `Prefer: wait=N` until `hasRows` finds rows or the time is over, and updates the freshness in the state. */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, hasRows: () => Promise<boolean>) => Promise<void>
 
 export type RouteDeps = {

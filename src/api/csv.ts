@@ -4,52 +4,25 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
- * CSV (RFC 4180) made from JSON text. Text stands in quotes, numbers and booleans do not, and null is an empty cell: so a reader that sees
- * quotes can tell text from numbers, and an empty text from null.
+ * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell: so a reader can distinguish
+ * the text "1" from the number 1, and an empty text from null.
  */
-
-/** The first characters of a formula, also in full width, which spreadsheets in East Asian languages take as well. */
-const formulaStart = '[=+\\-@＝＋－＠]'
-/** What a spreadsheet may skip before a formula. Quotes count, so that an added quote can be recognised and removed. */
-const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
-
-/**
- * Where text would be run: at its start, and where a reader that separates cells by semicolons or tabs, and ignores quotes within a cell,
- * begins another cell. At the start of text, tab, line break and NUL count as well: spreadsheets may drop them.
- */
-const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
-/** The same in JSON text, which has neither tabs nor line breaks and never begins like a formula. */
-const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')
-
-/** Text as a cell. What a spreadsheet would run gets a single quote before it, as OWASP advises. */
-const textCell = (text: string): string => quoted(text.replace(runnable, "'"))
-
-/** A JSON value as a cell: text without its escapes, objects and arrays as JSON, digits as they are written. */
-export function cellOf(raw: string | undefined): string {
-  if (raw === undefined || raw === 'null') return ''
-  const first = raw[0]
-  if (first === '"') return textCell(raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
-  return first === '{' || first === '[' ? jsonCell(raw) : raw
-}
-
-/** An object or array as a cell: JSON of the same value. What a spreadsheet would run is escaped, as JSON allows for any character. */
-const jsonCell = (raw: string): string =>
-  quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
-
-const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
 const lineEnd = '\r\n'
 
-export type CsvTable = ReturnType<typeof csvTable>
+export interface CsvTable {
+  readonly header: string
+  row(summary: Buffer): string
+}
 
 /** The columns of one member of a summary. */
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
- * A table with a column for each served member, named by its path with dots. With `codes`, the answers in `data` have a column for
- * each code; those without one are together in a last column, as JSON.
+ * A table with a column for each served member, named by its dotted path. With `codes`, each of these answers in `data` has a column;
+ * all others share a last column, as JSON.
  */
-export function csvTable(served: Served, codes?: readonly string[]) {
+export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)
   return { header: line(names.map(textCell)), row: (summary: Buffer): string => line(cells(summary.toString())) }
 }
@@ -57,8 +30,8 @@ export function csvTable(served: Served, codes?: readonly string[]) {
 const line = (cells: readonly string[]): string => `${cells.join(',')}${lineEnd}`
 
 function columnsOfMembers(prefix: string, served: Served, codes: readonly string[] | undefined): Columns {
-  const members = served.map((each): readonly [string, Columns] => {
-    const [name, inner] = servedPair(each)
+  const members = served.map((member): readonly [string, Columns] => {
+    const [name, inner] = servedPair(member)
     const path = `${prefix}${name}`
     if (inner !== undefined) return [name, columnsOfMembers(`${path}.`, inner, undefined)]
     return [name, path === 'data' && codes !== undefined ? answerColumns(codes) : oneColumn(path)]
@@ -87,16 +60,45 @@ function answerColumns(codes: readonly string[]): Columns {
   }
 }
 
-/** The column of the answers that have no column of their own, and so no code of a column. */
+/** The column of all answers without a column of their own. A field with this code gets none. */
 export const otherAnswers = 'other'
 
-/** Bounds what a row costs, however many fields a form has. */
+/** Bounds the cost of a row. */
 const maxCodes = 1_000
 
-/** The codes of a form's fields that become columns. */
 export function answerCodes(form: Buffer): string[] {
   const fields: unknown = JSON.parse(rawMembers(form.toString()).get('fields') ?? 'null')
   const codes = new Set(fieldsWithCode(fields).keys())
   codes.delete(otherAnswers)
   return [...codes].slice(0, maxCodes)
 }
+
+/** A JSON value as a cell: text without its escapes, objects and arrays as JSON, digits as they are written. */
+export function cellOf(raw: string | undefined): string {
+  if (raw === undefined || raw === 'null') return ''
+  const first = raw[0]
+  if (first === '"') return textCell(raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
+  return first === '{' || first === '[' ? jsonCell(raw) : raw
+}
+
+/** Text as a cell. A single quote precedes whatever a spreadsheet would run, as OWASP advises. */
+const textCell = (text: string): string => quoted(text.replace(runnable, "'"))
+
+/** An object or array as a cell: JSON of the same value. What a spreadsheet would run becomes a JSON escape. */
+const jsonCell = (raw: string): string =>
+  quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
+
+const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
+
+/** The first characters of a formula, also in full width, which spreadsheets in East Asian languages accept. */
+const formulaStart = '[=+\\-@＝＋－＠]'
+/** What a spreadsheet may skip before a formula. With the quote: `'=1` gets a second one, so that the first can always be removed. */
+const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
+
+/**
+ * Where a spreadsheet would run text as a formula: at its start, and after a semicolon, tab or line break, where a spreadsheet with another
+ * separator begins a cell. At the start, tab, line break and NUL count as well: spreadsheets may drop them.
+ */
+const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
+/** The same in JSON text, which has neither tabs nor line breaks and never begins like a formula. */
+const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')

@@ -29,7 +29,7 @@ import { hasLarge, weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
 
-/** The path of each list below the URL of the API, and the members of its items: in the list, where they become columns of CSV, and whole. */
+/** Each list's path below the URL of the API, and the members of its items: as listed (also the columns of CSV), and whole. */
 export const lists = {
   forms: { path: 'forms', summary: servedFormSummary, full: servedForm },
   submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
@@ -37,18 +37,18 @@ export const lists = {
 
 type Parameters = ListParameters & { readonly formId?: string | undefined }
 
-/** A request for a list: the rows are those of the first of its filters that finds any. */
-type Asked = {
+/** A request for a list. The answer has the rows of the first filter that finds any. */
+type ListRequest = {
   readonly ctx: RouteContext
   readonly deps: RouteDeps
   readonly type: EntityType
   readonly filters: Filters
   readonly parameters: Parameters
-  /** The members of its items that are asked for; undefined for all. */
+  /** Undefined for all. */
   readonly fields: Served | undefined
 }
 
-/** The route of a single entity, which `render` makes of the stored JSON. */
+/** The route of a single entity. `render` makes the answer from the stored JSON. */
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
   own: Schema,
@@ -66,9 +66,9 @@ export function detailRoute<Schema extends z.ZodObject>(
       const list = { ...indexReader, type, teamId: holder.teamId, version, indices }
       const bytes = await weighDetail(list, id, runQuery)
       await holdAnswer(bytes)
-      const found = await runQuery((signal) => readDetail(list, id, signal), bytes)
-      if (found === undefined) throw apiError('not_found', type === 'forms' ? 'no such form' : 'no such record')
-      return { body: pick(render(found, parameters)) }
+      const detail = await runQuery((signal) => readDetail(list, id, signal), bytes)
+      if (detail === undefined) throw apiError('not_found', type === 'forms' ? 'no such form' : 'no such record')
+      return { body: pick(render(detail, parameters)) }
     }
     await respond(ctx, answers, validators, { whole, mayBeMissing: true })
   }
@@ -98,24 +98,24 @@ export function listRoute<Selection extends Parameters>(
     const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as Selection
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
     const filters = filtersOf(ctx.state.holder.teamId, parameters, deps.indexReader.hasAnswers)
-    const asked = { ctx, deps, type, parameters, fields, filters }
-    // The columns of a form's submissions are its fields.
+    const request = { ctx, deps, type, parameters, fields, filters }
+    // The columns of one form's submissions are its fields: the ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
-    const making = format === undefined ? makePage(asked, validators) : makeExport(asked, format)
+    const making = format === undefined ? makePage(request, validators) : makeExport(request, format)
     await respond(ctx, deps.answers, validators, making)
   }
   return { parameters: schema, respond: respondWithList }
 }
 
 /**
- * The bytes that a page of a list with large rows counts while it is read: two pages of a team at a time. Its rows are found and weighed by
- * several searches, each of which, among thousands of long titles, costs Elasticsearch as much as many small pages.
+ * The weight in `queryQueue.ts` of a page of a list with large rows: a team reads two at a time. Such a page takes several searches; among
+ * thousands of long titles, each costs Elasticsearch as much as many small pages.
  */
 const largeListBytes = 8 * 1024 * 1024
 
-function makePage(asked: Asked, { version, indices }: Validators): Making {
-  const { ctx, deps, type, filters, parameters, fields } = asked
+function makePage(request: ListRequest, { version, indices }: Validators): Making {
+  const { ctx, deps, type, filters, parameters, fields } = request
   const { holder, holdAnswer, runQuery } = ctx.state
   const pick = pickFields(fields)
   const list = { ...deps.indexReader, type, teamId: holder.teamId, version, indices }
@@ -124,11 +124,11 @@ function makePage(asked: Asked, { version, indices }: Validators): Making {
       const isLarge = await hasLarge(list, 'summary', runQuery)
       const bytes = parameters.limit * largeBytes
       await holdAnswer(isLarge ? maxPageBytes : bytes)
-      const found = await runQuery(
+      const page = await runQuery(
         (signal) => searchPage(list, filters, parameters, isLarge, signal),
         isLarge ? largeListBytes : bytes,
       )
-      return { body: renderPage(parameters, found, pick), totalDocs: found.total }
+      return { body: renderPage(parameters, page, pick), totalDocs: page.total }
     },
     parts: async () => {
       let totalDocs = 0
@@ -142,8 +142,8 @@ function makePage(asked: Asked, { version, indices }: Validators): Making {
   }
 }
 
-function makeExport(asked: Asked, format: ExportFormat): Making {
-  const { ctx, deps, type, filters, parameters, fields } = asked
+function makeExport(request: ListRequest, format: ExportFormat): Making {
+  const { ctx, deps, type, filters, parameters, fields } = request
   const { teamId } = ctx.state.holder
   const { view, formId } = parameters
   const content = { filters, view, pick: pickFields(fields) }
@@ -151,7 +151,7 @@ function makeExport(asked: Asked, format: ExportFormat): Making {
   const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null, indices: freshness.indices.forms }
   const readTable = (runPart: RunQuery) => readCsvTable(forms, fields ?? lists[type].summary, formId, runPart)
   const parts = async () => {
-    const indices = await nameChangesCursor(asked)
+    const indices = await nameChangesCursor(request)
     const lines = (runPart: RunQuery): ExportParts => {
       const rows = exportList({ ...deps.indexReader, type, teamId, indices }, content, runPart)
       return format === ndjson ? ndjsonLines(rows) : csvLines(() => readTable(runPart), rows)
@@ -165,19 +165,20 @@ function makeExport(asked: Asked, format: ExportFormat): Making {
 }
 
 /**
- * Names in `Changes-Cursor` where the change feed goes on after an export, and returns the indices that the export is to read: everything below
- * the cursor is in these. Those of a rebuild that begins to serve meanwhile may lack a row of which the cursor says that the client has it.
+ * Sets `Changes-Cursor`, at which the change feed goes on after this export, and returns the indices of the cursor's positions, which the
+ * export must search. Otherwise: the cursor is read, a rebuild switches, and the export searches the new indices. A row below the cursor
+ * that they still lack would never reach the client.
  */
-async function nameChangesCursor({ ctx, deps, type, parameters, fields }: Asked) {
+async function nameChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
   const { teamId } = ctx.state.holder
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
-  // A topic with too many partitions for a cursor cannot be followed, and is exported all the same.
+  // With too many partitions for a cursor, a list has no change feed, but can be exported.
   const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))
   if (cursor !== undefined) ctx.set('Changes-Cursor', cursor)
   return freshness.indices[type]
 }
 
-/** Refuses parameters that mean nothing in a format, unless they have their default value, as programs send it. */
+/** Refuses parameters that do not apply to a format, except with their default values, which some clients always send. */
 function expectDefaults(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
   const defaults = Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
   return (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {

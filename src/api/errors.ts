@@ -10,7 +10,7 @@ import { ElasticsearchUnavailable } from './search/searchClient.ts'
 /** The methods of every route: all are read-only. */
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 
-/** Every error answer: its status and its message, or an example of that where it depends on the request. */
+/** Status and message of each error; an example where the message depends on the request. */
 export const errorAnswers = {
   bad_request: [400, 'limit must be an integer from 1 to 100, not "500"'],
   unauthorized: [401, 'a valid account API key is required: Authorization: Bearer <API_KEY>'],
@@ -28,13 +28,13 @@ export const errorAnswers = {
 export type ErrorCode = keyof typeof errorAnswers
 export const errorCodes = Object.keys(errorAnswers) as ErrorCode[]
 
-/** The headers of every answer to one team: shared caches must not store what it may read, nor serve it to another key. */
+/** Headers of every answer, so that shared caches neither store a team's data nor serve it to another key. */
 export const privateHeaders = {
   'Cache-Control': 'private, no-cache',
   Vary: 'Authorization, Accept, Accept-Encoding',
 }
 
-/** What may be unavailable when an answer needs it. */
+/** What an answer may need that can be unavailable. */
 const dependencies = ['elasticsearch', 'redis', 'account_keys', 'positions', 'capacity'] as const
 
 /** Why a request was refused, or could not be answered now. */
@@ -43,7 +43,6 @@ type RejectionReason = (typeof rejectionReasons)[number]
 
 export type ApiError = HttpError<ErrorCode, RejectionReason>
 
-/** An error whose code and message are sent as JSON. */
 export const apiError = (
   code: ErrorCode,
   message: string = errorAnswers[code][1],
@@ -59,7 +58,7 @@ export const unavailable = (dependency: (typeof dependencies)[number], cause: Er
     cause,
   })
 
-/** The error answer for a thrown value; an unexpected value is a bug. */
+/** The error answer for a thrown value. An unexpected value is a bug: `internal_error`. */
 function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof ElasticsearchUnavailable) return unavailable('elasticsearch', thrown)
@@ -68,10 +67,7 @@ function toApiError(thrown: unknown): ApiError {
   return apiError('internal_error', undefined, { cause: thrown })
 }
 
-/**
- * Gives every answer its private headers, and answers everything thrown by later middleware as JSON; `onRejected` counts requests that were
- * refused or may be retried.
- */
+/** Sets `privateHeaders`, and answers errors of later middleware as JSON. `onRejected` counts those with a rejection reason. */
 export const errors =
   (log: Logger, onRejected: (reason: RejectionReason) => void): ApiMiddleware =>
   async (ctx, next) => {
@@ -80,12 +76,12 @@ export const errors =
       await next()
     } catch (thrown) {
       const error = toApiError(thrown)
-      // A client that has disconnected gets no answer: its error is neither logged nor counted.
+      // Not after a disconnection, of which the error may be a consequence.
       if (ctx.writable) {
         logCause(log, ctx.state.requestId, error)
         if (error.rejection !== undefined) onRejected(error.rejection)
       }
-      for (const name of headersOfAnswers) ctx.remove(name)
+      for (const name of headersOfSuccess) ctx.remove(name)
       ctx.status = error.status
       ctx.set(error.headers)
       ctx.type = 'json'
@@ -98,8 +94,8 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
   if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
 }
 
-/** Headers of a successful answer; they are removed when it fails after they were set. */
-const headersOfAnswers = [
+/** Headers of success, to be removed from an answer that fails after they were set. */
+const headersOfSuccess = [
   'Changes-Cursor',
   'Content-Encoding',
   'ETag',
@@ -122,7 +118,7 @@ const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: 
 
 const headersOfClientErrors = { 'Content-Type': 'application/json; charset=utf-8', ...privateHeaders }
 
-/** Answers and logs requests that Node's HTTP parser rejects, in the same format as every other error. */
+/** Answers and logs requests that Node's HTTP parser rejects, in the format of all errors. */
 export const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, allowedMethods, (reason) => {
     const [code, message = errorAnswers[code][1]] = clientErrors[reason]

@@ -17,7 +17,7 @@ export const ndjson = 'application/x-ndjson'
 export const csv = 'text/csv'
 export type ExportFormat = typeof ndjson | typeof csv
 
-/** The export that a request asks for; undefined for a page. */
+/** The export format that `Accept` prefers; undefined for a page of JSON. */
 export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   const accepted = ctx.accepts('application/json', ndjson, csv)
   return accepted === ndjson || accepted === csv ? accepted : undefined
@@ -25,14 +25,14 @@ export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
 
 /** Concurrent exports of one process, in total and of one team. */
 const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
-/** Concurrent large pages, which take turns. */
+/** Concurrent large pages; more of them wait. */
 const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
 
 /**
- * Limits concurrent streams. One that fails midway, or whose key is revoked then, resets its connection: no client takes a part for the whole.
- * One whose key is revoked before its first part is refused.
+ * Starts streamed answers, within bounds. A failure or a revoked key before the first part is answered with an error status; after it, the
+ * connection is reset, so that no client mistakes a part for the whole.
  */
 export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
   return async (what, ctx, open) => {
@@ -45,10 +45,9 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       unwatch()
       ended.abort(unavailable('capacity', new Error('the client has disconnected')))
     })
-    const acquired =
-      what === 'large pages' ? await queue.acquire(holder.teamId, signal) : queue.acquireNow(holder.teamId)
-    if (acquired === 'aborted') signal.throwIfAborted()
-    const release = granted(acquired, what)
+    const permit = what === 'large pages' ? await queue.acquire(holder.teamId, signal) : queue.acquireNow(holder.teamId)
+    if (permit.kind === 'aborted') signal.throwIfAborted()
+    const release = granted(permit, what)
     const stream = Readable.from(open(runPart), { objectMode: false })
     stream.once('close', release)
     await once(stream, 'readable', { signal })
@@ -63,15 +62,15 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       ctx.app.emit('error', error, ctx)
       cutOff(ctx.res)
     }
-    // A stream that is destroyed waits for the part that it is reading, the response does not.
+    // The response first: a destroyed stream ends only after the part that it is reading.
     signal.addEventListener('abort', () => {
       breakOff(new Error('its key is no longer accepted'))
       stream.destroy()
     })
     stream.once('error', breakOff)
-    // nginx would buffer parts until its buffers are full.
+    // Otherwise nginx would delay parts until its buffers are full.
     ctx.set('X-Accel-Buffering', 'no')
-    // Node discards the body of an answer to HEAD, and would never read the rest of the stream.
+    // Node would never read the body of an answer to HEAD.
     if (ctx.method === 'HEAD') stream.destroy()
     return stream
   }
@@ -85,15 +84,20 @@ export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): Expo
 
 export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
-/** The table of a list, with the answer codes of the form that is named; none if the team has no such form. */
-export async function readCsvTable(forms: ListAt, served: Served, formId: string | undefined, runQuery: RunQuery) {
+/** The CSV table of a list; with `formId`, the answer codes of that form have columns, if the team has the form. */
+export async function readCsvTable(
+  forms: ListAt,
+  served: Served,
+  formId: string | undefined,
+  runQuery: RunQuery,
+): Promise<CsvTable> {
   if (formId === undefined) return csvTable(served)
   const bytes = await weighDetail(forms, formId, runQuery)
   const form = await runQuery((signal) => readDetail(forms, formId, signal), bytes)
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 
-/** Rows as lines of CSV after a header. Nothing is sent before the first rows are there, so that a failure can still be answered. */
+/** Rows as lines of CSV. The header comes with the first rows: a failure before them still gets an error status. */
 export async function* csvLines(readTable: () => Promise<CsvTable>, rows: AsyncIterable<readonly Buffer[]>) {
   const table = await readTable()
   let before = table.header

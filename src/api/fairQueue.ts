@@ -1,12 +1,15 @@
-/** Returns a permit. */
+/** Gives a permit back; a second call has no effect. */
 export type Release = () => void
 
-/** Why there is no permit: others hold too much (`full`), the tenant itself does (`own-share`), or the caller has aborted. */
-type NotAdmitted = 'full' | 'own-share' | 'aborted'
-export type Permit = Release | NotAdmitted
+/** Without a permit: other tenants use the capacity (`full`), the tenant its own share, or the caller aborted. */
+export type Permit =
+  | { readonly kind: 'granted'; readonly release: Release }
+  | { readonly kind: 'full' }
+  | { readonly kind: 'own-share' }
+  | { readonly kind: 'aborted' }
 
 type Bounds = {
-  /** The weight of all permits together, and of one tenant's. */
+  /** The total weight of all permits, and of one tenant's permits. */
   readonly maxRunning: number
   readonly maxRunningPerTenant: number
   readonly maxWaiting?: number
@@ -15,73 +18,72 @@ type Bounds = {
 
 type Waiter = { readonly weight: number; admit(): void }
 type Tenant = { running: number; readonly waiting: Set<Waiter> }
-/** The waiter that is next, but finds too little room, and the weight that runs of all that was admitted before it since then. */
+/** The next waiter, for which there is too little room. `overtaking`: the running weight that was admitted before it since then. */
 type Next = { readonly waiter: Waiter; readonly tenant: Tenant; overtaking: number }
 
 /**
- * A semaphore whose bounded queue serves tenants round robin, so that a tenant that asks for much delays only itself. A permit weighs 1 unless
- * told; one that is heavier than its tenant's share gets all of that.
+ * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit heavier
+ * than its tenant's share weighs the whole share.
  *
- * Room that becomes free is kept for the next waiter in turn that its own tenant's share allows. Others are admitted before it only into what it
- * will leave free: so it waits no longer than for the permits that were running when it became the next one, and one heavy query is
- * neither overtaken for ever by light ones, nor keeps them waiting while a slow one holds the room.
+ * Room that becomes free is reserved for the next waiter. Others are admitted before it only into room that it will not need: with room for
+ * 10, of which 6 run, and a query of 8 next, 2 more may run. So light queries cannot overtake a heavy one for ever, and it does not block
+ * them meanwhile.
  */
 export class FairQueue {
   readonly #bounds: Bounds
-  /** Tenants that run or wait, in the order of their turns: the first one is next. */
+  /** Tenants with running or waiting permits, in the order of their turns. */
   readonly #tenants = new Map<string, Tenant>()
   #running = 0
   #waiting = 0
   #next: Next | undefined
-  /** The part of all room, and of each tenant's, that is given away, at most 1. `open` changes it. */
+  /** The part (0 to 1) of the capacity, and of each tenant's share, that may be granted. */
   share = 1
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
   }
 
-  /** How many tenants are remembered. */
   get tenants(): number {
     return this.#tenants.size
   }
 
-  /** The part of all room that is taken. */
+  /** The part of the capacity that permits use. */
   get taken(): number {
     return this.#running / this.#bounds.maxRunning
   }
 
   async acquire(name: string, signal: AbortSignal, wanted = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
-    if (signal.aborted) return 'aborted'
+    if (signal.aborted) return { kind: 'aborted' }
     const tenant = this.#tenantOf(name)
     const weight = Math.min(wanted, this.#bounds.maxRunningPerTenant)
     const isFirst = tenant.waiting.size === 0
     if (isFirst && this.#isWithinShare(tenant, weight) && this.#hasRoomFor(weight))
       return this.#take(name, tenant, weight)
-    if (this.#waiting >= (this.#bounds.maxWaiting ?? 0)) return 'full'
+    if (this.#waiting >= (this.#bounds.maxWaiting ?? 0)) return { kind: 'full' }
     return await this.#wait(name, tenant, weight, maxWaitMs, signal)
   }
 
-  /** A permit at once, or none. */
+  /** A permit of weight 1 without waiting, or the reason for none. */
   acquireNow(name: string): Permit {
     const tenant = this.#tenantOf(name)
-    if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return 'own-share'
-    return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : 'full'
+    if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return { kind: 'own-share' }
+    return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : { kind: 'full' }
   }
 
-  /** Gives away this share from now on; at least one permit whatever it weighs. */
+  /** Changes `share`. While nothing runs, one permit is granted whatever it weighs. */
   open(share: number): void {
     if (share === this.share) return
     this.share = share
     this.#admitWaiting()
   }
 
-  /** Remembered only once it runs or waits. */
+  /** A new tenant is stored only once it runs or waits. */
   #tenantOf = (name: string): Tenant => this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
 
   #isWithinShare = (tenant: Tenant, weight: number): boolean =>
     this.#fits(tenant.running, weight, this.#bounds.maxRunningPerTenant)
 
-  /** Whether there is room, also beside the waiter that is next. */
+  /** Whether there is room beside the next waiter, too. */
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||
@@ -98,16 +100,15 @@ export class FairQueue {
       this.#waiting--
       if (this.#next?.waiter === waiter) this.#next = undefined
     }
-    const giveUp = (why: NotAdmitted): void => {
+    const giveUp = (kind: 'full' | 'own-share' | 'aborted'): void => {
       dequeue()
       this.#forget(name, tenant)
-      resolve(why)
-      // What waited behind it may be lighter.
+      resolve({ kind })
       this.#admitWaiting()
     }
     const onAbort = (): void => giveUp('aborted')
     const waitsForOthers = (): boolean => {
-      // What its own waiters in front of it wait for counts as its own.
+      // Behind another waiter of its tenant, it waits for its own tenant.
       const isFirst = tenant.waiting.values().next().value === waiter
       const fitsOthers = this.#fits(this.#running - tenant.running, weight, this.#bounds.maxRunning)
       return !fitsOthers || (isFirst && this.#isWithinShare(tenant, weight))
@@ -124,29 +125,29 @@ export class FairQueue {
     this.#tenants.set(name, tenant)
     tenant.waiting.add(waiter)
     this.#waiting++
-    // It may be the next one.
+    // Records it as the next waiter, if it is.
     this.#admitWaiting()
     return promise
   }
 
-  /** Takes a permit, and moves the tenant behind all others. */
-  #take(name: string, tenant: Tenant, weight: number): Release {
+  #take(name: string, tenant: Tenant, weight: number): Permit {
     this.#tenants.delete(name)
     this.#tenants.set(name, tenant)
     const next = this.#next
     if (next !== undefined) next.overtaking += weight
     tenant.running += weight
     this.#running += weight
-    let isHeld = true
-    return () => {
-      if (!isHeld) return
-      isHeld = false
+    let isReleased = false
+    const release = (): void => {
+      if (isReleased) return
+      isReleased = true
       if (next !== undefined) next.overtaking -= weight
       tenant.running -= weight
       this.#running -= weight
       this.#forget(name, tenant)
       this.#admitWaiting()
     }
+    return { kind: 'granted', release }
   }
 
   #admitWaiting(): void {
@@ -154,9 +155,9 @@ export class FairQueue {
     for (let waiter = this.#admissible(); waiter !== undefined; waiter = this.#admissible()) waiter.admit()
   }
 
-  /** The waiter that is next as soon as there is room for it, else the first one in turn that finds room beside it. */
+  /** The next waiter if there is room for it, else the first waiter in turn that fits beside it. */
   #admissible(): Waiter | undefined {
-    // `open` may have made its tenant's share smaller.
+    // `open` may have reduced its tenant's share since.
     if (this.#next && !this.#isWithinShare(this.#next.tenant, this.#next.waiter.weight)) this.#next = undefined
     const next = this.#next?.waiter
     if (next !== undefined && this.#fits(this.#running, next.weight, this.#bounds.maxRunning)) return next

@@ -3,12 +3,12 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
 import { show, text } from './parameters.ts'
 
-/** The object whose members have no fixed names: the answers of a submission, by their codes. */
+/** The member of a submission with its answers by code. Its members have no fixed names. */
 const answers = 'data'
 
 const maxFields = 100
 
-/** The parameter that names fields of items that have, by the view that is asked for, one of these sets of members. */
+/** The parameter `fields` of items that have one of these sets of members, depending on the view. */
 export function fieldsParameter(...views: readonly Served[]) {
   const name = patternOf(views.reduce(mergedWith))
   const description =
@@ -17,27 +17,27 @@ export function fieldsParameter(...views: readonly Served[]) {
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
-/** The members of both. */
+/** The union of both. */
 export const mergedWith = (some: Served, others: Served): Served =>
   others.reduce((merged, member) => {
     const [name, inner = []] = servedPair(member)
-    const at = merged.findIndex((each) => servedPair(each)[0] === name)
+    const at = merged.findIndex((known) => servedPair(known)[0] === name)
     const known = merged[at]
     if (known === undefined) return merged.concat([member])
     return merged.with(at, typeof known === 'string' ? member : [name, mergedWith(known[1], inner)])
   }, some)
 
-/** A regular expression of the names along each path, which describes the parameter and judges it. */
+/** A regular expression for the path of one field, used to describe the parameter and to validate it. */
 const patternOf = (served: Served): string => {
-  const names = served.map((each) => {
-    const [name, inner] = servedPair(each)
+  const names = served.map((member) => {
+    const [name, inner] = servedPair(member)
     if (inner !== undefined) return `${name}(\\.${patternOf(inner)})?`
     return name === answers ? `${answers}(\\.[^,]*)?` : name
   })
   return `(${names.join('|')})`
 }
 
-/** The members that `fields` selects, in its order; undefined without it. Throws 400 for any other name, and for more than 100. */
+/** The members that `fields` selects, in its order; undefined without it. Throws 400 for an unknown name, and for more than 100. */
 export function selectedFields(fields: string | undefined, served: Served): Served | undefined {
   if (fields === undefined) return undefined
   const paths = fields.split(',')
@@ -54,10 +54,10 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   return servedOf(selected)
 }
 
-/** The members that are selected, in the order in which they were first named, each as a whole or with its own. */
+/** Selected members in the order of their first mention, each whole or with its own selection. */
 type Selected = Map<string, Selected | 'whole'>
 
-/** Adds the member at a path: the whole of a member includes its parts. */
+/** Adds the member at a path, unless one above it is selected as a whole. */
 function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
   const known = selected.get(name)
   if (known === 'whole') return
@@ -73,7 +73,7 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/** Makes an item of a JSON object: the selected members, byte for byte, without those that it lacks; all of it for undefined. */
+/** Makes an item of the selected members of a JSON object, byte for byte, without those that it lacks. `selected` undefined: all. */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>
@@ -81,10 +81,10 @@ export const pickFields =
 
 function pick(raw: string, selected: Served): string {
   const members = rawMembers(raw)
-  const found = selected.flatMap((each): (readonly [string, string])[] => {
-    const [name, inner] = servedPair(each)
+  const picked = selected.flatMap((member): (readonly [string, string])[] => {
+    const [name, inner] = servedPair(member)
     const value = members.get(name)
     return value === undefined ? [] : [[name, inner === undefined || value === 'null' ? value : pick(value, inner)]]
   })
-  return renderObject(found)
+  return renderObject(picked)
 }

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
-import { scenes } from '../core/model/form.ts'
+import { formSchema, scenes, servedForm, servedFormSummary } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
+import type { Endpoint } from './endpoint.ts'
 import { detailRoute, listRoute } from './entityRoutes.ts'
+import { jsonSchemaOf, pageSchema, servedSchema } from './openapi/jsonSchema.ts'
 import { flag, listParameters, oneOf, title } from './parameters.ts'
 import { type Filters, termClauses, windowClauses } from './search/clauses.ts'
 import { exactTitle, similarTitles } from './search/titleQuery.ts'
@@ -20,7 +22,7 @@ const getFormParameters = z.object({
   includeReport: flag(true).describe('`false` leaves out `report`.'),
 })
 
-/** The first filter finds titles as typed; each later one allows more misspelt letters. A blank `titleContains` selects every title. */
+/** The first filter matches titles as typed, each further one allows more typos. A blank `titleContains` matches every title. */
 function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParameters>): Filters {
   const { scene, titleContains, changedSince, changedUntil } = selection
   const filters = [...termClauses('scene', scene), ...windowClauses('changedAt', changedSince, changedUntil)]
@@ -30,7 +32,7 @@ function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParame
   return [exact, ...similarTitles(teamId, typed).map((similar) => [...filters, similar])]
 }
 
-/** A form as raw JSON, without the parts that are left out. */
+/** A form as raw JSON, without the parts that the parameters exclude. */
 function withoutParts(form: Buffer, { includeFields, includeReport }: z.output<typeof getFormParameters>): Buffer {
   if (includeFields && includeReport) return form
   const omitted = new Set([...(includeFields ? [] : ['fields']), ...(includeReport ? [] : ['report'])])
@@ -40,3 +42,31 @@ function withoutParts(form: Buffer, { includeFields, includeReport }: z.output<t
 export const listForms = listRoute('forms', listFormsParameters, formsFilters)
 
 export const getForm = detailRoute('forms', getFormParameters, withoutParts)
+
+const form = jsonSchemaOf(formSchema)
+
+export const formSchemas = {
+  FormSummary: servedSchema(form, servedFormSummary),
+  Form: servedSchema(form, servedForm),
+  FormList: pageSchema('FormSummary'),
+} as const
+
+export const formEndpoints: readonly Endpoint<keyof typeof formSchemas>[] = [
+  {
+    path: '/forms',
+    ...listForms,
+    operationId: 'listForms',
+    summary: 'List forms',
+    description: "All forms of the key's team, newest first by `createdAt`, then by `id` descending.",
+    answer: 'FormList',
+    line: 'form',
+  },
+  {
+    path: '/forms/:id',
+    ...getForm,
+    operationId: 'getForm',
+    summary: 'Get one form',
+    description: 'A form with its fields and its report configuration.',
+    answer: 'Form',
+  },
+]

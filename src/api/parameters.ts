@@ -14,71 +14,77 @@ const maxShownCharacters = 64
 const maxIgnoredNames = 10
 const maxIgnoredBytes = 256
 
-/** How many queries of each route and format are kept with what was read from them, and how long each may be. */
-const maxKept = 200
-const maxKeptCharacters = 1_024
+/** Bounds of the cache of parsed queries, for each route and format. */
+const maxCached = 200
+const maxCachedCharacters = 1_024
 
-/** What a query says: its parameters or its first problem, and the names of those that are ignored. */
-type Read = { readonly parameters?: object; readonly problem?: string; readonly ignored: readonly string[] }
+/** A parsed query: its parameters, frozen, or its first problem. `ignored`: the names of unknown parameters. */
+type ParsedQuery = { readonly ignored: readonly string[] } & (
+  | { readonly kind: 'valid'; readonly parameters: object }
+  | { readonly kind: 'invalid'; readonly problem: string }
+)
+type ParseQuery = (querystring: string) => ParsedQuery
 
-/** Dashboards send the same queries again and again: what was read from the latest is kept, frozen. */
+/** Dashboards repeat the same queries: the latest ones are cached. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
-  const readers = new WeakMap<z.ZodObject, (querystring: string) => Read>()
+  const parsers = new WeakMap<z.ZodObject, ParseQuery>()
   return (ctx, schema) => {
-    const reader = readers.get(schema) ?? keepLatest(queryReader(schema))
-    readers.set(schema, reader)
-    const { parameters, problem, ignored } = reader(ctx.querystring)
-    if (ignored.length > 0) {
-      ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
-      ctx.set('Ignored-Parameters', renderIgnored(ignored))
+    const parse = parsers.get(schema) ?? cachingLatest(queryParser(schema))
+    parsers.set(schema, parse)
+    const query = parse(ctx.querystring)
+    if (query.ignored.length > 0) {
+      ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, query.ignored.length)
+      ctx.set('Ignored-Parameters', renderIgnored(query.ignored))
     }
-    if (problem !== undefined) throw apiError('bad_request', problem)
-    return parameters as z.output<typeof schema>
+    if (query.kind === 'invalid') throw apiError('bad_request', query.problem)
+    return query.parameters as z.output<typeof schema>
   }
 }
 
-function keepLatest(readQuery: (querystring: string) => Read): (querystring: string) => Read {
-  const latest = new LRUCache<string, Read>({ max: maxKept, memoMethod: readQuery })
-  return (querystring) => (querystring.length <= maxKeptCharacters ? latest.memo(querystring) : readQuery(querystring))
+function cachingLatest(parse: ParseQuery): ParseQuery {
+  const latest = new LRUCache<string, ParsedQuery>({ max: maxCached, memoMethod: parse })
+  return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
-/**
- * Returns what validates the parameters that `schema` names. A problem names the parameter, its rule, and the value that was sent, if any. A
- * client may send thousands of names: each costs one look.
- */
-function queryReader(schema: z.ZodObject): (querystring: string) => Read {
+/** The schema's parameter for a sent name. */
+type ParameterName =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'fixed' }
+  | { readonly kind: 'with-code'; readonly name: string; readonly code: string }
+
+/** A problem names the parameter, its rule, and the value that was sent, if any. */
+function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
   const codeNames = [...names].filter((name) => name.endsWith(anyCode))
-  /** The name in the schema of a parameter that was sent, and the code in it; none for one that is unknown. */
-  const knownAs = (sent: string): readonly [known?: string, code?: string] => {
-    const withCode = codeNames.find((name) => sent.startsWith(beginningOf(name)))
-    if (withCode !== undefined) return [withCode, sent.slice(beginningOf(withCode).length)]
-    return names.has(sent) ? [sent] : []
+  const nameOf = (sent: string): ParameterName => {
+    const name = codeNames.find((known) => sent.startsWith(beginningOf(known)))
+    if (name !== undefined) return { kind: 'with-code', name, code: sent.slice(beginningOf(name).length) }
+    return { kind: names.has(sent) ? 'fixed' : 'unknown' }
   }
   return (querystring) => {
-    // Without this question mark, URLSearchParams would strip one that the query itself begins with.
+    // URLSearchParams strips one question mark at the beginning, which may belong to the query itself.
     const query = Map.groupBy(new URLSearchParams(`?${querystring}`), ([name]) => name)
     const sent: Record<string, unknown> = {}
     const codes: [code: string, values: string[]][] = []
     const ignored: string[] = []
     let repeated: string | undefined
     for (const [name, pairs] of query) {
-      const [known, code] = knownAs(name)
       const values = pairs.map(([, value]) => value)
-      if (known === undefined) ignored.push(name)
-      else if (code !== undefined) {
-        codes.push([code, values])
-        sent[known] = codes
+      const parameter = nameOf(name)
+      if (parameter.kind === 'unknown') ignored.push(name)
+      else if (parameter.kind === 'with-code') {
+        codes.push([parameter.code, values])
+        sent[parameter.name] = codes
       } else if (values.length > 1)
         repeated ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
       else sent[name] = values[0]
     }
-    if (repeated !== undefined) return { problem: repeated, ignored }
+    if (repeated !== undefined) return { kind: 'invalid', problem: repeated, ignored }
     const { data, error } = schema.safeParse(sent)
-    if (error === undefined) return { parameters: Object.freeze(data), ignored }
-    return { problem: problemOf(error, sent), ignored }
+    if (error === undefined) return { kind: 'valid', parameters: Object.freeze(data), ignored }
+    return { kind: 'invalid', problem: problemOf(error, sent), ignored }
   }
 }
 
@@ -89,12 +95,12 @@ function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string
   return `${name} ${issue?.message}${shown}`
 }
 
-/** How the name of a parameter in a schema ends that stands for all names with the same beginning. Each of them may be repeated. */
+/** In a schema, `answer.<code>` stands for `answer.q1` and all names that begin like it. Each may be repeated. */
 export const anyCode = '<code>'
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
-/** What was sent, cut to what a message may show of it. */
+/** A value for messages, cut to 64 characters. */
 export const show = (value: string): string => `"${cut(value)}"`
 
 function cut(text: string): string {
@@ -102,14 +108,13 @@ function cut(text: string): string {
   return `${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}`
 }
 
-/** The value of `Ignored-Parameters`: as many percent-encoded names as fit, of the first one as much as fits. */
+/** As many percent-encoded names as fit; a long first name is cut. */
 function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
   const beginning = asManyAsFit('', '', [...first].slice(0, maxIgnoredBytes))
   return asManyAsFit(beginning, ', ', rest)
 }
 
-/** `begun` and as many percent-encoded parts, one after the other, as fit into `Ignored-Parameters`. */
 function asManyAsFit(begun: string, separator: string, parts: readonly string[]): string {
   let text = begun
   for (const part of parts.map(encodeURIComponent)) {
@@ -120,8 +125,8 @@ function asManyAsFit(begun: string, separator: string, parts: readonly string[])
 }
 
 /*
- * The building blocks of the routes' parameter schemas. A rule follows the parameter's name, as in "limit must be an integer from 1 to 100".
- * All parameters are sent as text; `meta` describes their type in JSON Schema.
+ * Building blocks of the parameter schemas. An error message is the parameter's name and the rule: "limit must be an integer from 1 to
+ * 100". All parameters are sent as text; `meta` describes their type for OpenAPI.
  */
 
 export const maxLimit = 100
@@ -140,7 +145,7 @@ const windowBound = (edge: 'from' | 'to', description: string) =>
   parsed((text) => parseWindowBound(text, edge), `must be ${windowBoundRule}`)
     .optional()
     .meta({
-      // A union of the formats `date-time` and `date` is no type that every language has.
+      // Not a union of the formats `date-time` and `date`, for which many languages have no type.
       pattern: windowBoundPattern,
       description,
       examples: ['2026-11-21T08:30:00Z', '2026-11-21'],
@@ -169,12 +174,12 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
 
 export const utc = 'UTC'
 
-/** The three-letter names that IANA knows. Programs know more, but `PST` and `IST` mean several zones. */
+/** The three-letter names of the IANA database. Runtimes accept others, such as `PST` and `IST`, which are ambiguous. */
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /**
- * Reads an IANA time zone name, but no offset, in any letter case, into the spelling of this process's time zone data. A space stands for the
- * `+` that a query string turned into it.
+ * Parses an IANA time zone name in any letter case, and returns its spelling in this process's data; offsets are refused. A space is read
+ * as the `+` that query strings turn into a space.
  */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
@@ -192,46 +197,43 @@ export const text = z.string().min(1, 'must not be empty').optional()
 const valueRule = `must be at most ${maxValueCharacters} characters`
 export const anyText = z.string().max(maxValueCharacters, valueRule)
 
-/** What a member of a submission must be equal to. */
+/** An exact value of a member of a submission. */
 export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/**
- * Answers by code, each with alternatives, in an order that does not depend on the request's. Anything may be a code, and an answer may be
- * empty.
- */
+/** Answers by code, with alternatives. Sorted, so that the order in the request does not change the ETag. Any text may be a code. */
 const answersByCode = z
-  // Made by the reader: checking its shape would cost more than all that is said of hundreds of codes.
+  // Its shape needs no validation, which would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
   .superRefine((sent, context) => {
     const refuse = (message: string, ...path: string[]): void => context.addIssue({ code: 'custom', path, message })
     for (const [code, values] of sent) {
       if (code.length > maxValueCharacters) refuse(`must have a code of at most ${maxValueCharacters} characters`, code)
-      for (const each of values) if (each.length > maxValueCharacters) refuse(valueRule, code, each)
+      for (const answer of values) if (answer.length > maxValueCharacters) refuse(valueRule, code, answer)
     }
   })
   .transform((sent) => sent.map(([code, values]) => [code, [...new Set(values)].sort()] as const).sort(byCode))
 
-/** Answers in parameters whose names hold the code. */
+/** Answers as parameters whose names contain the code. */
 export const answers = answersByCode.optional()
 
-/** Reads answers from a JSON object: by code a text, or a list of alternatives. */
+/** Reads a JSON object with a text, or a list of alternatives, by code. */
 function readAnswers(text: string): readonly CodeAndValues[] | undefined {
   const sent = attempt((): unknown => JSON.parse(text))
   if (!isObject(sent)) return undefined
-  const read = Object.entries(sent).map(([code, values]): readonly [string, readonly unknown[]] => [
+  const entries = Object.entries(sent).map(([code, values]): readonly [string, readonly unknown[]] => [
     code,
     [values].flat(),
   ])
-  const isRead = (entry: readonly [string, readonly unknown[]]): entry is CodeAndValues =>
-    entry[1].length > 0 && entry[1].every((each) => typeof each === 'string')
-  return read.every(isRead) ? read : undefined
+  const isValid = (entry: readonly [string, readonly unknown[]]): entry is CodeAndValues =>
+    entry[1].length > 0 && entry[1].every((answer) => typeof answer === 'string')
+  return entries.every(isValid) ? entries : undefined
 }
 
 const answersRule = 'must be a JSON object of texts or lists of texts by code, such as {"q1":"yes","q2":["a","b"]}'
 
-/** The same in one parameter: what generates a client from the description needs parameters with fixed names. */
+/** Answers in one parameter: generated clients need parameters with fixed names. */
 export const answersAsJson = parsed(readAnswers, answersRule)
   .pipe(answersByCode)
   .optional()
@@ -239,7 +241,7 @@ export const answersAsJson = parsed(readAnswers, answersRule)
 
 const byCode = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
-/** An integer that JavaScript tells from its neighbours, in digits, as it is served. */
+/** A safe integer of JavaScript, in digits. */
 export const safeInteger = anyText
   .refine(
     (text) => /^-?(?:0|[1-9]\d*)$/.test(text) && Number.isSafeInteger(Number(text)),
@@ -247,11 +249,13 @@ export const safeInteger = anyText
   )
   .optional()
   .meta({
-    ...{ type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
-    ...{ pattern: undefined, maxLength: undefined },
+    type: 'integer',
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+    pattern: undefined,
+    maxLength: undefined,
   })
 
-/** Any JSON number that is a double. */
 export const anyNumber = parsed((text) => {
   const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN
   return Number.isFinite(number) ? number : undefined
@@ -259,7 +263,6 @@ export const anyNumber = parsed((text) => {
   .optional()
   .meta({ type: 'number' })
 
-/** Part of a title. An empty one matches every title. */
 export const title = z
   .string()
   .refine((value) => [...value].length <= maxTitleCharacters, `must be at most ${maxTitleCharacters} characters`)
@@ -272,17 +275,14 @@ export const flag = (isDefault: boolean) =>
     .default(isDefault)
     .meta({ type: 'boolean' })
 
-/** Which members items have. */
 export const viewParameter = oneOf(['summary', 'full']).unwrap().default('summary')
 
-/** What only exports have. */
 export const exportParameters = {
   view: viewParameter.describe(
     'Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers.',
   ),
 }
 
-/** What every list has besides its filters. */
 export const listParameters = { ...pageParameters, ...changedParameters, ...exportParameters, fields: text }
 
 export type ListParameters = z.output<z.ZodObject<typeof listParameters>>

@@ -6,46 +6,50 @@ import { granted, whenClosed } from './requestsInFlight.ts'
 import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
-/** What a query counts at least: so 64 run at once, 36 of one team. Elasticsearch answers no faster when it is sent more. */
+/** The least weight of a query: at most 64 run at once, 36 of one team. With more, Elasticsearch answers no faster. */
 const smallestBytes = 0.5 * mebibyte
-/** How long a query may wait for its turn, and how long that and all its attempts may take. */
-const ofPages = { maxWaitMs: 2_000, deadlineMs: 5_000 }
-/** Nobody watches an export arrive, and one that has begun must not break off because its team asks for much. */
-const ofParts = { maxWaitMs: 30_000, deadlineMs: 35_000 }
+/** `deadlineMs`: for the wait for the turn and all attempts together. */
+interface QueryTimes {
+  readonly maxWaitMs: number
+  readonly deadlineMs: number
+}
+
+const ofPages: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
+/** Longer, because a busy team must not break off its own export midway. */
+const ofParts: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
 /**
- * Bytes that Elasticsearch is asked for at once, in total and by one team: parts of four exports and a page, or one row of 10 MB. Two of
- * these from each of two processes would take all threads of a small Elasticsearch.
+ * Bytes of queries in flight to Elasticsearch, in total and of one team: parts of four exports and a page, or one row of 10 MB. Two such
+ * rows from each of two processes would take all threads of a small Elasticsearch.
  */
-const asked = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * mebibyte }
-/** Bytes of whole answers, from before the query until they are sent, in total and of one team. */
-const held = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
+const queryBytes = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * mebibyte }
+/** Bytes of whole answers, reserved from the query until the answer is sent, in total and of one team. */
+const answerBytes = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
 
-export const answerQueue = () => new FairQueue(held)
+export const answerQueue = () => new FairQueue(answerBytes)
 
-/** Before each further attempt while Elasticsearch is overloaded. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
-/** The lowest share of what may be asked for at once, and how much each success raises it. */
+/** The lowest share of `queryBytes` that is granted, and how much each success raises the share. */
 const shareStep = 1 / 64
 
 /**
- * Gives every request its `runQuery`, which waits for the team's turn, and aborts the query at its deadline or when the client
- * disconnects; `runPart`, which has more time; and `holdAnswer`. A query that overloads Elasticsearch is repeated, and the whole process then
- * asks for half as much at once.
+ * Sets `runQuery`, `runPart` and `holdAnswer` of `RouteState`. A query waits for its team's turn, and is aborted at its deadline or when
+ * its client disconnects. If Elasticsearch is overloaded, the query is retried, and the process halves its bytes in flight; each success
+ * raises them a little.
  */
 export function queueQueries(answers = answerQueue()): RouteMiddleware {
-  const queries = new FairQueue(asked)
+  const queries = new FairQueue(queryBytes)
   return (ctx, next) => {
     const { teamId } = ctx.state.holder
     const runWith =
-      ({ maxWaitMs, deadlineMs }: typeof ofPages): RunQuery =>
+      ({ maxWaitMs, deadlineMs }: QueryTimes): RunQuery =>
       async (send, bytes = 0) => {
         const query = new AbortController()
         const giveUp = (): void => query.abort()
         const timer = setTimeout(giveUp, deadlineMs)
         whenClosed(ctx.res, giveUp)
         const turn = () => queries.acquire(teamId, query.signal, Math.max(bytes, smallestBytes), maxWaitMs)
-        return await ask(queries, turn, send, query.signal).finally(() => {
+        return await sendInTurn(queries, turn, send, query.signal).finally(() => {
           clearTimeout(timer)
           ctx.res.off('close', giveUp)
         })
@@ -75,8 +79,7 @@ export function queueQueries(answers = answerQueue()): RouteMiddleware {
   }
 }
 
-/** Sends a query in its turn, again while Elasticsearch is overloaded. */
-async function ask<Answer>(
+async function sendInTurn<Answer>(
   queries: FairQueue,
   turn: () => Promise<Permit>,
   send: (signal: AbortSignal) => Promise<Answer>,
@@ -86,7 +89,7 @@ async function ask<Answer>(
     const release = granted(await turn(), 'queries')
     let overload: unknown
     try {
-      // Given up at the moment of its turn.
+      // Aborted at the moment of its turn.
       if (signal.aborted) throw unavailable('capacity', new Error('a query was given up'))
       const answer = await send(signal)
       queries.open(Math.min(1, queries.share + shareStep))

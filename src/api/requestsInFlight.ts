@@ -7,24 +7,28 @@ import type { Permit, Release } from './fairQueue.ts'
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
-/** Returns the permit. Throws 429 if the team's own requests leave no room, else 503. */
+/** The release of a permit. Without one, throws 429 if the team uses its own share, else 503. */
 export function granted(permit: Permit, ofWhat: string): Release {
-  if (permit === 'own-share')
-    throw apiError('rate_limited', `too many ${ofWhat} of the team are running; retry when one has ended`, {
-      headers: { 'Retry-After': String(retryAfterSeconds) },
-      rejection: 'rate_limited',
-    })
-  if (typeof permit === 'string') throw unavailable('capacity', new Error(`too many ${ofWhat} (${permit})`))
-  return permit
+  switch (permit.kind) {
+    case 'granted':
+      return permit.release
+    case 'own-share':
+      throw apiError('rate_limited', `too many ${ofWhat} of the team are running; retry when one has ended`, {
+        headers: { 'Retry-After': String(retryAfterSeconds) },
+        rejection: 'rate_limited',
+      })
+    case 'full':
+    case 'aborted':
+      throw unavailable('capacity', new Error(`too many ${ofWhat} (${permit.kind})`))
+  }
 }
 
-/** Calls `listener` once the response is closed: at once if the client has disconnected before. */
+/** Calls `listener` once the response is closed; at once if it is closed already. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed) listener()
   else response.once('close', listener)
 }
 
-/** Refuses requests while too many are in progress. */
 export function limitRequestsInFlight(): ApiMiddleware {
   let inProgress = 0
   return (ctx, next) => {

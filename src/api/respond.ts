@@ -5,37 +5,35 @@ import type { RouteContext } from './context.ts'
 import { holdsVersion, matchesAny, type Validators } from './etag.ts'
 import { LargePage } from './search/searchPage.ts'
 
-/** An answer that is sent part by part; of a page with the total of its list. */
 type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
 type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly compression: string | undefined }
 
-/** How an answer is made: as a whole, which may be kept; in parts, if there is no other way, or if the whole would be a `LargePage`. */
+/**
+ * Makes an answer: `whole`, which may be cached, or streamed in `parts`. With both, `parts` is for a `whole` that rejects with `LargePage`.
+ */
 export type Making = {
-  /** Whether the answer exists is known only once it is read. */
+  /** Whether the entity may not exist: then `If-None-Match: *` needs a look-up. */
   readonly mayBeMissing?: boolean
-  /** The `Link` of a page. It is not cached with the answer, which serves all queries that differ in ignored parameters. */
+  /** The `Link` of a page. Not cached: queries that differ in ignored parameters share one cached answer. */
   linkOf?(totalDocs: number): string | undefined
 } & (
   | { readonly whole: () => Promise<Rendered>; readonly parts?: () => Promise<Streamed> }
   | { readonly whole?: undefined; readonly parts: () => Promise<Streamed> }
 )
 
-/** Answers a request: 304 if the client holds the answer, else one that is kept, else one that is made. */
+/** Answers with 304 if the client has the current answer, else from the cache, else with a new answer. */
 export async function respond(ctx: RouteContext, answers: AnswerCache, validators: Validators, making: Making) {
-  const { etag, watermark } = validators
-  const isUnchanged = holdsVersion(ctx, etag)
-  const mustRead = making.mayBeMissing === true && matchesAny(ctx)
-  const answer: Sent | 'not-modified' =
-    isUnchanged && !mustRead ? 'not-modified' : await answerOf(ctx, answers, validators, making)
-  // Also an answer from the cache, or one that another request has made: it stays in memory as long as its own client reads it.
-  if (answer !== 'not-modified' && !isUnchanged && Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD')
-    await ctx.state.holdAnswer(answer.body.length)
-  if (etag !== undefined) ctx.set('ETag', etag)
-  if (watermark !== null) ctx.set('Replica-Watermark', watermark)
-  if (answer === 'not-modified' || isUnchanged) {
+  if (holdsVersion(ctx, validators.etag)) {
+    // Throws `not_found` for an entity that does not exist: `*` does not match it.
+    if (making.mayBeMissing === true && matchesAny(ctx)) await answerOf(ctx, answers, validators, making)
+    setValidators(ctx, validators)
     ctx.status = 304
     return
   }
+  const answer = await answerOf(ctx, answers, validators, making)
+  // Also a cached or shared answer stays in memory until this client has read it.
+  if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.holdAnswer(answer.body.length)
+  setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'
   if (answer.compression !== undefined) ctx.set('Content-Encoding', answer.compression)
   ctx.body = answer.body
@@ -43,7 +41,17 @@ export async function respond(ctx: RouteContext, answers: AnswerCache, validator
   if (link !== undefined) ctx.set('Link', link)
 }
 
-async function answerOf(ctx: RouteContext, answers: AnswerCache, validators: Validators, { whole, parts }: Making) {
+function setValidators(ctx: RouteContext, { etag, watermark }: Validators): void {
+  if (etag !== undefined) ctx.set('ETag', etag)
+  if (watermark !== null) ctx.set('Replica-Watermark', watermark)
+}
+
+async function answerOf(
+  ctx: RouteContext,
+  answers: AnswerCache,
+  validators: Validators,
+  { whole, parts }: Making,
+): Promise<Sent> {
   if (whole === undefined) return await streamed(ctx, parts)
   try {
     return await cachedOrMade(ctx, answers, validators, whole)
@@ -60,9 +68,9 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
 }
 
 /**
- * The answer to a request, kept or made by `make`, compressed as the client wants. A kept answer was made from the version of the list
- * that Redis has just confirmed, so it holds all that the watermark promises. A change that is visible before its list has another version may
- * be missing in it.
+ * The cached answer, or one made by `make`. A cached answer was made for the list version that Redis has just confirmed, so it has every
+ * change before the watermark. It may lack a later one: an indexer's refresh shows r7; client A, whose answer is not cached, gets r7; B
+ * gets a cached answer without it; then the indexer replaces the version.
  */
 async function cachedOrMade(
   ctx: RouteContext,
@@ -76,7 +84,7 @@ async function cachedOrMade(
     return { ...rendered, ...(await compressed(rendered.body, compression)) }
   }
   if (etag === undefined) return await makeAnswer()
-  const name = `${ctx.state.holder.teamId} ${etag} ${compression ?? 'identity'}`
-  const isGone = (): boolean => ctx.res.closed && !ctx.res.writableFinished
-  return answers.get(name) ?? (await answers.make(name, makeAnswer, isGone))
+  const key = `${ctx.state.holder.teamId} ${etag} ${compression ?? 'identity'}`
+  const hasDisconnected = (): boolean => ctx.res.closed && !ctx.res.writableFinished
+  return answers.get(key) ?? (await answers.make(key, makeAnswer, hasDisconnected))
 }

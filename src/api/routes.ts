@@ -1,107 +1,16 @@
 import { Router } from '@koa/router'
-import type { z } from 'zod'
 import { maxUrlBytes } from '../core/http/clientErrors.ts'
 import { routeOf } from '../core/http/requestLog.ts'
-import { changesRoute } from './changes.ts'
-import type { ApiMiddleware, Route, RouteDeps, RouteState } from './context.ts'
+import { feedEndpoints } from './changeFeeds.ts'
+import type { ApiMiddleware, RouteDeps, RouteState } from './context.ts'
 import { type ApiError, allowedMethods, apiError } from './errors.ts'
-import { getForm, listForms } from './forms.ts'
-import type { AnswerName } from './openapi/schemas.ts'
-import { maxCounts } from './search/counts.ts'
-import { countRecords, countSubmissionsParameters, getSubmission, listSubmissions } from './submissions.ts'
+import { formEndpoints } from './forms.ts'
+import { countEndpoints } from './submissionCounts.ts'
+import { submissionEndpoints } from './submissions.ts'
 
-/** One endpoint: how its requests are answered, and what the description of the API tells of it. */
-export type Endpoint = {
-  /** Below the URL of the API. */
-  readonly path: string
-  readonly respond: Route
-  readonly operationId: string
-  readonly summary: string
-  readonly description: string
-  readonly parameters: z.ZodObject
-  readonly answer: AnswerName
-  /** What a line of an export holds; undefined if the endpoint has none. */
-  readonly line?: string
-  /** Whether it is a change feed, which has cursors and no ETag. */
-  readonly isFeed?: true
-}
+export const endpoints = [...formEndpoints, ...submissionEndpoints, ...countEndpoints, ...feedEndpoints]
 
-const followed = (items: string): string =>
-  `All ${items} of the key's team that are new, changed or deleted since a cursor. Ask with the \`cursor\` of the last answer until \`hasMore\` is ` +
-  'false, and again when there may be news. Nothing is missed, whatever the times of the changes; a row may come again, so store by `id`, and remove ' +
-  'what is `deleted`. From the beginning, each row comes once and no deletions. 410: start without a cursor, and drop what that walk does not name.'
-
-export const endpoints: readonly Endpoint[] = [
-  {
-    path: '/forms',
-    ...listForms,
-    operationId: 'listForms',
-    summary: 'List forms',
-    description: "All forms of the key's team, newest first by `createdAt`, then by `id` descending.",
-    answer: 'FormList',
-    line: 'form',
-  },
-  {
-    path: '/forms/:id',
-    ...getForm,
-    operationId: 'getForm',
-    summary: 'Get one form',
-    description: 'A form with its fields and its report configuration.',
-    answer: 'Form',
-  },
-  {
-    path: '/records',
-    ...listSubmissions,
-    operationId: 'listRecords',
-    summary: 'List submissions',
-    description:
-      'Submissions of the whole team, newest first by `submittedAt`, then by `id` descending. `since` and `until` act on that ' +
-      'time and so miss updates; `changedSince` and `changedUntil` act on the time of the newest change. A program that must miss nothing follows ' +
-      '`/record-changes`.',
-    answer: 'SubmissionList',
-    line: 'submission',
-  },
-  {
-    path: '/records/:id',
-    ...getSubmission,
-    operationId: 'getRecord',
-    summary: 'Get one submission',
-    description: 'A submission with its full report.',
-    answer: 'Submission',
-  },
-  {
-    path: '/record-counts',
-    respond: countRecords,
-    operationId: 'countRecords',
-    summary: 'Count submissions',
-    description:
-      'How many of the submissions that the same filters list were submitted in each hour, day or month, or have each form, status, level, ' +
-      'outcome, source, campaign or answer. The counts are exact and add up to `totalDocs`, but for answers that are lists, which count once ' +
-      `for each element. More than ${maxCounts} items are 400.`,
-    parameters: countSubmissionsParameters,
-    answer: 'SubmissionCounts',
-  },
-  {
-    path: '/form-changes',
-    ...changesRoute('forms'),
-    operationId: 'listFormChanges',
-    summary: 'Follow changes of forms',
-    description: followed('forms'),
-    answer: 'FormChanges',
-    isFeed: true,
-  },
-  {
-    path: '/record-changes',
-    ...changesRoute('submissions'),
-    operationId: 'listRecordChanges',
-    summary: 'Follow changes of submissions',
-    description: followed('submissions'),
-    answer: 'SubmissionChanges',
-    isFeed: true,
-  },
-]
-
-/** Routes requests to the endpoints. A trailing slash names the same route; paths are case-sensitive. */
+/** Paths are case-sensitive; a trailing slash makes no difference. */
 export function routes(deps: RouteDeps): Router<RouteState, object> {
   const router = new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
   for (const { path, respond } of endpoints) router.get(path, (ctx) => respond(ctx, deps))
@@ -111,7 +20,6 @@ export function routes(deps: RouteDeps): Router<RouteState, object> {
 const methodNotAllowed = (): ApiError =>
   apiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods } })
 
-/** Answers OPTIONS for any path, without a key. */
 export const options: ApiMiddleware = async (ctx, next) => {
   if (ctx.method !== 'OPTIONS') return next()
   ctx.set('Allow', allowedMethods)
@@ -129,12 +37,11 @@ export const unrouted: ApiMiddleware = (ctx) => {
   throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }
 
-/** Normalises the request target, and `Accept`. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
   if (url.length > maxUrlBytes) throw apiError('uri_too_long')
   ctx.req.url = originForm(url)
-  // Parameters of a media type, such as a charset, select no other answer.
+  // Parameters of a media type, such as a charset, do not select another answer.
   if (headers.accept !== undefined) headers.accept = headers.accept.replaceAll(mediaTypeParameters, '')
   return next()
 }
@@ -146,5 +53,5 @@ function originForm(target: string): string {
   return withoutFragment.startsWith('?') ? `/${withoutFragment}` : '/'
 }
 
-/** Matches parameters of a media type other than its weight `q`. */
+/** All parameters of a media type but its weight `q`. */
 const mediaTypeParameters = /;\s*(?!q=)[^\s;,=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*)/gi

@@ -29,10 +29,10 @@ import { createVisibleLists } from './visibleLists.ts'
 import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
-/** How far a client may be behind in reading while clients hold more than half of all answers, exports or large pages. */
+/** Patience with slow readers, while more than half of the answer memory, of the exports or of the large pages is in use. */
 const patienceWhenFullMs = 30_000
 
-/** Connects the API's clients and listens on the configured port, also while an engine is unreachable. */
+/** Connects to the engines and listens on the configured port, also while an engine is unreachable. */
 export async function startApi(service: Serving, nowMs: () => number = Date.now, elapsedMs?: () => number) {
   const { config, log, release } = service
   const { listener, patienceMs, checks, close } = openApi(service, nowMs, elapsedMs)
@@ -45,7 +45,7 @@ export async function startApi(service: Serving, nowMs: () => number = Date.now,
   return { port: portOf(server), checks }
 }
 
-/** Connects the API's clients; `elapsedMs` never steps. `close` ends requests that wait for a change. */
+/** Connects to the engines. `elapsedMs`: a monotonic clock. `close` ends the requests that wait for a change. */
 export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => number = () => performance.now()) {
   const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearch(config)
@@ -56,8 +56,9 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
   const lookUp = shareLookups(redis, countRequests(redis, config.RATE_LIMIT_PER_MINUTE))
   const authentication = authenticate(lookUp, config.RATE_LIMIT_PER_MINUTE, nowMs)
-  const [held, streams] = [answerQueue(), streamQueues()]
-  const listener = listen(service, authentication, held, {
+  const answerMemory = answerQueue()
+  const streams = streamQueues()
+  const listener = listen(service, authentication, answerMemory, {
     indexReader,
     readParameters: parameterReader(metrics),
     startStream: createStreams(watchKey, streams),
@@ -70,7 +71,9 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   return {
     listener,
     patienceMs: () =>
-      [held, ...Object.values(streams)].some(({ taken }) => taken > 1 / 2) ? patienceWhenFullMs : usualPatienceMs,
+      [answerMemory, ...Object.values(streams)].some(({ taken }) => taken > 1 / 2)
+        ? patienceWhenFullMs
+        : usualPatienceMs,
     close: () => room.close(),
     checks: {
       elasticsearch: (signal: AbortSignal) => probe(indexReader, signal).then(() => passed),
@@ -89,8 +92,13 @@ export const command = serviceCommand({
   start: startApi,
 })
 
-/** The API as a request listener. Its middlewares check a request in the order in which they stand here. */
-function listen(service: Opening, authentication: ApiMiddleware, held: FairQueue, deps: RouteDeps): RequestListener {
+/** The API as a request listener. Its middlewares check a request in this order. */
+function listen(
+  service: Opening,
+  authentication: ApiMiddleware,
+  answerMemory: FairQueue,
+  deps: RouteDeps,
+): RequestListener {
   const { log } = service
   const metrics = requestMetrics(service.metrics, rejectionReasons)
   const app = new Koa<ApiState>()
@@ -104,7 +112,7 @@ function listen(service: Opening, authentication: ApiMiddleware, held: FairQueue
     .use(pageRoutes().routes())
     .use(otherMethods)
     .use<RouteState>(authentication)
-    .use(queueQueries(held))
+    .use(queueQueries(answerMemory))
     .use(routes(deps).routes())
     .use(unrouted)
   return listenerOf(app, log)

@@ -1,16 +1,20 @@
 import { LRUCache } from 'lru-cache'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
-import { readVisibleList } from '../core/redis/readVisiblePositions.ts'
+import type { Freshness } from '../core/redis/listVersions.ts'
+import { readVisibleList, type VisibleList } from '../core/redis/readVisiblePositions.ts'
 import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import type { CursorKey } from '../core/redis/visiblePositions.ts'
 import { type CursorKeyId, keyIdOf } from './changeCursor.ts'
 
-/** Reads what is visible of lists. Remembers cursor keys, so that "nothing new" is answered without another question to Redis. */
+/** Reads what is visible of lists, and caches cursor keys, so that "nothing new" needs no further round trip to Redis. */
 export type VisibleLists = {
-  /** The key that this process has read under an id, also one of a former generation. */
+  /** A key that this process has read before, also of a former generation. */
   knownKey(id: CursorKeyId): CursorKey | undefined
   /** See `readVisibleList`. Rejects with `RedisUnavailable`. */
-  read(type: EntityType, teamId: TeamId): ReturnType<typeof readVisibleList>
+  read(
+    type: EntityType,
+    teamId: TeamId,
+  ): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }>
 }
 
 /** Two for each generation. */
@@ -21,10 +25,10 @@ export function createVisibleLists(redis: RedisConnection): VisibleLists {
   return {
     knownKey: (id) => keys.get(id),
     read: async (type, teamId) => {
-      const read = await fromRedis(readVisibleList(redis, type, teamId))
-      const key = read.visible?.cursorKey
+      const list = await fromRedis(readVisibleList(redis, type, teamId))
+      const key = list.visible?.cursorKey
       if (key !== undefined) keys.set(keyIdOf(key), key)
-      return read
+      return list
     },
   }
 }

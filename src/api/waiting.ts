@@ -8,7 +8,7 @@ import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
 import { whenClosed } from './requestsInFlight.ts'
 
-/** How long a request rests after a change that was none for it; doubles each time. */
+/** How long a request rests after a change of its list without new rows; doubles each time. */
 const firstRestMs = 100
 const maxRestMs = 2_000
 
@@ -16,11 +16,11 @@ type WaitingDeps = {
   readonly room: WaitingRoom
   readonly watchKey: WatchKey
   checkAgain(ctx: RouteContext): Promise<void>
-  /** Time that never steps. */
+  /** A monotonic clock. */
   elapsedMs(): number
 }
 
-/** A request that waits has no turn to query. When it goes on, `checkAgain` judges its key again and reads the freshness anew. */
+/** A held request has no query in flight. After each hold, `checkAgain` validates its key and reads the freshness again. */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
   async (ctx, type, hasRows) => {
@@ -32,17 +32,21 @@ export const createWaiting =
     await untilRows(ctx, deps, { type, hasRows, waitMs: seconds * 1_000 }).finally(leave)
   }
 
-type Asked = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
+/** `hasRows` makes the answer, and returns whether it has rows. */
+type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
-/** Looks for rows, and again after each change of the list, the last time when the time is over: so what it has found is no older than the freshness. */
-async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: Asked): Promise<void> {
+/**
+ * Looks for rows, and again after each change of the list. Each look follows a read of the freshness, so the answer is no older than its
+ * watermark.
+ */
+async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: WaitRequest): Promise<void> {
   const { room, elapsedMs, checkAgain } = deps
   const list = teamList(type, ctx.state.holder.teamId)
   const deadlineMs = elapsedMs() + waitMs
   for (let restMs = 0; !(await hasRows()); restMs = nextRestMs(restMs)) {
     const version = ctx.state.freshness.versions[type]
     const nowMs = elapsedMs()
-    // An unknown version cannot be seen to change.
+    // A change of an unknown version would not be noticed.
     if (room.isClosed || version === null || nowMs >= deadlineMs) return
     await hold(ctx, deps, { list, version, notBeforeMs: nowMs + restMs, deadlineMs })
     await checkAgain(ctx)
@@ -51,16 +55,17 @@ async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, 
 
 const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firstRestMs, 2 * restMs))
 
-/** Holds the request until its list or its key may have changed, or the wait is over. */
+/** Holds the request until its list changes, its key is refused, its client disconnects, or the wait is over. */
 async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDeps, wait: Wait): Promise<void> {
   const { req, res, state } = ctx
   const woken = new AbortController()
   const wake = (): void => woken.abort()
   const unwatch = watchKey(ctx, wake)
   whenClosed(res, wake)
-  // Neither side says anything for as long as the request waits.
+  // Nothing is sent meanwhile: the socket must not time out.
   req.socket.setTimeout(0)
-  const [startedMs, beforeMs] = [elapsedMs(), state.waitedMs?.() ?? 0]
+  const startedMs = elapsedMs()
+  const beforeMs = state.waitedMs?.() ?? 0
   state.waitedMs = () => beforeMs + elapsedMs() - startedMs
   await room.untilChanged(wait, woken.signal)
   const waitedMs = state.waitedMs()
@@ -73,25 +78,25 @@ async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDep
 
 export const maxWaitSeconds = 60
 
-/** A preference of `Prefer`, whose quoted strings may hold commas. An open string extends to the end, so that matching stays linear. */
+/** One preference of `Prefer`; quoted strings may contain commas. An unclosed string extends to the end, which keeps matching linear. */
 const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
 
-/** The `wait` of a `Prefer` header (RFC 7240), of which the first counts; undefined, so ignored, unless it is from 1 to 60. */
+/** The first `wait` of a `Prefer` header (RFC 7240), in seconds; undefined, that is ignored, unless it is from 1 to 60. */
 export function preferredWaitSeconds(prefer: string): number | undefined {
-  const first = prefer.match(preference)?.find((each) => waitPreference.test(each))
+  const first = prefer.match(preference)?.find((text) => waitPreference.test(text))
   const seconds = Number(waitSeconds.exec(first ?? '')?.groups?.['seconds'])
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
 }
 
-/** Requests that wait in one process, in total and of one team. */
+/** Waiting requests of one process, in total and of one team. */
 const maxWaiting = { maxRunning: 1_000, maxRunningPerTenant: 10 }
 const tickMs = 25
-/** A change of everything, or a common deadline, must not send more queries at once than can be answered in time. */
+/** Bounds the queries after a change of many lists, or a common deadline. */
 const maxWokenPerTick = 50
 
-/** What a request waits for: another version of a list, not before a time, not beyond another one. */
+/** Waits until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs`. */
 export type Wait = {
   readonly list: TeamList
   readonly version: ListVersion
@@ -103,8 +108,8 @@ type Waiter = Wait & { goOn(): void }
 type ReadVersions = (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
 
 /**
- * The requests of a process that wait for a change. While there are any, one ticker reads the versions of all their lists in one round trip to
- * Redis, and looks for waits whose time is over. A waiting request costs neither timer nor connection to Redis.
+ * The requests of a process that wait for a change. One ticker serves all of them: it reads the versions of all their lists in one round
+ * trip to Redis, and ends waits whose deadline has passed.
  */
 export class WaitingRoom {
   readonly #readVersions: ReadVersions
@@ -113,10 +118,10 @@ export class WaitingRoom {
   readonly #waiters = new Set<Waiter>()
   #timer: NodeJS.Timeout | undefined
   #isReading = false
-  /** Whether the process stops, so that nobody waits any more. */
+  /** Whether the process is stopping; then no request waits any more. */
   isClosed = false
 
-  /** `readVersions` reads the current versions of lists, in their order. `elapsedMs` never steps. */
+  /** `readVersions` returns the current versions in the order of its lists. `elapsedMs`: a monotonic clock. */
   constructor(readVersions: ReadVersions, elapsedMs: () => number, registry: Registry) {
     this.#readVersions = readVersions
     this.#elapsedMs = elapsedMs
@@ -124,13 +129,13 @@ export class WaitingRoom {
     metricsIn(registry).gauge('tidemark_http_requests_waiting', help, () => this.#waiters.size)
   }
 
-  /** A place for a request of the team, to be returned; undefined when all are taken, or the process stops. */
+  /** Takes a place, which the returned function frees; undefined when all are taken, or the process is stopping. */
   enter(teamId: TeamId): Release | undefined {
-    const place = this.isClosed ? undefined : this.#places.acquireNow(teamId)
-    return typeof place === 'function' ? place : undefined
+    const permit = this.isClosed ? undefined : this.#places.acquireNow(teamId)
+    return permit?.kind === 'granted' ? permit.release : undefined
   }
 
-  /** Resolves once the list has another version, the time is over, the process stops, or `signal` aborts. */
+  /** Resolves once the list has another version, the deadline has passed, the process stops, or `signal` aborts. */
   async untilChanged(wait: Wait, signal: AbortSignal): Promise<void> {
     if (this.isClosed || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -165,11 +170,10 @@ export class WaitingRoom {
       this.#isReading = false
       this.#wakeSome(waiters)
     }
-    // Without an answer of Redis, each request goes on, and meets the error itself.
+    // If Redis fails, all requests go on: each reads Redis itself, and answers 503.
     this.#changedAmong(ready).then(wake, () => wake(ready))
   }
 
-  /** Those whose list has another version than the one with which they wait. */
   async #changedAmong(waiters: readonly Waiter[]): Promise<readonly Waiter[]> {
     const lists = [...new Set(waiters.map(({ list }) => list))]
     const versions = await this.#readVersions(lists)

@@ -25,11 +25,12 @@ import {
 } from '../core/model/ids.ts'
 import { type Instant, instantRule, parseInstant, toInstant } from '../core/model/instant.ts'
 import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
+import { type KeyChange, keyChange } from './keyAudit.ts'
 
-/** The rule that a request breaks; `deleted`: the key was deleted while it was being created or revoked. */
+/** The rule that a request breaks. `deleted`: another request deleted the key during its creation or revocation. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
-/** A request that breaks a rule of account keys; the message is for people. */
+/** A request breaks a rule of account keys. The message is for people. */
 export class KeyRefused extends Error {
   override readonly name = 'KeyRefused'
   readonly reason: KeyRefusal
@@ -40,12 +41,12 @@ export class KeyRefused extends Error {
   }
 }
 
-/** The change took effect in Redis or in Kafka only; repeating the request is safe and completes it. */
+/** The change is in Redis or in Kafka only. Repeating the request is safe, and completes it. */
 export class KeyChangeIncomplete extends Error {
   override readonly name = 'KeyChangeIncomplete'
 }
 
-/** `seed` is 32 secret bytes; without one, every request creates another key. */
+/** `seed`: 32 secret bytes, from which the key is derived; without them, every request creates another key. */
 type CreateKeyRequest = {
   readonly team: string
   readonly name: string
@@ -65,8 +66,8 @@ const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
 /**
- * Longer than KafkaJS may take to send (six tries, each with its wait for an answer), so that a slot is never given to another key while
- * the record of the first may still be written.
+ * Longer than KafkaJS may take to send (six tries with their timeouts): no other key may get the slot while the record may still be
+ * written.
  */
 const reservationMs = 600_000
 const maxConflicts = 5
@@ -80,9 +81,9 @@ type AccountKeyManagerDeps = {
 }
 
 /**
- * Lists and changes account keys by one set of rules: ten slots a team, revoked keys included. Redis serves the keys, Kafka makes
- * them durable. A change is complete only when both have it, and Kafka its audit record; a revoked or deleted key stops working
- * in Redis first.
+ * Lists and changes account keys. A team has ten slots, which revoked keys use, too. Redis serves the keys, Kafka makes them durable: a
+ * change is complete once both have it, and Kafka its audit record. A creation is written to Kafka first, a revocation or deletion to
+ * Redis.
  */
 export class AccountKeyManager {
   readonly #deps: AccountKeyManagerDeps
@@ -91,7 +92,7 @@ export class AccountKeyManager {
     this.#deps = deps
   }
 
-  /** Creates a key; the plaintext exists in this answer only. With a `seed`, the same request gives the same key again, and never a second one. */
+  /** Creates a key. Only this answer contains its plaintext. Repeating a request with the same `seed` returns the same key. */
   async create(request: CreateKeyRequest): Promise<CreatedKey> {
     const { nowMs } = this.#deps
     const team = readTeam(request.team)
@@ -113,7 +114,7 @@ export class AccountKeyManager {
     return used.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
-  /** The key stops working at once; it still holds its slot. */
+  /** The key stops working at once, and keeps its slot. */
   async revoke({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -130,7 +131,7 @@ export class AccountKeyManager {
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
 
-  /** The key is gone for good and its slot is free. Deleting again completes a deletion that Kafka did not take. */
+  /** Removes the key for good, and frees its slot. Repeating it completes a deletion that failed in Kafka. */
   async delete({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -142,14 +143,16 @@ export class AccountKeyManager {
     await this.#complete(deleted, keyChange('deleted', teamId, by, stored.key ?? { id }, nowMs()))
   }
 
-  /** A live key with its revision. */
-  async #find(team: TeamId, id: string) {
-    const found = await this.#deps.store.find(team, id as EntityId)
-    if (found?.key == null) throw unknownKey(team, id)
-    return { revision: found.revision, key: found.key }
+  /** A key that is not deleted, with its revision. */
+  async #find(team: TeamId, id: string): Promise<{ readonly revision: Revision; readonly key: AccountKey }> {
+    const stored = await this.#deps.store.find(team, id as EntityId)
+    if (stored?.key == null) throw unknownKey(team, id)
+    return { revision: stored.revision, key: stored.key }
   }
 
-  /** Takes a slot for a key, unless it has one. Throws `KeyRefused` when none is free, or the key was deleted. */
+  /**
+   * Takes a slot for a key. `surplus`: the key exists, beyond the ten. Throws `KeyRefused` when no slot is free, or the key was deleted.
+   */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
     const reserved = await store.reserve(team, id as EntityId, nowMs(), nowMs() + reservationMs)
@@ -158,30 +161,30 @@ export class AccountKeyManager {
     return reserved
   }
 
-  /** Writes a new key to Kafka, then to Redis, where it works from then on. */
+  /** Appends the record of a new key to Kafka, then writes the key to Redis, where it works from then on. */
   async #add(team: TeamId, key: AccountKey, change: KeyChange): Promise<void> {
     const { store, nowMs } = this.#deps
     const id = key.id as EntityId
     const created = { revision: 1 as Revision, key }
     try {
       await this.#record(created, change)
-      // Redis may have lost the slot meanwhile, and given it to another key. From the record on, a Redis that loses its data holds the key
-      // again before it gives out a slot: the later one of two creations sees the other, and both may be refused.
+      // Checked again: A reserves the tenth slot. Redis loses its data, and is filled from Kafka without A's key. B reserves the tenth
+      // slot. Both records would make eleven keys. The later of the two checks sees the other key; both may be refused.
       if ((await this.#reserve(team, key)) === 'surplus') throw allTaken(team)
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
-      // An indexer has read its record after all, or another process has made it of the same form, and may have shown it.
+      // An indexer has read its record all the same, or another process has created it from the same form, and may have shown it.
       if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
-      // Deleted rather than released: Kafka may have written the record after all, and an eleventh key must not come of it.
+      // Deleted, not just released: Kafka may have written the record despite the error, and it would become an eleventh key.
       await store.apply(team, id, deleted, `-${nowMs()}`).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id} once it is listed`,
         )
       })
-      // For a Redis that forgets. When Kafka does not take this either, `unreadChanges` completes it.
+      // For a Redis that loses its data. If this fails, too, `unreadChanges` appends it later.
       await this.#append(team, id, deleted).catch(() => undefined)
       throw error instanceof KeyRefused ? error : new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
@@ -194,8 +197,7 @@ export class AccountKeyManager {
   }
 
   /**
-   * Makes a change durable that has taken effect in Redis. There it takes effect once more: Redis may have lost it meanwhile, and been
-   * filled again from records that do not tell of it.
+   * Makes a change in Redis durable, and writes it to Redis again: Redis may have lost it, and been filled from older records.
    */
   async #complete(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { id } = change.key
@@ -212,8 +214,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * Writes the audit record and the key's own record to Kafka. If another process has changed the key meanwhile, its record may have been
-   * appended before this one; so it is appended again, until the newest record is the last.
+   * Appends the audit record and the key's record to Kafka. The newest revision must be the last record: A makes revision 2, B makes
+   * revision 3 and appends it, A appends revision 2. Then A appends revision 3 again.
    */
   async #record(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps
@@ -232,7 +234,6 @@ export class AccountKeyManager {
     if (appended.key === null && state.key !== null) throw deletedMeanwhile(id)
   }
 
-  /** Appends the record of a state, after its audit record. */
   async #append(team: TeamId, id: EntityId, state: AccountKeyState, ...audit: NewRecord[]): Promise<void> {
     const record = {
       topic: this.#deps.topics.TOPIC_ACCOUNT_KEYS,
@@ -247,19 +248,9 @@ export class AccountKeyManager {
   }
 }
 
-/** A record of the audit topic: who changed which key of a team, and when. */
-const keyChange = (
-  change: 'created' | 'revoked' | 'deleted',
-  team: TeamId,
-  by: string,
-  { id, name, start, expiresAt }: Pick<AccountKey, 'id'> & Partial<AccountKey>,
-  nowMs: number,
-) => ({ at: toInstant(nowMs), by: by.toWellFormed(), team, change, key: { id, name, start, expiresAt } })
-type KeyChange = ReturnType<typeof keyChange>
-
-/** The key that a request describes. Throws `KeyRefused` for an expiry or a name that breaks its rule. */
+/** Makes the key of a request. Throws `KeyRefused` for an invalid expiry or name. */
 function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): Omit<CreatedKey, 'isNew'> {
-  // HKDF: neither id nor plaintext can be computed from the other, only from the seed.
+  // HKDF derives id and plaintext from the seed; neither can be computed from the other.
   const derive = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))
   const expiresAt = expires === undefined ? null : parseInstant(expires)
   if (expiresAt === undefined) throw new KeyRefused('expires', `expires must be ${instantRule}`)

@@ -8,15 +8,14 @@ import type { Messages } from './pages/english.ts'
 import { messagePage, urlsFrom } from './pages/parts.ts'
 import { respondWithPage, type SettingsMiddleware } from './respond.ts'
 
-/** The reasons under which the metrics count rejected requests. */
+/** The labels of rejected requests in the metrics. */
 type RejectionReason = 'sign_in_refused' | 'no_session' | 'foreign_form' | 'change_incomplete' | 'unavailable'
 
-/** An error page; `Messages` holds its text under the same code. */
 type ErrorCode = keyof Messages['errors']
 
 const refusedSignIn = { status: 403, rejection: 'sign_in_refused' } as const
 
-/** The codes of refused sign-ins tell a forger no more than a person must know. */
+/** Refused sign-ins have few codes, because details would help to forge links. */
 const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly rejection?: RejectionReason }>> = {
   'link-expired': refusedSignIn,
   'link-used': refusedSignIn,
@@ -36,13 +35,13 @@ export const rejectionReasons = new Set(Object.values(errorKinds).flatMap(({ rej
 
 type SettingsError = HttpError<ErrorCode, RejectionReason>
 
-/** An error that ends a request with the error page of its code. */
+/** An error that is answered with the error page of its code. */
 export function settingsError(code: ErrorCode, details?: Omit<HttpErrorDetails, 'rejection'>): SettingsError {
   const { status, ...kind } = errorKinds[code]
   return new HttpError(status, code, code, { ...kind, ...details })
 }
 
-/** The error page for a thrown value; an unexpected value is a bug. */
+/** The error for a thrown value. An unexpected value is a bug: `internal-error`. */
 function toSettingsError(thrown: unknown): SettingsError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof RedisUnavailable || thrown instanceof AccountKeysIncomplete)
@@ -53,7 +52,7 @@ function toSettingsError(thrown: unknown): SettingsError {
   return settingsError('internal-error', { cause: thrown })
 }
 
-/** The headers of every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form. */
+/** The headers of every answer. Not the referrer policy `no-referrer`: then browsers would send `Origin: null` with every form. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'Content-Security-Policy': contentSecurityPolicy({ 'form-action': "'self'" }),
   'Referrer-Policy': 'same-origin',
@@ -63,10 +62,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 }
 
-/**
- * Gives every answer its headers, and answers everything thrown by later middleware with an error page, which links to `signInPage` where a
- * sign-in is missing.
- */
+/** Sets `securityHeaders`, and answers errors of later middleware with a page. Without a session, it links to `signInPage`. */
 export const errors =
   (log: Logger, signInPage: string | undefined, countRejected: (reason: RejectionReason) => void): SettingsMiddleware =>
   async (ctx, next) => {
@@ -77,7 +73,7 @@ export const errors =
       const error = toSettingsError(thrown)
       const { code, status, rejection } = error
       const { requestId, say } = ctx.state
-      // After the client has disconnected, errors say nothing about the server.
+      // Not after a disconnection, of which the error may be a consequence.
       if (ctx.writable) logError(log, requestId, error)
       if (rejection !== undefined) countRejected(rejection)
       ctx.set(error.headers)

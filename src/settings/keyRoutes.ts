@@ -13,7 +13,7 @@ import { type CreateFailure, type CreateForm, confirmPage, createdPage, keysPage
 import { messagePage, urlsFrom } from './pages/parts.ts'
 import { respondWithPage, type SettingsContext, type SettingsState, seeOther } from './respond.ts'
 import { type OpenSession, type Sessions, sessionLifeMs } from './sessions.ts'
-import type { unreadChanges } from './unreadChanges.ts'
+import type { CompleteUnread } from './unreadChanges.ts'
 
 type Change = 'revoke' | 'delete'
 
@@ -28,16 +28,13 @@ const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
 /** Shorter than browsers wait for an answer, longer than Kafka takes to elect a partition leader. */
 const changeDeadlineMs = 15_000
 const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
-/**
- * How long a repeated form shows the plaintext again: long enough for a double click. Whoever reloads the answer later must not
- * find the key there.
- */
+/** How long a repeated form shows the plaintext again: long enough for a double click. Reloading the answer later must not show the key. */
 const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
 export function keyRoutes(
   keys: AccountKeyManager,
-  completeUnread: ReturnType<typeof unreadChanges>,
+  completeUnread: CompleteUnread,
   { forOwner }: Sessions,
   log: Logger,
   nowMs: () => number,
@@ -49,24 +46,25 @@ export function keyRoutes(
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)
-    // An unfinished key may be in the list already: its form shows it all the same.
+    // An unfinished key may be the tenth in the list, and only its form can show it.
     const isFull = form === 'full' || (all.length >= maxKeysPerTeam && form.problem !== 'unfinished')
     const today = toInstant(nowMs()).slice(0, 10)
     const sent = parameterOf(ctx, 'notice')
-    const notice = (['revoked', 'deleted'] as const).find((each) => each === sent)
+    const notice = (['revoked', 'deleted'] as const).find((change) => change === sent)
     const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice }
     respondWithPage(ctx, status, keysPage(view, ctx.state.say, urlsFrom(ctx.path)))
   }
   const createKey = keyCreator(keys)
   const create = forOwner(async (ctx, session, fields) => {
     const form = readCreateForm(fields)
-    const result = await createKey(session, form)
-    if (typeof result !== 'string') return showCreatedKey(ctx, result, nowMs())
-    const status = problemStatuses[result]
-    if (result === 'full') return showKeys(ctx, session, status, result)
-    // With the same token, the form completes a key that is unfinished; a key that was deleted needs another token.
-    const once = result === 'deleted' ? randomToken() : form.once
-    return showKeys(ctx, session, status, { ...form, once, problem: result })
+    const creation = await createKey(session, form)
+    if (creation.kind === 'created') return showCreatedKey(ctx, creation.created, nowMs())
+    const { problem } = creation
+    const status = problemStatuses[problem]
+    if (problem === 'full') return showKeys(ctx, session, status, problem)
+    // The same token completes an unfinished key; in place of a deleted key, another token creates another key.
+    const once = problem === 'deleted' ? randomToken() : form.once
+    return showKeys(ctx, session, status, { ...form, once, problem })
   })
   const confirm = (change: Change) =>
     forOwner(async (ctx, session) => {
@@ -112,48 +110,52 @@ function readCreateForm(form: URLSearchParams): CreateForm {
   return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once }
 }
 
+type Creation =
+  | { readonly kind: 'created'; readonly created: CreatedKey }
+  | { readonly kind: 'failed'; readonly problem: CreateFailure | 'full' }
+
 /**
- * Creates the key that a form describes, or says why there is none. Sending the same form again gives the same key, never a
- * second one; while its creation is under way, it joins that. `isNew`: also of a key that no page has shown for it was not made in time.
+ * Creates the key of a form. The same form sent again gets the same key, or joins its creation in flight. `isNew` also for a key that no
+ * page has shown, because its creation passed the deadline.
  */
 export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
-  const underWay = new Map<string, Promise<CreatedKey>>()
+  const inFlight = new Map<string, Promise<CreatedKey>>()
   const unshown = new Set<string>()
-  return async (session: OpenSession, { name, expires, once }: CreateForm) => {
+  return async (session: OpenSession, { name, expires, once }: CreateForm): Promise<Creation> => {
     const endOfDay = expires === '' ? undefined : `${expires}T23:59:59.999Z`
     const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }
     const form = `${session.id} ${once}`
-    const creation = underWay.get(form) ?? keys.create(request).finally(() => underWay.delete(form))
-    underWay.set(form, creation)
+    const creation = inFlight.get(form) ?? keys.create(request).finally(() => inFlight.delete(form))
+    inFlight.set(form, creation)
     try {
       const created = await fromKeys(withDeadline(creation))
-      return { ...created, isNew: unshown.delete(form) || created.isNew }
+      return { kind: 'created', created: { ...created, isNew: unshown.delete(form) || created.isNew } }
     } catch (error) {
       if (error instanceof KeyChangeIncomplete) {
         unshown.add(form)
         setTimeout(() => unshown.delete(form), sessionLifeMs).unref()
-        return 'unfinished'
+        return { kind: 'failed', problem: 'unfinished' }
       }
       if (!(error instanceof KeyRefused) || error.reason === 'team' || error.reason === 'unknown-key') throw error
-      return error.reason
+      return { kind: 'failed', problem: error.reason }
     }
   }
 }
 
 /**
- * The secret bytes that a key is derived from: the same for the same form of the same session. Redis has no session id and the
- * browser has no session secret, so that neither can compute the seed alone.
+ * The secret bytes of a key: the same for the same form of the same session. Neither Redis, without the session id, nor the browser,
+ * without the session secret, suffices to compute them.
  */
 export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once: string): Uint8Array =>
   createHmac('sha256', Buffer.from(id + secret))
     .update(once)
     .digest()
 
-/** Awaits `AccountKeyManager`. Any error but its own is an outage of Redis. */
+/** Awaits `AccountKeyManager`. Errors other than its own become `RedisUnavailable`. */
 const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
   fromRedis(answer, KeyRefused, KeyChangeIncomplete, AccountKeysIncomplete)
 
-/** Waits for a change of a key. After the deadline the change goes on in the background; requesting it again completes it. */
+/** Waits for a change of a key. After the deadline, the change continues in the background; the same request completes it. */
 const withDeadline = <T>(change: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const late = () => reject(new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`))

@@ -7,7 +7,6 @@ import { pageAssets, readStyle, readText } from '../core/pages/staticFile.ts'
 import type { Messages } from './pages/english.ts'
 import { catalogues, csrfField, type Page, urlsFrom } from './pages/parts.ts'
 
-/** What middleware has found out about a request: the texts of its language, and the session once its cookie was found valid. */
 export type SettingsState = {
   requestId: string
   say: Messages
@@ -22,18 +21,18 @@ const languageCookie = 'tidemark-language'
 const yearMs = 365 * 86_400_000
 
 /**
- * Chooses the language of the answer: the URL's `language`, which a cookie then keeps, else the cookie's, else the browser's. Cookies are `Secure`
- * for an origin of https:// alone: behind a TLS proxy, Koa itself sees a plain connection.
+ * Chooses the language of the answer: that of the URL, which is stored in a cookie, else of the cookie, else of the browser. `isSecure`:
+ * whether cookies are `Secure`; behind a TLS proxy, Koa itself sees a plain connection.
  */
 export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
   (ctx, next) => {
     ctx.cookies.secure = isSecure
     const sent = parameterOf(ctx, 'language')
-    const asked = catalogues.find(({ language }) => language === sent)
-    if (asked !== undefined) ctx.cookies.set(languageCookie, asked.language, { maxAge: yearMs, sameSite: 'lax' })
-    const kept = ctx.cookies.get(languageCookie)
-    ctx.state.say = asked ?? preferredOf<Messages>(catalogues, [kept, ...ctx.acceptsLanguages()])
+    const chosen = catalogues.find(({ language }) => language === sent)
+    if (chosen !== undefined) ctx.cookies.set(languageCookie, chosen.language, { maxAge: yearMs, sameSite: 'lax' })
+    const stored = ctx.cookies.get(languageCookie)
+    ctx.state.say = chosen ?? preferredOf<Messages>(catalogues, [stored, ...ctx.acceptsLanguages()])
     return next()
   }
 
@@ -68,13 +67,16 @@ ${
   ctx.body = String(document)
 }
 
-/** Where the language switch leads: undefined for the answer to a form, which no GET repeats. A sign-in link works once, so that the list of keys stands in for it. */
+/**
+ * The URL of the language switch; undefined for the answer to a form, which no GET repeats. A sign-in link works once: the list of keys
+ * replaces it.
+ */
 function urlInOtherLanguages({ method, path }: SettingsContext): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined
   return path === '/sign-in' ? urlsFrom(path)('/keys') : ''
 }
 
-/** Redirects the browser to another page, which it requests with GET (303 See Other). */
+/** Redirects to another page, which the browser requests with GET. */
 export function seeOther(ctx: SettingsContext, path: string): void {
   ctx.status = 303
   ctx.redirect(urlsFrom(ctx.path)(path))

@@ -5,26 +5,34 @@ import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import { settingsError } from './errors.ts'
 import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 
-/** A person whom the product has signed in, and the team. */
-type Owner = { readonly team: TeamId; readonly sub: string }
+/** A signed-in owner (`sub`, the product's name for the person) and the team. */
+export type Owner = { readonly team: TeamId; readonly sub: string }
 
-/** `csrf` is in every form; `secret` never leaves the server; only the browser keeps `id`. */
+/** `csrf` is in every form. `secret` never leaves the server. `id` is stored only in the browser. */
 export type OpenSession = Owner & { readonly csrf: string; readonly secret: string; readonly id: string }
 
 export const sessionLifeMs = 15 * 60_000
 const randomLength = 32
 const idPattern = /^[A-Za-z0-9_-]{43}$/
 
-/** Answers a request of a signed-in owner; `form` is empty unless the request is a POST. */
+/** Answers a request of a signed-in owner. `form` is empty except for a POST. */
 type OwnerHandler = (ctx: SettingsContext, session: OpenSession, form: URLSearchParams) => Promise<void>
 
-export type Sessions = ReturnType<typeof createSessions>
+export interface Sessions {
+  /** Opens a session, and ends the browser's former one (against session fixation). */
+  start(ctx: SettingsContext, owner: Owner): Promise<void>
+  end(ctx: SettingsContext, session: Pick<OpenSession, 'id'>): Promise<void>
+  /**
+   * Middleware for signed-in owners. Throws `no-session` without a session, and `foreign-form` for a POST without the session's CSRF token.
+   */
+  forOwner(handle: OwnerHandler): SettingsMiddleware
+}
 
 /**
- * Sessions by a cookie that holds their id. Redis has them under the digest of the id: whoever reads Redis cannot take a session over. The
- * prefix `__Host-` keeps other hosts of the same domain from setting the cookie.
+ * Sessions whose id is in a cookie. Redis stores them under the digest of the id, so that nobody can take over a session by reading Redis.
+ * The prefix `__Host-` prevents other hosts of the same domain from setting the cookie.
  */
-export function createSessions({ client, keys }: RedisConnection, isSecure: boolean) {
+export function createSessions({ client, keys }: RedisConnection, isSecure: boolean): Sessions {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
   const random = (): string => randomBytes(randomLength).toString('base64url')
   const keyOf = (id: string): string => keys.session(hash('sha256', id))
@@ -33,35 +41,32 @@ export function createSessions({ client, keys }: RedisConnection, isSecure: bool
     return id !== undefined && idPattern.test(id) ? id : undefined
   }
   return {
-    /** Opens a session, and ends the one that the browser had: against session fixation. */
-    start: async (ctx: SettingsContext, owner: Owner): Promise<void> => {
+    start: async (ctx, owner) => {
       const former = idIn(ctx)
       if (former !== undefined) await fromRedis(client.del(keyOf(former)))
-      const [session, id] = [{ ...owner, csrf: random(), secret: random() }, random()]
+      const session = { ...owner, csrf: random(), secret: random() }
+      const id = random()
       await fromRedis(client.set(keyOf(id), JSON.stringify(session), 'PX', sessionLifeMs))
       ctx.state.session = session
       ctx.cookies.set(cookie, id, { sameSite: 'lax' })
     },
-    end: async (ctx: SettingsContext, { id }: Pick<OpenSession, 'id'>): Promise<void> => {
+    end: async (ctx, { id }) => {
       await fromRedis(client.del(keyOf(id)))
       ctx.cookies.set(cookie)
     },
-    /** Ends any request that no signed-in owner sent with `no-session`, and a POST without the session's CSRF token with `foreign-form`. */
-    forOwner:
-      (handle: OwnerHandler): SettingsMiddleware =>
-      async (ctx) => {
-        const id = idIn(ctx) ?? ''
-        const text = id === '' ? null : await fromRedis(client.get(keyOf(id)))
-        // Unknown, expired or ended.
-        if (text === null) throw settingsError('no-session')
-        const session = { ...(JSON.parse(text) as Omit<OpenSession, 'id'>), id }
-        ctx.state.session = session
-        await handle(ctx, session, ctx.method === 'POST' ? await readForm(ctx, session.csrf) : new URLSearchParams())
-      },
+    forOwner: (handle) => async (ctx) => {
+      const id = idIn(ctx) ?? ''
+      const text = id === '' ? null : await fromRedis(client.get(keyOf(id)))
+      // The session is unknown, expired or ended.
+      if (text === null) throw settingsError('no-session')
+      const session = { ...(JSON.parse(text) as Omit<OpenSession, 'id'>), id }
+      ctx.state.session = session
+      await handle(ctx, session, ctx.method === 'POST' ? await readForm(ctx, session.csrf) : new URLSearchParams())
+    },
   }
 }
 
-/** Rejects a request other than GET and HEAD unless the browser says that a page of `origin` sent it, in `Origin` or, without that, in `Sec-Fetch-Site`. */
+/** Rejects requests of other origins, except GET and HEAD, by `Origin` or, without it, `Sec-Fetch-Site`. */
 export const requireSameOrigin =
   (origin: string): SettingsMiddleware =>
   (ctx, next) => {
@@ -74,7 +79,7 @@ export const requireSameOrigin =
 
 const maxFormBytes = 16 * 1024
 
-/** The rest of the body stays unread; on a kept-alive connection it would be parsed as the next request. */
+/** The unread rest of the body would be parsed as the next request. */
 const headers = { Connection: 'close' }
 
 async function readForm(ctx: SettingsContext, csrf: string): Promise<URLSearchParams> {

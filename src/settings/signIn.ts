@@ -10,19 +10,19 @@ import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import { settingsError } from './errors.ts'
 import { messagePage } from './pages/parts.ts'
 import { respondWithPage, type SettingsState, seeOther } from './respond.ts'
-import type { Sessions } from './sessions.ts'
+import type { Owner, Sessions } from './sessions.ts'
 
 /** Signing in with a link from the product, and signing out. */
 export const signInRoutes = (
-  verifyToken: ReturnType<typeof tokenVerifier>,
-  consumeToken: ReturnType<typeof usedTokens>,
+  verifyToken: VerifyToken,
+  consumeToken: ConsumeToken,
   sessions: Sessions,
 ): Router<SettingsState, object> =>
   new Router<SettingsState, object>({ sensitive: true })
     .get('/sign-in', async (ctx) => {
       // A link preview (HEAD) must not consume the token.
       if (ctx.method === 'HEAD') throw settingsError('method-not-allowed', { headers: { Allow: 'GET' } })
-      // This URL holds a secret. Its pages have no forms, which would be sent with `Origin: null` under this policy.
+      // This URL contains a secret. Its pages have no forms, for which `securityHeaders` need another policy.
       ctx.set('Referrer-Policy', 'no-referrer')
       const { owner, tokenId } = await verifyToken(parameterOf(ctx, 'token') ?? '')
       if (!(await consumeToken(tokenId))) throw settingsError('link-used')
@@ -40,26 +40,26 @@ export const signInRoutes = (
 
 const toleranceSeconds = 5
 const maxLifeSeconds = 300
-/** Longer than any process takes a token for valid, whatever its clock says and however long it waits for the product's public keys. */
+/** Longer than any process accepts a token, even with a wrong clock, or after waiting for the product's public keys. */
 const usedForMs = 2 * maxLifeSeconds * 1_000
 
-/**
- * Keeps used tokens in Redis until they have expired for good, so that each signs in once. The returned function marks a token as used, and
- * resolves to false if it was used before.
- */
+/** Resolves to false if the token was used before. */
+type ConsumeToken = (tokenId: string) => Promise<boolean>
+
+/** Used tokens stay in Redis until no process accepts them any more, so that each signs in only once. */
 export const usedTokens =
-  ({ client, keys }: RedisConnection) =>
-  async (tokenId: string): Promise<boolean> => {
+  ({ client, keys }: RedisConnection): ConsumeToken =>
+  async (tokenId) => {
     const key = keys.usedSignIn(hash('sha256', tokenId))
     return (await fromRedis(client.set(key, '1', 'PX', usedForMs, 'NX'))) === 'OK'
   }
 
 type SignInConfig = Pick<Config, 'files' | Extract<keyof Config, `SIGN_IN_${string}`>>
 
-/** Of an owner's name, and of the id of a token. */
+/** The maximum of an owner's name, and of a token's id. */
 const maxCharacters = 200
 const fetchTimeoutMs = 3_000
-/** Against algorithm confusion: a public key is never tried as a shared secret, nor a secret as a public key. */
+/** Separate lists against algorithm confusion: a public key must not be used as a shared secret. */
 const secretAlgorithms = ['HS256']
 const publicKeyAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 
@@ -74,8 +74,11 @@ const claimsSchema = z.object({
   jti: z.string().min(1).max(maxCharacters),
 })
 
-/** Verifies signature, claims and lifetime of the product's tokens. Rejects with `link-expired`, `link-not-valid` or `not-owner`. */
-export function tokenVerifier(config: SignInConfig, nowMs: () => number) {
+/** Rejects with `link-expired`, `link-not-valid`, `not-owner` or `unavailable`. */
+type VerifyToken = (token: string) => Promise<{ readonly owner: Owner; readonly tokenId: string }>
+
+/** Verifies signature, claims and lifetime of the product's tokens. */
+export function tokenVerifier(config: SignInConfig, nowMs: () => number): VerifyToken {
   const { SIGN_IN_JWKS_URL: url, SIGN_IN_ISSUER: issuer = '' } = config
   const key: JWTVerifyGetKey =
     url === undefined
@@ -88,7 +91,7 @@ export function tokenVerifier(config: SignInConfig, nowMs: () => number) {
     clockTolerance: toleranceSeconds,
     requiredClaims: Object.keys(claimsSchema.shape),
   }
-  return async (token: string) => {
+  return async (token) => {
     const now = nowMs()
     const { payload } = await jwtVerify(token, key, { ...rules, currentDate: new Date(now) }).catch(throwSettingsError)
     const claims = claimsSchema.safeParse(payload)
@@ -100,7 +103,7 @@ export function tokenVerifier(config: SignInConfig, nowMs: () => number) {
   }
 }
 
-/** Throws `unavailable` when the product's public keys, and not the token, are the reason. */
+/** Throws `unavailable` if the product's public keys cannot be fetched, else the reason why the token is refused. */
 function throwSettingsError(error: Error): never {
   if (error instanceof errors.JWTExpired) throw settingsError('link-expired')
   const isKeySetMissing = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid

@@ -15,11 +15,11 @@ import { keyRoutes } from './keyRoutes.ts'
 import { assets, chooseLanguage, type SettingsMiddleware, type SettingsState } from './respond.ts'
 import { createSessions, requireSameOrigin } from './sessions.ts'
 import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
-import { unreadChanges } from './unreadChanges.ts'
+import { type CompleteUnread, unreadChanges } from './unreadChanges.ts'
 
 const defaultPort = 3_001
 
-/** Connects the clients of the settings area and listens on the configured port, also while an engine is unreachable. */
+/** Connects to the engines and listens on the configured port, also while an engine is unreachable. */
 export async function startSettings(service: Serving, nowMs: () => number = Date.now) {
   const { config, log, release } = service
   const { redis, accountKeys: store } = openStores(service)
@@ -40,7 +40,7 @@ export async function startSettings(service: Serving, nowMs: () => number = Date
   )
   release('server', () => stopServing(server, config.DRAIN_MS))
   const port = portOf(server)
-  // The origin needs the port, which the system may have chosen only now.
+  // Only now: the origin contains the port, which the system may have chosen.
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
   const app = listen(service, origin, keys, unreadChanges(store, keys, nowMs), redis, nowMs)
   log.info({ port }, 'listening')
@@ -56,12 +56,12 @@ export const command = serviceCommand({
   start: startSettings,
 })
 
-/** The settings area as a request listener. `origin` is where browsers reach it. */
+/** The settings area as a request listener. `origin`: its origin for browsers. */
 function listen(
   { config, log, metrics }: Opening,
   origin: string,
   keys: AccountKeyManager,
-  completeUnread: ReturnType<typeof unreadChanges>,
+  completeUnread: CompleteUnread,
   redis: RedisConnection,
   nowMs: () => number,
 ): RequestListener {
@@ -83,7 +83,7 @@ function listen(
 
 const headersOfClientErrors = { ...securityHeaders, 'Content-Type': 'text/plain; charset=utf-8' }
 
-/** Answers what the HTTP server could not read as a request, and logs it. No browser sends such bytes, so that plain text will do. */
+/** Answers and logs bytes that the HTTP server cannot parse. In plain text, because no browser sends them. */
 const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, 'GET, HEAD, POST', (reason) => `${STATUS_CODES[statusOf[reason]]}\n`)
 
@@ -92,7 +92,7 @@ const serveAssets: SettingsMiddleware = (ctx, next) => {
   return file === undefined ? next() : respondWithFile(ctx, file)
 }
 
-/** Ends a request that no route handled with 404, or with 405 when its path has routes of other methods. */
+/** Answers requests that no route handled: 405 if the path has other methods, else 404. */
 const rejectUnrouted: SettingsMiddleware = (ctx) => {
   const allowed = new Set(ctx.matched?.flatMap(({ methods }) => methods))
   if (allowed.size === 0) throw settingsError('not-found')

@@ -2,23 +2,25 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import type { AccountKeyManager } from './accountKeyManager.ts'
 
-/** Longer than an indexer takes to read the record of a change that is complete. */
+/** Longer than an indexer takes to read the record of a complete change. */
 const unreadMs = 60_000
 
+export type CompleteUnread = (team: TeamId) => Promise<void>
+
 /**
- * Makes a team's revocations and deletions durable whose process was killed before it appended their records: each is requested again. Redis no
- * longer knows who asked for a deletion.
+ * Makes revocations and deletions durable that are only in Redis: an owner revokes a key, and the process is killed before it appends the
+ * record. If no indexer has read the record after a minute, the change is requested again. Redis does not have the author of a deletion.
  */
-export function unreadChanges(store: AccountKeyStore, keys: AccountKeyManager, nowMs: () => number) {
+export function unreadChanges(store: AccountKeyStore, keys: AccountKeyManager, nowMs: () => number): CompleteUnread {
   const completing = new Set<TeamId>()
-  return async (team: TeamId): Promise<void> => {
+  return async (team) => {
     if (completing.has(team)) return
     completing.add(team)
     try {
       for (const [id, key] of await store.unread(team, nowMs() - unreadMs))
         await keys[key === null ? 'delete' : 'revoke']({ team, id, by: key?.revokedBy ?? 'tidemark' })
     } finally {
-      // Each look would append the same records again while no indexer reads.
+      // Not again at once: while no indexer reads, each view of the keys would append the same records.
       setTimeout(() => completing.delete(team), unreadMs).unref()
     }
   }

@@ -67,7 +67,7 @@ describe('Elasticsearch', () => {
   const shards = async (): Promise<Shard[]> =>
     (await elasticsearch.cat.shards({ index, format: 'json' })) as unknown as Shard[]
 
-  test('an index as the indexer creates it has a copy on another node', async () => {
+  test('an index that the indexer creates has a copy on another node', async () => {
     const { settings, mappings } = JSON.parse(await readFile('mappings/forms.json', 'utf8'))
     await elasticsearch.indices.create({ index, settings, mappings })
     await until(() => isElasticsearchWhole(elasticsearch))
@@ -76,7 +76,7 @@ describe('Elasticsearch', () => {
     expect(new Set(copies.map(({ node }) => node)).size).toBe(2)
   })
 
-  test('is not ready for an indexer or an API unless a node without its master answers nothing', async () => {
+  test('indexer and API are ready only if nodes that lost their master refuse searches', async () => {
     const client = connectElasticsearch(testConfig({ ELASTICSEARCH_URL: cluster.urls.ELASTICSEARCH_URL }))
     const check = (): Promise<CheckOutcome> => isolatedNodesAnswerNothing(client)(AbortSignal.timeout(deadlineMs))
     const setBlock = (kind: 'persistent' | 'transient', value: string | null): Promise<unknown> =>
@@ -138,7 +138,7 @@ describe('Kafka', () => {
     await until(() => inSync(3))
   }, clusterDeadlineMs)
 
-  test('topics as the indexer creates them have three copies in sync, of which two must acknowledge', async () => {
+  test('topics that the indexer creates have three in-sync replicas, two of which must acknowledge', async () => {
     expect(rules).toMatchObject({ hasAppendTimes: true, forgetful: {} })
     expect((await partitions()).every(({ replicas }) => replicas.length === 3)).toBe(true)
     const asked = { type: ConfigResourceTypes.TOPIC, name: topic, configNames: ['min.insync.replicas'] }
@@ -146,7 +146,7 @@ describe('Kafka', () => {
     expect(resources[0]?.configEntries[0]?.configValue).toBe('2')
   })
 
-  test('the leader is killed: appends go on, nothing acknowledged is lost; it comes back in sync', async () => {
+  test('when a leader is killed, appends go on and no acknowledged record is lost; after its restart it is in sync', async () => {
     await until(append)
     const stop = new AbortController()
     const writing = appendUntil(stop.signal)
@@ -161,7 +161,7 @@ describe('Kafka', () => {
     expect(await answered(lost)).toEqual([])
   })
 
-  test('the leader is frozen: reads and appends go on, nothing acknowledged is lost; it wakes up and is in sync', async () => {
+  test('when a leader is frozen, reads and appends go on and no acknowledged record is lost; it wakes up and is in sync', async () => {
     const source = kafkaSource(kafka)
     const ranges = (): Promise<ReadonlyMap<string, OffsetRange>> => source.offsetRanges([topic])
     const { size } = await ranges()
@@ -176,7 +176,7 @@ describe('Kafka', () => {
     expect(await answered(lost)).toEqual([])
   })
 
-  test('of transactions of the example of a producer, nothing is lost and nothing is halved when a commit gets no answer and a broker is killed', async () => {
+  test('the example producer loses or halves no transaction when a commit gets no answer and a broker is killed', async () => {
     const topics = ['forms', 'submissions']
     const changes = Array.from({ length: 60 }, (_, at) => [1, 2, 3].map((copy) => `acme/e${at}-${copy}`))
     const keys = changes.flat().sort()

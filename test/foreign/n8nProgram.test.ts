@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startLocalServer } from '../support/localServer.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Json, stateRecord } from '../support/randomHistory.ts'
@@ -54,11 +54,19 @@ describeN8n('a real n8n', () => {
     { patienceMs: installDeadlineMs },
   )
 
-  /** The example of the README with this chat's address, and a second message for what is deleted. */
-  async function workflow(): Promise<Json> {
-    const example = JSON.parse(await readFile('connectors/n8n/examples/message-for-each-failed-quiz.json', 'utf8'))
-    const [trigger, message] = example.nodes
+  /** The example of the README with this chat's address. */
+  async function example(): Promise<Json> {
+    const workflow = JSON.parse(await readFile('connectors/n8n/examples/message-for-each-failed-quiz.json', 'utf8'))
+    const [trigger, , message] = workflow.nodes
     trigger.credentials = { tidemarkApi: { id: 'credential-1', name: 'Tidemark' } }
+    message.parameters.url = `${chat.url}/once`
+    return workflow
+  }
+
+  /** The example without its memory of what was sent, and with a second message for what is deleted: it shows all that the trigger emits. */
+  async function everyRow(): Promise<Json> {
+    const workflow = await example()
+    const [trigger, , message] = workflow.nodes
     const deleted = structuredClone(message)
     message.parameters.url = `${chat.url}/failed`
     Object.assign(deleted, { id: 'deleted', name: 'Deleted' })
@@ -66,9 +74,10 @@ describeN8n('a real n8n', () => {
       url: `${chat.url}/deleted`,
       jsonBody: '={{ JSON.stringify({ id: $json.id }) }}',
     })
-    example.nodes.push(deleted)
-    example.connections['Tidemark Trigger'].main[1] = [{ node: 'Deleted', type: 'main', index: 0 }]
-    return { ...example, id: 'workflow-1' }
+    workflow.nodes = [trigger, message, deleted]
+    const to = (node: string): Json => [{ node, type: 'main', index: 0 }]
+    workflow.connections = { 'Tidemark Trigger': { main: [to('Send Message'), to('Deleted')] } }
+    return workflow
   }
 
   const result = (level: string): Json => ({ status: 'completed', level, score: 20 })
@@ -76,13 +85,13 @@ describeN8n('a real n8n', () => {
     pipeline.produceHistory([stateRecord('submissions', `${team}/${id}`, revision, { result: result(level) })])
 
   test(
-    'sends a message for each failed quiz, and for each deletion; killed in the middle, it loses none',
+    'sends a message for each failed quiz and each deletion, and loses none when it is killed',
     async () => {
       await submit('before', 'fail')
       await pipeline.untilApplied(api, team)
       const data = { baseUrl: `${api.url}/api/v1`, apiKey: pipeline.keyOf(team) }
       await n8n.importCredential({ id: 'credential-1', name: 'Tidemark', type: 'tidemarkApi', data })
-      await n8n.importWorkflow(await workflow())
+      await n8n.importWorkflow({ ...(await everyRow()), id: 'workflow-1' })
       await n8n.start()
 
       await submit('passed', 'good')
@@ -110,7 +119,37 @@ describeN8n('a real n8n', () => {
   )
 
   test(
-    'the editor tests a credential, and finds forms by their titles',
+    'sends one message for each failed quiz by the example, also when n8n is restarted in between',
+    async () => {
+      await n8n.stop()
+      await n8n.importWorkflow({ ...(await example()), id: 'workflow-2' })
+      const startBoth = async (): Promise<void> => {
+        await n8n.start()
+        await eventually(async () => (await n8n.log()).split('Activated trigger node').length === 3)
+      }
+      await startBoth()
+      const sent = (): string[] => chat.idsAt('/once')
+      await submit('one', 'fail')
+      await eventually(() => sent().includes('one'))
+      await submit('two', 'fail')
+      await eventually(() => sent().includes('two'))
+      await n8n.stop()
+      await submit('three', 'fail')
+      await startBoth()
+      await eventually(() => sent().includes('three'))
+      await submit('four', 'fail')
+      // Changed, as after a second look at an answer.
+      await submit('one', 'fail', 2)
+      await submit('five', 'fail')
+      await eventually(() => sent().includes('five') && sent().includes('four'))
+      // n8n sends the messages of one execution side by side.
+      expect(sent().toSorted()).toEqual(['five', 'four', 'one', 'three', 'two'])
+    },
+    testDeadlineMs,
+  )
+
+  test(
+    'the editor tests a credential, and finds nodes by what they read, and forms by their titles',
     async () => {
       const form = stateRecord('forms', `${team}/f1`, 1, { title: 'Product Knowledge' })
       await pipeline.produceHistory([form])
@@ -120,7 +159,19 @@ describeN8n('a real n8n', () => {
       const credential = { id: 'credential-1', name: 'Tidemark', type: 'tidemarkApi', data }
       expect(await n8n.post('credentials/test', { credentials: credential })).toMatchObject({ status: 'OK' })
       const unknown = { ...credential, data: { ...data, apiKey: 'rqp_acct_unknown' } }
-      expect(await n8n.post('credentials/test', { credentials: unknown })).toMatchObject({ status: 'Error' })
+      expect(await n8n.post('credentials/test', { credentials: unknown })).toEqual({
+        status: 'Error',
+        message: 'The account key is unknown, expired or revoked',
+      })
+      const elsewhere = { ...credential, data: { ...data, baseUrl: api.url } }
+      expect(await n8n.post('credentials/test', { credentials: elsewhere })).toEqual({
+        status: 'Error',
+        message: expect.stringContaining('"Base URL", which ends in /api/v1'),
+      })
+
+      const types = (await n8n.nodeTypes()).filter(({ name }) => /\.tidemark(?:Trigger)?$/.test(name))
+      for (const { codex } of types) expect(codex.alias).toEqual(expect.arrayContaining(['Quiz', 'Submission']))
+      expect(types).toHaveLength(2)
 
       const found = await n8n.post('dynamic-node-parameters/resource-locator-results', {
         path: 'parameters.filters.formId',

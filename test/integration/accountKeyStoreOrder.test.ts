@@ -8,7 +8,7 @@ import { type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { keyState } from '../support/entities.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { connectReal } from '../support/redisPair.ts'
 
 const partitions = 3
@@ -105,7 +105,7 @@ async function foundIn(store: Store): Promise<Map<Digest, string>> {
   return new Map((await Promise.all(found)).flat())
 }
 
-test('whatever was appended, and in whichever order and how often it is applied, the same keys work, and the same are contested', async () => {
+test('the same keys work, and the same are contested, in whichever order and however often their records are applied', async () => {
   await fc.assert(
     fc.asyncProperty(histories, fc.infiniteStream(fc.nat()), async (records, random) => {
       const expected = openedBy(records)
@@ -150,7 +150,7 @@ async function expectHeld(store: Store, records: readonly Appended[], expected: 
   expect(contested.sort()).toEqual(several.sort())
 }
 
-test('compaction and a loss of Redis change nothing, once what is told to be appended again was appended', async () => {
+test('compaction and a loss of Redis change no key, once the records that had to be appended again were appended', async () => {
   await fc.assert(
     fc.asyncProperty(histories, async (records) => {
       await withStore(async (store, lose) => {

@@ -18,7 +18,7 @@ const pipeline = usePipeline()
 const redis = useRedis(() => pipeline.names.INDEX_PREFIX)
 const store = new AccountKeyStore(redis)
 
-test('a record that reaches Kafka after the deletion, from a process that has died since, brings nothing back', async () => {
+test('a deleted key stays deleted when its creation reaches Kafka late, from a process that has died', async () => {
   const topic = pipeline.names.TOPIC_ACCOUNT_KEYS
   await createCompactedTopics(pipeline, [topic], 4)
   await pipeline.startIndexer()

@@ -29,7 +29,7 @@ import {
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
 import { readFreshness } from '../support/freshness.ts'
-import { beside, useStarted } from '../support/late.ts'
+import { useStarted, withMembers } from '../support/lifecycle.ts'
 import { connectReal, connectSimulated } from '../support/redisPair.ts'
 import { visibleRound } from '../support/visibleRound.ts'
 
@@ -206,7 +206,7 @@ const real = useStarted('Redis', () => connectReal())
 const simulated = useStarted('the simulated Redis', () => connectSimulated())
 
 async function sideOf(connection: RedisConnection, prefix: string): Promise<Side> {
-  const link = beside(connection, { keys: redisKeys(prefix) })
+  const link = withMembers(connection, { keys: redisKeys(prefix) })
   const store = new AccountKeyStore(link)
   let tokens = 0
   await serving.setServing(link, firstGeneration)

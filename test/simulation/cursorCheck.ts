@@ -9,7 +9,7 @@ import { Violation } from './world/world.ts'
 
 type Item = { readonly id: string; readonly title?: string; readonly serialNumber?: number }
 
-/** Holds the copy of a follower against the log, up to the positions in its cursor. */
+/** Compares the copy of a follower with the log, up to the positions in its cursor. */
 export class CursorCheck {
   readonly #system: System
   readonly #journal: SimulatedJournal
@@ -30,18 +30,18 @@ export class CursorCheck {
     for (const [key, { partition, offset, revision = 0 }] of this.#newest()) {
       if (offset >= BigInt(since[partition] ?? 0) || this.#journal.forgottenKeys(this.#topic).has(key)) continue
       const item = items.get(key.slice(this.#team.length + 1))
-      const held = item === undefined ? gone : revisionIn(item)
-      if (held !== revision)
+      const copiedRevision = item === undefined ? gone : revisionIn(item)
+      if (copiedRevision !== revision)
         throw new Violation(
           'a copy has everything below its cursor',
-          `${this.#topic} ${key} is held at ${held}, and ${revision} was appended at ${partition}/${offset}, below ${since[partition]}`,
+          `${this.#topic} ${key} is held at ${copiedRevision}, and ${revision} was appended at ${partition}/${offset}, below ${since[partition]}`,
         )
     }
   }
 
   #sinceOf(text: string): readonly number[] {
     const sealed = parseCursor(text, this.#topic)
-    if (typeof sealed === 'string') throw new Error(`the cursor is ${sealed}`)
+    if (sealed.kind !== 'sealed') throw new Error(`the cursor is ${sealed.kind}`)
     const key = this.#keyOf(sealed.keyId)
     const scope = { type: this.#topic, teamId: this.#team as TeamId, view: 'summary', fields: undefined } as const
     const cursor = key && openCursor(sealed, key, scope)
@@ -59,7 +59,7 @@ export class CursorCheck {
     return this.#keys.get(keyId)
   }
 
-  /** The record with the highest revision of each entity of the team, the first of them. */
+  /** For each entity of the team, the first record with its highest revision. */
   #newest(): ReadonlyMap<string, Appended> {
     const newest = new Map<string, Appended>()
     for (const entry of this.#journal.entries) {

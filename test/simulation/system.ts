@@ -62,7 +62,7 @@ export class System {
 
   /** The running processes of a program, oldest first. */
   running(program: Running['program']): readonly Running[] {
-    return this.#running.filter((each) => each.program === program && !each.process.hasEnded)
+    return this.#running.filter((running) => running.program === program && !running.process.hasEnded)
   }
 
   startIndexer(): void {
@@ -174,7 +174,10 @@ export class System {
           stopping.abort(new Error('stopped'))
           const released = releasers
             .reverse()
-            .reduce<Promise<unknown>>((before, each) => before.then(each).catch(() => undefined), Promise.resolve())
+            .reduce<Promise<unknown>>(
+              (before, release) => before.then(release).catch(() => undefined),
+              Promise.resolve(),
+            )
           const end = (): void => process.kill()
           setTimeout(end, stopDeadlineMs)
           released.then(end, end)

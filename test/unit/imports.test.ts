@@ -49,7 +49,7 @@ const roomOf = (file: string): string => {
 const coreFolderOf = (file: string): string | undefined => /^src\/core\/([^/]+)\//.exec(file)?.[1]
 const edges = files.flatMap((file) => importsOf(file).map((imported) => [file, imported] as const))
 
-test('the files and their imports are seen', () => {
+test('the test finds files and their imports', () => {
   expect(files.length).toBeGreaterThan(60)
   expect(edges.length).toBeGreaterThan(150)
   expect(edges).toContainEqual(['src/core/model/record.ts', 'src/core/json/renderer.ts'])
@@ -57,7 +57,7 @@ test('the files and their imports are seen', () => {
   expect(new Set(files.map(roomOf))).toEqual(new Set(Object.keys(allowed)))
 })
 
-test('imports point one way: every room imports the core, the tools import every room, and nothing that ships imports the tools', () => {
+test('imports point one way: rooms import the core, tools import rooms, and nothing that ships imports tools', () => {
   const wrong = edges.filter(([file, imported]) => {
     const [from, to] = [roomOf(file), roomOf(imported)]
     return from !== to && !allowed[from]?.includes(to)
@@ -80,14 +80,14 @@ test('folders of the core import one way', () => {
   expect(wrong).toEqual([])
 })
 
-test('of what ships, KafkaJS is known to src/core/kafka alone', () => {
+test('only src/core/kafka imports KafkaJS', () => {
   const knowing = files.filter(
     (file) => !file.startsWith('tools/') && specifiersOf(join(root, file)).includes('kafkajs'),
   )
   expect(knowing.filter((file) => !file.startsWith('src/core/kafka/'))).toEqual([])
 })
 
-test('no file imports itself by way of others, not even for a type', () => {
+test('no file imports itself through others, not even for a type', () => {
   const imports = new Map(files.map((file) => [file, importsOf(file)]))
   const finished = new Set<string>()
   const cycles: string[] = []

@@ -1,18 +1,33 @@
+import { globSync } from 'node:fs'
 import { type ImagePin, nameOf } from './imagePins.ts'
 
-/** The texts of the files that a release must agree in. */
+/** The contents of the files whose versions must agree in a release. */
 type ReleaseFiles = {
   readonly version: string
   readonly lockedVersion: string
   readonly changelog: string
   readonly dockerfile: string
+  /** The Dockerfile of the Airbyte source. */
+  readonly airbyteDockerfile: string
   readonly compose: string
   readonly pins: readonly ImagePin[]
+  /** Those that name the version of a client or connector (`packageFiles`), by path. */
+  readonly packages: ReadonlyMap<string, string>
 }
 
-/** What still has to be done before this state is released, a sentence each. */
+/** Where the Python client says its version to the API. */
+const userAgentFile = 'clients/python/src/tidemark_client/_connection.py'
+
+/** Every file below `root` that names the version of a client or connector. */
+export const packageFiles = (root: string): string[] =>
+  [
+    userAgentFile,
+    ...globSync('{clients,connectors}/*/{package,package-lock,pyproject}.{json,toml}', { cwd: root }),
+  ].sort()
+
+/** A sentence for each thing to do before this state can be released. */
 export function releaseProblems(files: ReleaseFiles): string[] {
-  const { version, pins, dockerfile, compose } = files
+  const { version, pins, dockerfile, airbyteDockerfile, compose, packages } = files
   const escaped = version.replaceAll('.', '\\.')
   const unpinned = pins.filter(({ reference }) => reference.digest === undefined).map(({ variable }) => variable)
   return [
@@ -23,14 +38,24 @@ export function releaseProblems(files: ReleaseFiles): string[] {
     ...(new RegExp(`^## \\[${escaped}\\] - \\d{4}-\\d\\d-\\d\\d$`, 'm').test(files.changelog)
       ? []
       : [`CHANGELOG.md has no section "## [${version}] - <date>"`]),
-    ...pins.flatMap((pin) => otherDefaults(pin, `${dockerfile}\n${compose}`)),
+    ...[...packages].flatMap(([path, text]) => otherVersions(path, text, version)),
+    ...pins.flatMap((pin) => otherDefaults(pin, [dockerfile, airbyteDockerfile, compose].join('\n'))),
     ...(unpinned.length === 0
       ? []
       : [`deploy/images.env has no digest for ${unpinned.join(', ')}: pin-images writes them`]),
   ]
 }
 
-/** The defaults in Dockerfile and Compose file must be the pinned names, or users of the two would get different images. */
+/** Clients and connectors have the version of the release. Lock files name it twice, before those of dependencies. */
+function otherVersions(path: string, text: string, version: string): string[] {
+  const named = [...text.matchAll(/^\s*"?version"? ?[:=] ?"([^"]+)"/gim)].map(([, found = '']) => found)
+  const own = named.slice(0, path.endsWith('package-lock.json') ? 2 : 1)
+  const wrong = own.filter((found) => found !== version)
+  if (own.length === 0) return [`${path} names no version`]
+  return wrong.map((found) => `${path} has version ${found}, not ${version}`)
+}
+
+/** The default images of Dockerfiles and Compose file must be the pinned ones: otherwise their users would get different images. */
 function otherDefaults({ variable, reference }: ImagePin, text: string): string[] {
   const used = [...text.matchAll(new RegExp(`(?:ARG ${variable}=|\\$\\{${variable}:-)([^\\s}]+)`, 'g'))]
   const wrong = used.map(([, image = '']) => image).filter((image) => image !== nameOf(reference))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { runInForeground } from '../engines/foreground.ts'
-import { releaseProblems } from './check.ts'
+import { packageFiles, releaseProblems } from './check.ts'
 import { nameOf, parsePins, withDigests } from './imagePins.ts'
 import { resolveDigest } from './registry.ts'
 import { writeSbom } from './sbom.ts'
@@ -54,10 +54,18 @@ command
   .description('lists what is missing for a release; exit code 1 if anything is')
   .action(() =>
     runInForeground(async (stopped) => {
-      const [version, lockedVersion] = [await versionIn('package.json'), await versionIn('package-lock.json')]
-      const [changelog, dockerfile] = [await textOf('CHANGELOG.md'), await textOf('Dockerfile')]
-      const [compose, pins] = [await textOf('docker-compose.yml'), parsePins(await textOf('deploy/images.env'))]
-      const problems = releaseProblems({ version, lockedVersion, changelog, dockerfile, compose, pins })
+      const version = await versionIn('package.json')
+      const lockedVersion = await versionIn('package-lock.json')
+      const changelog = await textOf('CHANGELOG.md')
+      const dockerfile = await textOf('Dockerfile')
+      const compose = await textOf('docker-compose.yml')
+      const pins = parsePins(await textOf('deploy/images.env'))
+      const airbyteDockerfile = await textOf('connectors/airbyte/Dockerfile')
+      const packages = new Map(
+        await Promise.all(packageFiles(root).map(async (path) => [path, await textOf(path)] as const)),
+      )
+      const files = { version, lockedVersion, changelog, dockerfile, airbyteDockerfile, compose, pins, packages }
+      const problems = releaseProblems(files)
       await writeSbom(root, await sbomPath(), stopped).catch((error: Error) => problems.push(error.message))
       if (problems.length > 0) throw new Error(problems.join('\n'))
       say(`${version} can be released`)

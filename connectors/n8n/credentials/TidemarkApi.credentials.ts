@@ -42,7 +42,7 @@ export class TidemarkApi implements ICredentialType {
   authenticate: IAuthenticate = async (credentials, options) => {
     const headers: NonNullable<IHttpRequestOptions['headers']> = {
       ...options.headers,
-      Authorization: `Bearer ${String(credentials['apiKey'])}`,
+      Authorization: `Bearer ${String(credentials['apiKey']).trim()}`,
     }
     return { ...options, headers }
   }
@@ -53,5 +53,15 @@ export class TidemarkApi implements ICredentialType {
       url: '/forms',
       qs: { limit: 1, fields: 'id' },
     },
+    rules: [
+      {
+        type: 'responseCode',
+        properties: { value: 401, message: 'The account key is unknown, expired or revoked' },
+      },
+      {
+        type: 'responseCode',
+        properties: { value: 404, message: 'There is no Tidemark API at "Base URL", which ends in /api/v1' },
+      },
+    ],
   }
 }

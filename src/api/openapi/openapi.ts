@@ -1,11 +1,13 @@
 import { maxUrlBytes } from '../../core/http/clientErrors.ts'
 import { accountKeyPrefix } from '../../core/model/accountKey.ts'
+import type { Endpoint } from '../endpoint.ts'
 import { allowedMethods, type ErrorCode, errorAnswers, errorCodes, privateHeaders } from '../errors.ts'
 import { csv, ndjson } from '../exports.ts'
 import { anyCode } from '../parameters.ts'
-import { type Endpoint, endpoints } from '../routes.ts'
+import { endpoints } from '../routes.ts'
 import { maxWaitSeconds } from '../waiting.ts'
-import { type AnswerName, answerSchemas, exampleOf, type JsonSchema, sent } from './schemas.ts'
+import { type JsonSchema, jsonSchemaOf } from './jsonSchema.ts'
+import { type AnswerName, answerSchemas, exampleOf } from './schemas.ts'
 
 const introduction = `Read-only JSON for one team: its forms, and the submissions that these collected.
 
@@ -15,7 +17,7 @@ Submissions hold personal data of respondents; handle them with care. The page [
 A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
 \`GET\` without a body, and a trailing slash is the same route.`
 
-/** The OpenAPI description of the API at `serverUrl`, generated from the schemas that validate requests and Kafka records. */
+/** The OpenAPI description, generated from the schemas that validate parameters and Kafka records. */
 export const describeApi = (serverUrl: string) => ({
   openapi: '3.1.1',
   info: { title: 'Tidemark', version: 'v1', description: introduction },
@@ -42,33 +44,37 @@ export const describeApi = (serverUrl: string) => ({
   },
 })
 
-const describe = (endpoint: Endpoint) => ({
+const describe = (endpoint: Endpoint<AnswerName>) => ({
   operationId: endpoint.operationId,
   tags: [endpoint.path.startsWith('/form') ? 'Forms' : 'Records'],
   summary: endpoint.summary,
   description: endpoint.description,
   parameters: [
     ...(endpoint.path.includes(':id') ? [pathParameter(answerSchemas[endpoint.answer])] : []),
-    ...queryParameters(sent(endpoint.parameters)),
+    ...queryParameters(jsonSchemaOf(endpoint.parameters)),
     endpoint.isFeed ? prefer : ifNoneMatch,
   ],
   responses: responsesOf(endpoint),
 })
 
-/** A parameter that is text, in the path or a header. */
 const textParameter = (name: string, where: 'path' | 'header', description: string | undefined, example?: unknown) => ({
-  ...{ name, in: where, required: where === 'path', description, schema: { type: 'string' }, example },
+  name,
+  in: where,
+  required: where === 'path',
+  description,
+  schema: { type: 'string' },
+  example,
 })
 
-/** The parameter that names an entity, as the `id` of its answer does. */
+/** The path parameter `id`, described like the `id` of the answer. */
 function pathParameter({ properties = {} }: JsonSchema) {
   const id = properties['id'] as JsonSchema
   return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
 /**
- * Parameters whose names are not fixed are left out: OpenAPI has them as members of an exploded object, which half of the clients that tests
- * generate would send under other names.
+ * Leaves out parameters without a fixed name: OpenAPI would need an exploded object, whose members half of the generated clients in the
+ * tests send under wrong names.
  */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
@@ -81,18 +87,17 @@ const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
 const ifNoneMatch = textParameter(
   'If-None-Match',
   'header',
-  'The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since.',
+  'The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since.',
 )
 
 const prefer = textParameter(
   'Prefer',
   'header',
-  `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with a \`cursor\` other than \`latest\`, the answer comes as soon as there is a row, and after ` +
-    'so many seconds at the latest. When too many requests wait already, it comes at once, without `Preference-Applied`.',
+  `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with a \`cursor\` other than \`latest\`, the answer is held until there is a row, at ` +
+    'most so many seconds. If too many requests are waiting, it comes at once, without `Preference-Applied`.',
   'wait=30',
 )
 
-/** A header's description, example and schema. */
 type Header = readonly [description: string, example: string | number, schema?: JsonSchema]
 
 const allHeaders = {
@@ -101,11 +106,11 @@ const allHeaders = {
     '6f1c6f0e-3f43-4d0c-9d6d-0d5b1c8f7a10',
     { type: 'string', format: 'uuid' },
   ],
-  'Cache-Control': ['Answers are for one key alone, and are to be asked for again.', privateHeaders['Cache-Control']],
+  'Cache-Control': ['Answers are for one key alone, and must be revalidated.', privateHeaders['Cache-Control']],
   Vary: ['The request headers that an answer depends on.', privateHeaders.Vary],
   'RateLimit-Policy': ["The key's requests (`q`) in a window of so many seconds (`w`).", '"key";q=120;w=60'],
   RateLimit: [
-    "What is left (`r`) of the key's window, and the seconds (`t`) until the next one. A window begins with the key's first " +
+    "Requests left (`r`) in the key's window, and seconds (`t`) until the next window. A window begins with the key's first " +
       'request; refused requests do not extend it.',
     '"key";r=119;t=60',
   ],
@@ -130,23 +135,23 @@ const allHeaders = {
     'AQDmA1Yb9f0',
   ],
   'Preference-Applied': [
-    'Of a request with `Prefer: wait=N` that was held, or would have been, until there was a row (RFC 7240).',
+    'The `wait` of `Prefer`, if it was applied (RFC 7240), also if there was a row at once.',
     'wait=30',
   ],
   'Ignored-Parameters': [
-    'The parameters that were sent and are not known, percent-encoded: at most ten names and 256 bytes.',
+    'The unknown parameters of the request, percent-encoded: at most ten names and 256 bytes.',
     'Limit',
   ],
-  'Retry-After': ['Whole seconds after which asking again makes sense.', 5, { type: 'integer', minimum: 1 }],
+  'Retry-After': ['Whole seconds to wait before a retry.', 5, { type: 'integer', minimum: 1 }],
   'WWW-Authenticate': ['`Bearer`; with `error="invalid_token"` when a token was sent.', 'Bearer error="invalid_token"'],
-  Allow: ['The methods there are.', allowedMethods],
+  Allow: ['The supported methods.', allowedMethods],
 } as const satisfies Readonly<Record<string, Header>>
 
 type HeaderName = keyof typeof allHeaders
 type Response = Readonly<Record<string, unknown>>
 
 const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
-/** Never missing where they are named. */
+/** The headers that every answer that names them has. */
 const required: readonly string[] = [...always, 'Retry-After', 'WWW-Authenticate', 'Allow']
 
 const headers = (): Response =>
@@ -177,7 +182,7 @@ const errors = {
   ],
   not_found: ['The team has nothing under this id.', [...counted, 'Ignored-Parameters']],
   method_not_allowed: ['Only `GET`, `HEAD` and `OPTIONS` are supported.', [...counted, 'Allow']],
-  request_timeout: ['The request came too slowly.', always],
+  request_timeout: ['The request took too long to arrive.', always],
   uri_too_long: [`The URL takes more than ${maxUrlBytes / 1024} KiB.`, always],
   rate_limited: [
     'The key has used up the requests of its window, or too many exports of its team are running.',
@@ -186,7 +191,7 @@ const errors = {
   headers_too_long: ['The headers take more than 16 KiB.', always],
   internal_error: ['A bug. `X-Request-Id` identifies the request in the logs.', [...counted, 'Ignored-Parameters']],
   service_unavailable: [
-    'What the answer needs cannot be reached, or is not complete. Never half an answer.',
+    'Something that the answer needs is unavailable or incomplete. An answer is never partial.',
     [...counted, 'Ignored-Parameters', 'Retry-After'],
   ],
 } as const satisfies Readonly<Record<ErrorCode, readonly [description: string, headers: readonly HeaderName[]]>>
@@ -200,11 +205,11 @@ const errorResponses = (): Response =>
     }),
   )
 
-/** The answers of an endpoint by status; the errors are references. */
-function responsesOf({ path, summary, answer, line, isFeed }: Endpoint): Response {
+/** The answers of an endpoint by status. Errors are references to `components`. */
+function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerName>): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
   const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
-  const isGiven = (code: ErrorCode): boolean =>
+  const isPossible = (code: ErrorCode): boolean =>
     code === 'cursor_expired' ? isFeed === true : code !== 'not_found' || path.includes(':id')
   return {
     200: {
@@ -219,7 +224,7 @@ function responsesOf({ path, summary, answer, line, isFeed }: Endpoint): Respons
       },
     }),
     ...Object.fromEntries(
-      errorCodes.filter(isGiven).map((code) => [errorAnswers[code][0], { $ref: `#/components/responses/${code}` }]),
+      errorCodes.filter(isPossible).map((code) => [errorAnswers[code][0], { $ref: `#/components/responses/${code}` }]),
     ),
   }
 }
@@ -231,17 +236,17 @@ const exportsOf = (line: string): Response => ({
     schema: {
       type: 'string',
       description:
-        `Every ${line} that matches, one a line, all of one moment; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
+        `Every matching ${line}, one a line, from one snapshot; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
         `endpoint of a single ${line} answers. An ` +
-        'answer that breaks off is not whole.',
+        'answer that breaks off is incomplete.',
     },
   },
   [csv]: {
     schema: {
       type: 'string',
       description:
-        `The same as RFC 4180 in UTF-8, after a header: a ${line} a line, a column for each field, named by its path with dots. Text is quoted, ` +
-        'and what a spreadsheet would run begins with a single quote.',
+        `The same as CSV (RFC 4180, UTF-8) with a header: one ${line} a line, a column for each field, named by its path with dots. Text is ` +
+        'quoted; a single quote precedes what a spreadsheet would run.',
     },
   },
 })

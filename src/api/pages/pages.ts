@@ -9,15 +9,15 @@ import { catalogues, type Texts } from './texts.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
-/** Stands for the origin until the browser names it, where no `BASE_URL` does. */
+/** Without `BASE_URL`, the front page shows this origin, which its script replaces by the browser's. */
 const defaultOrigin = 'http://127.0.0.1:3000'
 const frontScript = `const request = document.querySelector('textarea')
 request.value = request.value.replace('"${defaultOrigin}/', \`"\${new URL('./', location)}\`)
 request.addEventListener('focus', () => request.select())
 `
 
-/** The policy of a page that sends requests to the API, and draws icons from its own style. */
-const asksApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
+/** Content security policy of a page that calls the API, and whose style contains icons. */
+const callsApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
 
 const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 const front = pageAssets('/docs', readStyle(), frontScript)
@@ -51,55 +51,59 @@ const docsPage = pageFile(
 </body>
 </html>
 `,
-  asksApi,
+  callsApi,
 )
 
-/** The OpenAPI description, and the page that shows it, with the files of that. They need no key. */
+/** The OpenAPI description, and `/docs` with its files. They need no key. */
 export function docsRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
   for (const [path, file] of [...docs.files, [descriptionPath, json] as const])
     router.get(path, (ctx) => respondWithFile(ctx, file))
-  // The URLs in the page are relative.
+  // Without its trailing slash, because the URLs in the page are relative.
   router.get('/docs', (ctx) => (ctx.path === '/docs' ? respondWithFile(ctx, docsPage) : ctx.redirect('../docs')))
   return router
 }
 
-/** `/explore`, and the files that it and the front page load. They need no key. */
+/** `/explore`, and the files of both `/explore` and the front page. They need no key. */
 export function pageRoutes(): Router<ApiState, object> {
-  // Strict, because the URLs in `/explore` are relative.
+  // Strict about the trailing slash, because the URLs in `/explore` are relative.
   const router = new Router<ApiState, object>({ sensitive: true, strict: true })
-  const pages = inEachLanguage(explore.paths, asksApi, (say) => `${say.title} – Tidemark API`, exploreContent)
+  const pages = inEachLanguage(explore.paths, callsApi, (say) => `${say.title} – Tidemark API`, exploreContent)
   router.get('/explore', (ctx) => respondInLanguage(ctx, pages))
   for (const [path, file] of [...front.files, ...explore.files]) router.get(path, (ctx) => respondWithFile(ctx, file))
   return router
 }
 
-/** Answers `/` to whoever prefers HTML over JSON, as browsers do. For others `/` is no route. */
+/** Answers `/` to clients that prefer HTML over JSON, as browsers do. For others, `/` is no route. */
 export function frontPage(baseUrl: string): ApiMiddleware {
   const request = `curl -H "Authorization: Bearer <API_KEY>" "${new URL(baseUrl, defaultOrigin)}/forms?limit=1"`
   const content = (say: Texts): Html => frontContent(say, request)
   const pages = inEachLanguage(front.paths, {}, () => 'Tidemark API', content)
   return (ctx, next) => {
-    const isAsked = ctx.path === '/' && ['GET', 'HEAD'].includes(ctx.method)
-    if (!isAsked || ctx.accepts('json', 'html') !== 'html') return next()
+    const isFrontPage = ctx.path === '/' && ['GET', 'HEAD'].includes(ctx.method)
+    if (!isFrontPage || ctx.accepts('json', 'html') !== 'html') return next()
     respondInLanguage(ctx, pages)
     return ctx.vary('Accept')
   }
 }
 
-function pageFile(page: Html, policy: Readonly<Record<string, string>>) {
+type PageFile = ReturnType<typeof staticFile>
+
+function pageFile(page: Html, policy: Readonly<Record<string, string>>): PageFile {
   const headers = { 'Content-Security-Policy': contentSecurityPolicy(policy), 'Referrer-Policy': 'no-referrer' }
   return staticFile('html', String(page), 'public, no-cache', headers)
 }
 
-/** A page in each language. It names its files by relative URLs, so that it works below any path of a proxy. */
+type PageInLanguage = Texts & { readonly page: PageFile }
+
+/** A page in each language. Its files have relative URLs, so that it works below any path of a proxy. */
 function inEachLanguage(
   paths: AssetPaths,
   policy: Readonly<Record<string, string>>,
   titleOf: (say: Texts) => string,
   content: (say: Texts) => Html,
-) {
+): readonly [PageInLanguage, PageInLanguage] {
   const assets = { style: `.${paths.style}`, script: `.${paths.script}`, icon: `.${paths.icon}` }
   const pageIn = (say: Texts) => {
     const page = htmlDocument({
@@ -114,11 +118,11 @@ function inEachLanguage(
     return { ...say, page: pageFile(page, policy) }
   }
   const [english, chinese] = catalogues
-  return [pageIn(english), pageIn(chinese)] as const
+  return [pageIn(english), pageIn(chinese)]
 }
 
-/** Answers with the page in the language that the query asks for, or else the browser. */
-function respondInLanguage(ctx: ApiContext, pages: ReturnType<typeof inEachLanguage>): void {
+/** Answers with the page in the language of the query, else of the browser. */
+function respondInLanguage(ctx: ApiContext, pages: readonly [PageInLanguage, PageInLanguage]): void {
   const { language, page } = preferredOf(pages, [...queryOf(ctx).getAll('language'), ...ctx.acceptsLanguages()])
   respondWithFile(ctx, page)
   ctx.set('Content-Language', language)
@@ -134,10 +138,9 @@ const frontContent = (say: Texts, request: string): Html => html`<h1>Tidemark</h
 <textarea readonly rows="4" aria-labelledby="first" aria-describedby="key">${request}</textarea>
 </section>`
 
-/** What is counted, by the names that the API gives it. */
 const countedNames = ['level', 'outcome', 'utmCampaign', 'answer'] as const
 
-/** The key has no name, so that no form ever sends it. */
+/** The input of the key has no name, so that no form ever sends the key. */
 const exploreContent = (say: Texts): Html => html`<h1>${say.title}</h1>
 <p class="text-light">${say.about}</p>
 <noscript><p role="alert" data-variant="warning">${say.noScript}</p></noscript>
@@ -172,10 +175,9 @@ ${Object.entries({ forms: say.form, form: say.question, days: say.chart, totals:
 </details>
 </form>`
 
-/** Where the script tells how the work of a section ended. */
+/** Where the script shows the result or the error of a section. */
 const outcome = html`<p class="text-light" role="status"></p><p role="alert" data-variant="danger"></p>`
 
-/** A choice of one value; the first is chosen. */
 const choice = (name: string, legend: string, values: readonly string[], label: (value: string) => string): Html =>
   html`<fieldset class="hstack"><legend>${legend}</legend>${values.map(
     (value, at) =>

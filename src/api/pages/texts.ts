@@ -1,4 +1,4 @@
-/** All texts of the front page and of `/explore`, in English and in simplified Chinese; `%` stands for a number. */
+/** The texts of the front page and of `/explore`, in English and simplified Chinese. `%` is replaced by a number. */
 const texts = {
   language: ['en', 'zh-Hans'],
   languageName: ['English', '简体中文'],
@@ -13,7 +13,7 @@ const texts = {
   keyMaker: ['An owner of the team creates the key in the settings area.', '密钥由团队所有者在设置页面中创建。'],
   title: ['Explore submissions', '浏览提交记录'],
   about: [
-    'What your team has collected, asked from the API with your key, which stays in this page until you leave it.',
+    "Your team's submissions, read from the API with your key. The key stays in this page until you leave it.",
     '使用您的密钥向 API 查询团队收集的数据。密钥只保留在此页面中，离开页面后即消失。',
   ],
   noScript: ['This page needs JavaScript.', '此页面需要 JavaScript。'],
@@ -48,6 +48,6 @@ const texts = {
 export type Texts = Readonly<Record<keyof typeof texts, string>>
 
 const textsAt = (at: 0 | 1): Texts =>
-  Object.fromEntries(Object.entries(texts).map(([name, each]) => [name, each[at]])) as Texts
+  Object.fromEntries(Object.entries(texts).map(([name, translations]) => [name, translations[at]])) as Texts
 
 export const catalogues = [textsAt(0), textsAt(1)] as const

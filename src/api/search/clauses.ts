@@ -8,39 +8,36 @@ export type Clause = estypes.QueryDslQueryContainer
 /** Selects what matches every clause. */
 export type Filter = readonly Clause[]
 
-/** Fallback filters: each one applies only if those before it find nothing. */
+/** Fallback filters, in order: each is used only if all before it match nothing. */
 export type Filters = readonly [Filter, ...Filter[]]
 
 /** The index sort: by creation time, then id, descending. */
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
 export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
-/** A query for the documents of a team that match every clause. */
+/** Every search of a team uses this query or `largeOf`. */
 export const ofTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
 
-/** A query for the entities of a team whose `part` is large. */
 export const largeOf = (teamId: TeamId, part: EntityPart): Clause => ({
   bool: { filter: [{ term: { [`large.${part}Of`]: teamId } }] },
 })
 
 export const bytesOf = (part: EntityPart): string => `large.${part}Bytes`
 
-/** Search options: exact total, no hits. */
 export const countOnly = { size: 0, track_total_hits: true }
 
-/** Search options: whether there is any hit; Elasticsearch stops at the first. */
+/** Search options: Elasticsearch stops at the first hit. */
 export const anyAtAll = { ...countOnly, terminate_after: 1 }
 
-/** Search options: row keys only, that is sort values and the size of `part`, without reading stored documents. */
+/** Search options: sort values, and the size of `part`, without reading stored documents. */
 export const keysOnly = (part: EntityPart) => ({
   _source: false,
   stored_fields: '_none_',
   docvalue_fields: [{ field: bytesOf(part) }],
 })
 
-/** Clauses for a time window. */
 export const windowClauses = (field: string, since?: WindowBound, until?: WindowBound): Clause[] =>
   since === 'beyond-all' || until === 'beyond-all' ? [{ match_none: {} }] : rangeClauses(field, since, until)
 
@@ -51,16 +48,14 @@ export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
   range: { createdAt: { gte: toInstant(clampToInstants(fromMs)), lte: toInstant(clampToInstants(toMs)) } },
 })
 
-/** A term clause for an exact value; none for undefined. */
 export const termClauses = (field: string, value: string | undefined): Clause[] =>
   value === undefined ? [] : [{ term: { [field]: value } }]
 
 export const scoreField = 'summary.result.score'
 
-/** Clauses for scores between bounds. Elasticsearch sorts -0, which JavaScript would write as 0, below 0. */
+/** A lower bound of 0 becomes -0, which Elasticsearch sorts below 0. As text: JavaScript writes -0 as 0. */
 export const scoreClauses = (min?: number, max?: number): Clause[] =>
   rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
 
-/** A clause for values between inclusive bounds; none if both ends are open. */
 const rangeClauses = (field: string, gte?: string | number, lte?: string | number): Clause[] =>
   gte === undefined && lte === undefined ? [] : [{ range: { [field]: { gte, lte } as object } }]

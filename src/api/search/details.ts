@@ -7,8 +7,8 @@ import { allOf, parse } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, noCopyReason, overloads, type SearchedList } from './searchClient.ts'
 
 /**
- * The stored detail of an entity; undefined if it was deleted or never existed. As of the last refresh, not real-time: else a client
- * could see a change here and miss it in the next list.
+ * The stored detail of an entity; undefined if it does not exist. As of the last refresh: in real time, a client could see a change here
+ * before the next list shows it.
  */
 export async function readDetail(list: SearchedList, id: string, signal: AbortSignal): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
@@ -16,10 +16,10 @@ export async function readDetail(list: SearchedList, id: string, signal: AbortSi
   return detail instanceof Buffer ? detail : undefined
 }
 
-/** The stored detail of an entity as raw bytes, or why there is none. */
+/** A stored detail as raw JSON, or why there is none. */
 export type Detail = Buffer | 'deleted' | 'missing'
 
-/** The details of several entities, in the order of `ids`, as of the last refresh, or in real time with `isRealtime`. */
+/** The details of several entities, in the order of `ids`; as of the last refresh, or with `isRealtime` in real time. */
 export async function readDetails(
   list: SearchedList,
   ids: readonly EntityId[],
@@ -42,8 +42,8 @@ const documentStart = '{"_index":'
 const sourceStart = ',"_source":'
 
 /**
- * Splits an `_mget` response into documents with their envelopes, at the text that begins an envelope. If that occurs more often than
- * there are documents, a source contains it, and the response is scanned as JSON instead.
+ * Splits an `_mget` response at the text that begins each document's envelope, without parsing it. If the text occurs more often than there
+ * are documents, a source contains it, and the response is scanned as JSON.
  */
 function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const starts: number[] = []
@@ -55,14 +55,16 @@ function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   return allOf(count, documents)
 }
 
-/** `parse` validates the JSON, as `rawElements` and `rawMembers` expect. */
+/** `parse` validates the JSON, which `rawElements` and `rawMembers` require. */
 const scanDocuments = (text: string): readonly Buffer[] =>
-  parse(text) === undefined ? [] : rawElements(rawMembers(text).get('docs') ?? '[]').map((each) => Buffer.from(each))
+  parse(text) === undefined
+    ? []
+    : rawElements(rawMembers(text).get('docs') ?? '[]').map((document) => Buffer.from(document))
 
 const foundSchema = z.object({ _id: z.string(), found: z.boolean() })
 const failedSchema = z.object({ error: z.object({ type: z.string(), reason: z.string().nullish() }) })
 
-/** Reads one document. Only ids and numbers precede its source, so the first `_source` is the envelope's. */
+/** Only ids and numbers precede a document's source, so the first `_source` is the envelope's. */
 function readDocument(document: Buffer, kind: string, name: DocumentId | undefined): Detail {
   const sourceAt = document.indexOf(sourceStart)
   const envelope = parse(sourceAt === -1 ? document.toString() : `${document.toString('latin1', 0, sourceAt)}}`)

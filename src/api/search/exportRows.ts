@@ -9,29 +9,29 @@ import { maxRows, type Pages, type Rows, readParts, weighDetails } from './large
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { countRows, rangesOfRows } from './rowRanges.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
-import { findPageKeys, firstFound, type PageRequest, type PickRow } from './searchPage.ts'
+import { findPageKeys, firstFound, type PageRequest, type PickRow, type RowsFound } from './searchPage.ts'
 
 export type ExportContent = {
   readonly filters: Filters
-  /** `summary`: items as in the list; `full`: as requested by id. */
+  /** `summary`: items as in the list; `full`: as at the endpoint of a single item. */
   readonly view: 'summary' | 'full'
   readonly pick: PickRow
 }
 
 /** The `keep_alive` of a snapshot. */
 const exportLifeMs = 120_000
-/** How often a snapshot is renewed within its life: Elasticsearch may refuse some of these questions. */
+/** How often a snapshot is renewed within its life: Elasticsearch may refuse some of these requests. */
 const renewals = 4
-/** Limits a batch of keys to 4 MiB, however long the ids are. */
+/** A batch of keys takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
-/** Fewer, because their sizes are to be known just before the details are read. */
+/** Fewer, so that sizes are read shortly before the details. */
 const maxDetailKeys = 1_000
 
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * Yields what `read` reads in a snapshot of a list, which Elasticsearch keeps for `lifeMs` after each question. It is asked something now and then, because
- * the client may take longer than that for a part, and details are read elsewhere.
+ * Yields what `read` reads in a snapshot of a list. Elasticsearch keeps it for `lifeMs` after each search. A timer renews it, because a
+ * slow client may take longer for a part, and details are read outside of the snapshot.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,
@@ -40,7 +40,7 @@ export async function* inSnapshot<Part>(
   lifeMs: number,
 ): AsyncGenerator<Part, void, undefined> {
   const snapshot = await runQuery(() => openListSnapshot(list, lifeMs))
-  // Who needs a snapshot that has expired all the same is told so.
+  // A failure is ignored: if the snapshot expires all the same, the next read fails.
   const renew = (): void => void runQuery((signal) => snapshot.renew(signal)).catch(() => undefined)
   const renewing = setInterval(renew, lifeMs / renewals)
   try {
@@ -52,8 +52,8 @@ export async function* inSnapshot<Part>(
 }
 
 /**
- * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. Summaries are fetched only after the
- * part before was consumed. Also rejects if Elasticsearch returns fewer rows than it counted.
+ * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. A part is read once the part before was
+ * consumed. Rejects if Elasticsearch returns fewer rows than it counted.
  */
 export const exportList = (
   list: SearchedList,
@@ -73,8 +73,8 @@ async function* readList(
   })
   const walk = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
   let items: AsyncIterable<readonly Buffer[]>
-  // Prefetches one part.
   if (view === 'full')
+    // The stream prefetches one part.
     items = Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 })
   else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
     items = readRows(snapshot, walk(maxKeys), runQuery)
@@ -82,11 +82,21 @@ async function* readList(
   for await (const rows of items) yield rows.map(pick)
 }
 
-/** Yields a page in parts, as an export does: at least one part, which may be empty, each with the total of the list. */
-export const exportPage = (list: SearchedList, filters: Filters, request: PageRequest, runQuery: RunQuery) =>
+/** Yields a page in parts, each with the total of the list. An empty page has one empty part. */
+export const exportPage = (
+  list: SearchedList,
+  filters: Filters,
+  request: PageRequest,
+  runQuery: RunQuery,
+): AsyncGenerator<RowsFound, void, undefined> =>
   inSnapshot(list, runQuery, (snapshot) => readPage(snapshot, filters, request, runQuery), exportLifeMs)
 
-async function* readPage(snapshot: ListSnapshot, filters: Filters, request: PageRequest, runQuery: RunQuery) {
+async function* readPage(
+  snapshot: ListSnapshot,
+  filters: Filters,
+  request: PageRequest,
+  runQuery: RunQuery,
+): AsyncGenerator<RowsFound, void, undefined> {
   const { total, keys } = await firstFound(filters, (filter) =>
     runQuery((signal) => findPageKeys(snapshot, filter, request, signal)),
   )
@@ -96,16 +106,13 @@ async function* readPage(snapshot: ListSnapshot, filters: Filters, request: Page
 
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/**
- * Yields the keys of all rows that match a filter, newest first, in batches of at most `limit`. Also rejects if Elasticsearch returns
- * fewer rows than it counted.
- */
+/** Yields all row keys, newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer than it counted. */
 export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
   for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
     yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
-/** Yields the rows of `walkList` without reading keys, which only tell sizes; for lists without large rows. */
+/** For lists without large rows. Their keys need not be read: only large rows have a size in them. */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   async function* places() {
     for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRows))
@@ -123,38 +130,38 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /**
- * Yields details in the order of their keys, in parts, at least as new as the keys' snapshot. Leaves out entities deleted after the
- * snapshot: no watermark published before it covers their deletion. Also rejects if an entity has no detail.
+ * Yields details in the order of their keys, in parts. They are read outside of the snapshot, so they may be newer than it, and an entity
+ * deleted since is left out. Rejects if an entity has no detail.
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
-  // Sizes are read just before the details: an `_mget` cannot be cancelled, so its size must be known.
+  // Sizes are read before the details, because an `_mget` cannot be cancelled once its answer turns out too large.
   async function* weighed(): Keys {
     for await (const keys of pages) {
       const ids = keys.map(({ id }) => id)
-      const weighs = await runQuery((signal) => hasAny(list, largeOf(list.teamId, 'detail'), signal))
-      const weights = weighs ? await runQuery((signal) => weighDetails(list, ids, signal)) : []
+      const isAnyLarge = await runQuery((signal) => hasAny(list, largeOf(list.teamId, 'detail'), signal))
+      const weights = isAnyLarge ? await runQuery((signal) => weighDetails(list, ids, signal)) : []
       yield keys.map((key, at) => ({ ...key, bytes: weights[at] }))
     }
   }
-  return readParts(weighed(), (keys, bytes) => readEach(list, keys, bytes, runQuery))
+  return readParts(weighed(), (keys, bytes) => readLive(list, keys, bytes, runQuery))
 }
 
-/** How often to look for a missing detail: an indexer that retries may store it later than the row. */
-const attempts = 8
+/** How often a missing detail is read again: an indexer may have written the row, and still retry the detail. */
+const maxRetries = 8
 const pauseMs = 250
 
-/** The details that are not deleted, in the order of their keys. Rejects if an entity has none. */
-async function readEach(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
+/** The details of entities that are not deleted. Rejects if an entity has none. */
+async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
   const ids = keys.map(({ id }) => id)
-  const found = await findDetails(list, ids, bytes, runQuery)
-  if (found.size < ids.length)
-    throw new ElasticsearchUnavailable('partial', `${ids.length - found.size} rows have no detail`)
-  return ids.map((id) => found.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
+  const details = await findDetails(list, ids, bytes, runQuery)
+  if (details.size < ids.length)
+    throw new ElasticsearchUnavailable('partial', `${ids.length - details.size} rows have no detail`)
+  return ids.map((id) => details.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
 }
 
 /**
- * The detail of each entity that has one, of `bytes` together at most. Retries missing ones for two seconds, in real time: they may be not refreshed, or
- * not stored, yet.
+ * The details of the entities that have one, of `bytes` together at most. Missing details are read again for two seconds, in real time,
+ * because they may not be refreshed, or not written, yet.
  */
 export async function findDetails(
   list: SearchedList,
@@ -162,12 +169,12 @@ export async function findDetails(
   bytes: number,
   runQuery: RunQuery,
 ): Promise<ReadonlyMap<EntityId, Detail>> {
-  const found = new Map<EntityId, Detail>()
-  for (let attempt = 0; found.size < ids.length && attempt <= attempts; attempt++) {
-    const missing = ids.filter((id) => !found.has(id))
+  const known = new Map<EntityId, Detail>()
+  for (let attempt = 0; known.size < ids.length && attempt <= maxRetries; attempt++) {
+    const missing = ids.filter((id) => !known.has(id))
     if (attempt > 1) await sleep(pauseMs)
     const details = await runQuery((signal) => readDetails(list, missing, attempt > 0, signal), bytes)
-    for (const [at, id] of missing.entries()) if (details[at] !== 'missing') found.set(id, details[at] ?? 'deleted')
+    for (const [at, id] of missing.entries()) if (details[at] !== 'missing') known.set(id, details[at] ?? 'deleted')
   }
-  return found
+  return known
 }

@@ -8,37 +8,45 @@ import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchC
 export type SearchBody = Readonly<Record<string, unknown>>
 
 const delimiter = summaryDelimiter.charCodeAt(0)
-/** Stands for each summary in the part of a response that is parsed. */
+/** Replaces each summary in the part of a response that is parsed. */
 const placeholder = Buffer.from('null')
 
-/** A `_search` response without summaries, all of whose shards succeeded. */
+const hitSchema = z.object({
+  _id: z.string().optional(),
+  _source: z
+    .object({
+      summary: z.null().optional(),
+      changedAt: z.string().optional(),
+      tombstone: z.object({ deletedAt: z.string() }).optional(),
+    })
+    .optional(),
+  sort: z.array(z.unknown()).optional(),
+  fields: z.record(z.string(), z.array(z.string())).optional(),
+})
+
+/** A `_search` response whose summaries are cut out and whose shards all succeeded. */
 const answerSchema = z.object({
   timed_out: z.literal(false),
   _shards: z.object({ failed: z.literal(0) }),
   hits: z.object({
     total: z.object({ value: z.int(), relation: z.literal('eq') }).optional(),
-    hits: z.array(
-      z.object({
-        _id: z.string().optional(),
-        _source: z
-          .object({
-            summary: z.null().optional(),
-            changedAt: z.string().optional(),
-            tombstone: z.object({ deletedAt: z.string() }).optional(),
-          })
-          .optional(),
-        sort: z.array(z.unknown()).optional(),
-        fields: z.record(z.string(), z.array(z.string())).optional(),
-      }),
-    ),
+    hits: z.array(hitSchema),
   }),
   aggregations: z.unknown().optional(),
   pit_id: z.string().optional(),
 })
 
-export type SearchAnswer = Readonly<ReturnType<typeof readAnswer>>
+export interface SearchAnswer {
+  readonly hits: readonly z.output<typeof hitSchema>[]
+  /** The summaries of the hits, if requested, byte for byte as stored. */
+  readonly summaries: readonly Buffer[]
+  /** Undefined unless an exact total was requested. */
+  readonly total: number | undefined
+  readonly aggregations: unknown
+  readonly pit_id: string | undefined
+}
 
-/** Searches the team's shard of the serving index. The query in `body` must select the team. Reads at most `maxBytes` of the answer. */
+/** The query in `body` must select the team. Rejects with `AnswerTooLong` above `maxBytes`. */
 export async function searchTeam(
   list: SearchedList,
   body: SearchBody,
@@ -51,10 +59,10 @@ export async function searchTeam(
 }
 
 /**
- * Reads a `_search` response: cuts summaries out at their delimiters, and parses the rest, with a placeholder for each summary.
- * Throws `ElasticsearchUnavailable` unless every shard succeeded.
+ * Reads a `_search` response: cuts the summaries out at their delimiters, and parses the rest. Throws `ElasticsearchUnavailable` unless
+ * every shard succeeded.
  */
-export function readAnswer(bytes: Buffer) {
+export function readAnswer(bytes: Buffer): SearchAnswer {
   const summaries: Buffer[] = []
   const others: Buffer[] = []
   let from = 0
@@ -67,26 +75,18 @@ export function readAnswer(bytes: Buffer) {
   }
   others.push(bytes.subarray(from))
   const { hits, aggregations, pit_id } = parseWith(answerSchema, parse(Buffer.concat(others).toString()))
-  return {
-    hits: hits.hits,
-    /** The summaries of the hits, if requested, byte for byte as stored. */
-    summaries,
-    /** Undefined unless an exact total was requested. */
-    total: hits.total?.value,
-    ...{ aggregations, pit_id },
-  }
+  return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
 }
 
-/** The summaries, one per hit. Throws `ElasticsearchUnavailable` if the answer lacks any. */
+/** One summary per hit; else throws `ElasticsearchUnavailable`. */
 export const rowsIn = ({ hits, summaries }: SearchAnswer): readonly Buffer[] => allOf(hits.length, summaries)
 
-/** Returns `found`; throws `ElasticsearchUnavailable` unless it has `count` items. */
-export function allOf<Found>(count: number, found: readonly Found[]): readonly Found[] {
-  if (found.length === count) return found
-  throw new ElasticsearchUnavailable('partial', `${found.length} were found of ${count}`)
+/** Returns `items`; throws `ElasticsearchUnavailable` unless there are `count`. */
+export function allOf<Item>(count: number, items: readonly Item[]): readonly Item[] {
+  if (items.length === count) return items
+  throw new ElasticsearchUnavailable('partial', `${items.length} were found of ${count}`)
 }
 
-/** The exact total. Throws `ElasticsearchUnavailable` if the answer lacks it. */
 export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
   if (total !== undefined) return total
   throw new ElasticsearchUnavailable('partial', 'there is no total')
@@ -95,10 +95,10 @@ export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
 export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T =>
   parseWith(schema, aggregations)
 
-/** A row's sort key and id, and, if the row is large, the maximum of its bytes. */
+/** A row's sort key and id. `bytes`: the most that a large row takes; undefined for other rows. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
-/** The keys of the rows found by a search with `newestFirst` and `keysOnly`; only large rows have a size. */
+/** The keys of rows, from a search with `newestFirst` and `keysOnly(part)`. */
 export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKey[] =>
   hits.map(({ sort, fields }) => {
     const position = sort?.[1]
@@ -107,7 +107,7 @@ export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKe
     return { position, id: idInPosition(position), bytes: size === undefined ? undefined : Number(size) }
   })
 
-/** Reads what was parsed of an answer; throws `ElasticsearchUnavailable` for anything else. */
+/** Validates parsed JSON of an answer; throws `ElasticsearchUnavailable` if it has another shape. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   const checked = schema.safeParse(value)
   if (checked.success) return checked.data
@@ -115,5 +115,4 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new ElasticsearchUnavailable('partial', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`)
 }
 
-/** Parses JSON; undefined for invalid text. */
 export const parse = (text: string): unknown => attempt(() => JSON.parse(text))

@@ -8,62 +8,66 @@ import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { findCopies } from './readPrimaries.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from './searchClient.ts'
 
-/** Reads the indices, with caches shared between requests. */
-export type IndexReader = ReturnType<typeof createIndexReader>
+/** All requests of a process share its caches. */
+export interface IndexReader extends SearchClient {
+  /** From this offset on, a page is found by counting instead of skipping the rows before it. */
+  readonly deepPageFrom: number
+  /** Reads in the cached snapshot of the version, or in a new one if the version is unknown or the cached one is gone. */
+  readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
+  /** Whether a version of a list has large rows, by list and part (`hasLarge`). */
+  readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
+}
 
-/** The version of a list, read before the list: null while unknown. */
+/** Read before the list is searched; null while unknown. */
 type Versioned = { readonly version: ListVersion | null }
 
 export type ListAt = SearchedList & IndexReader & Versioned
 
-export const createIndexReader = (client: SearchClient, deepPageFrom: number) => ({
+export const createIndexReader = (client: SearchClient, deepPageFrom: number): IndexReader => ({
   ...client,
-  /** From this offset on, a page is found by counting instead of skipping the rows before it. */
   deepPageFrom,
-  readSnapshot: keepSnapshots(),
-  /** Whether any row of a list had a large part, by list and part, with the list's version. */
-  largeParts: new LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>({ max: 20_000 }),
+  readSnapshot: snapshotCache(),
+  largeParts: new LRUCache({ max: 20_000 }),
 })
 
 const lifeMs = 30_000
 
-/** Failures of a search that say nothing against its snapshot. */
+/** Failures after which a snapshot stays cached. */
 const maySucceedLater: ReadonlySet<string> = new Set(['deadline', 'overloaded'])
 
-type Kept = { readonly version: ListVersion; readonly opening: Promise<ListSnapshot>; forget(): void }
+type CachedSnapshot = { readonly version: ListVersion; readonly opening: Promise<ListSnapshot>; forget(): void }
 
 /**
- * Caches one snapshot per list and version, so that later pages reuse its counts. A version is replaced only after the refresh that makes a
- * change visible, and a snapshot is opened after the version was read, so it contains every change of that version.
- * Without a version, each read opens its own snapshot.
+ * Caches a snapshot of each list's newest version, so that later pages reuse its counts. It has every change of its version: an indexer
+ * refreshes, then replaces the version; a request reads the version, then opens the snapshot.
  */
-function keepSnapshots() {
-  const dispose = ({ opening }: Kept): void => {
+function snapshotCache(): IndexReader['readSnapshot'] {
+  const dispose = ({ opening }: CachedSnapshot): void => {
     opening.then((snapshot) => snapshot.close()).catch(() => undefined)
   }
   // Half the `keep_alive`, so that no snapshot expires while it is read.
-  const kept = new LRUCache<TeamList, Kept>({ max: 64, ttl: lifeMs / 2, updateAgeOnGet: true, dispose })
-  const keep = (list: SearchedList, version: ListVersion): Kept => {
+  const cache = new LRUCache<TeamList, CachedSnapshot>({ max: 64, ttl: lifeMs / 2, updateAgeOnGet: true, dispose })
+  const cachedFor = (list: SearchedList, version: ListVersion): CachedSnapshot => {
     const name = teamList(list.type, list.teamId)
-    const known = kept.get(name)
-    if (known?.version === version) return known
+    const cached = cache.get(name)
+    if (cached?.version === version) return cached
     const forget = (): void => {
-      if (kept.peek(name) === opened) kept.delete(name)
+      if (cache.peek(name) === opened) cache.delete(name)
     }
-    const opened: Kept = { version, opening: openListSnapshot(list, lifeMs), forget }
+    const opened: CachedSnapshot = { version, opening: openListSnapshot(list, lifeMs), forget }
     opened.opening.catch(forget)
-    kept.set(name, opened)
+    cache.set(name, opened)
     return opened
   }
-  return async <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>): Promise<T> => {
+  return async (list, read) => {
     if (list.version !== null) {
-      const { opening, forget } = keep(list, list.version)
+      const { opening, forget } = cachedFor(list, list.version)
       const snapshot = await opening
       try {
         return await read(snapshot)
       } catch (error) {
         if (!(error instanceof ElasticsearchUnavailable) || maySucceedLater.has(error.reason)) throw error
-        // The snapshot was closed for a newer version, its index was closed, or its node has left or restarted.
+        // The snapshot is gone: closed for a newer version or with its index, or lost with its node.
         forget()
       }
     }
@@ -75,7 +79,7 @@ function keepSnapshots() {
 export const hasAny = async (list: SearchedList, query: Clause, signal: AbortSignal): Promise<boolean> =>
   totalOf(await searchTeam(list, { query, ...anyAtAll }, signal)) > 0
 
-/** Resolves if every shard of every index answers and has the mapping of this release, or a later one; else rejects. */
+/** Resolves if every shard of every index answers, and no index has the mapping of an earlier release; else rejects. */
 export async function probe(client: SearchClient, signal: AbortSignal): Promise<void> {
   const aliases = documentKinds.map((kind) => aliasOf(client.indexPrefix, kind)).join(',')
   const querystring = { allow_partial_search_results: false }

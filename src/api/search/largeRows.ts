@@ -5,28 +5,32 @@ import { keysIn, type RowKey, searchTeam } from './hits.ts'
 import { hasAny, type ListAt } from './indexReader.ts'
 import type { RunQuery, SearchedList } from './searchClient.ts'
 
-/** Whether any row has a large `part`; cached by version, during which at most one refresh makes rows large. */
+/** Whether any row of the list has a large `part`. Cached by version: one refresh may make rows large before it replaces the version. */
 export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
   const { type, teamId, version, largeParts } = list
   const name = `${teamList(type, teamId)} ${part}`
   const known = largeParts.get(name)
   if (version !== null && known?.version === version) return known.hasLarge
-  const found = await runQuery((signal) => hasAny(list, largeOf(teamId, part), signal))
-  if (version !== null) largeParts.set(name, { version, hasLarge: found })
-  return found
+  const isAnyLarge = await runQuery((signal) => hasAny(list, largeOf(teamId, part), signal))
+  if (version !== null) largeParts.set(name, { version, hasLarge: isAnyLarge })
+  return isAnyLarge
 }
 
-/** The maximum bytes of an entity's detail; `id` may be any text. */
+/** The most bytes of an entity's detail. `id` may be any text. */
 export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery): Promise<number> {
   if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
   const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
   return bytes ?? largeBytes
 }
 
-/** The maximum bytes of each detail, in the order of `ids`; undefined for details that are not large. */
-export async function weighDetails(list: SearchedList, ids: readonly EntityId[], signal: AbortSignal) {
+/** The most bytes of each detail, in the order of `ids`; undefined for details that are not large. */
+export async function weighDetails(
+  list: SearchedList,
+  ids: readonly EntityId[],
+  signal: AbortSignal,
+): Promise<readonly (number | undefined)[]> {
   const named = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
-  // Elasticsearch looks up no id if the team has no large detail.
+  // With both filters, Elasticsearch looks up no id if the team has no large detail.
   const query = { bool: { filter: [largeOf(list.teamId, 'detail'), named] } }
   const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
   const keys = keysIn(await searchTeam(list, body, signal), 'detail')
@@ -37,16 +41,16 @@ export async function weighDetails(list: SearchedList, ids: readonly EntityId[],
 export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 export type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
 
-/** The target size of a part, and its maximum if every row has the maximum size. */
+/** The target size of a part, and its maximum, except for a single larger row. */
 const partBytes = 512 * 1024
 export const mostPartBytes = 4 * 1024 * 1024
 const firstRows = 100
-/** The number of rows, none large, that surely fit into `mostPartBytes`. */
+/** The number of rows that fit into `mostPartBytes` if none is large. */
 export const maxRows = mostPartBytes / largeBytes
 
 /**
- * Reads the rows of these keys in parts of about `partBytes`. Keys tell the size of large rows; other rows are estimated by those before.
- * A row larger than a part is a part of its own. `bytes`: the maximum size of a part.
+ * Reads the rows of keys in parts of about `partBytes`. Keys have the size of large rows; that of others is estimated from the rows before.
+ * `bytes`: the maximum size of a part.
  */
 export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
   pages: Pages<Key>,
@@ -64,7 +68,8 @@ export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
 }
 
 function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expectedBytes: number): readonly Key[] {
-  let [expected, most] = [0, 0]
+  let expected = 0
+  let most = 0
   const end = keys.findIndex(({ bytes }, at) => {
     expected += bytes ?? expectedBytes
     most += bytes ?? largeBytes

@@ -7,13 +7,12 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from 
 
 type Shard = NonNullable<SearchRequest['shard']>
 
-/** The node that the primary of a shard is on; `isOnly`: the shard has no replica; `searched`: the index or alias to search. */
+/** `isOnly`: the shard has no replica. `searched`: the index or alias to search. */
 type FoundPrimary = { readonly node: string; readonly isOnly: boolean; readonly searched: string }
 
-/** Shards that a process remembers. */
-const maxKept = 10_000
+const maxCached = 10_000
 const pauseMs = 25
-/** How long a primary without replicas is cached: no other copy can replace it that fast. */
+/** How long a primary without replicas is cached: no other copy can be promoted in its place. */
 const onlyCopyMs = 1_000
 
 const copySchema = z.object({
@@ -24,21 +23,23 @@ const copySchema = z.object({
 const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([]) })
 
 /**
- * Sends searches of a shard to its primary, and asks the master before each search where that is. A replica may still show writes that were
- * rolled back when another copy was promoted: an indexer wrote `a@7` to the primary and one replica, the primary was lost, and a replica without
- * `a@7` became primary. And a node that the master has given up, but that does not know it yet, would answer from its copy for ever.
- * `elapsedMs` is a monotonic clock.
+ * Sends searches of a shard to its primary, and asks the master before each search which node has it. Replicas may show writes that a
+ * promotion rolls back: an indexer writes `a@7` to the primary and replica 1. The primary is lost; replica 2, without `a@7`, is promoted. A
+ * client sees `a@7` in replica 1, then no more. And a node that has not noticed that the master removed it would answer from its copy for
+ * ever. `elapsedMs`: a monotonic clock.
  */
-export function readPrimaries(client: SearchClient, elapsedMs: () => number) {
+export function readPrimaries(client: SearchClient, elapsedMs: () => number): SearchClient {
   const onlyCopies = new LRUCache<string, { readonly primary: FoundPrimary; readonly sinceMs: number }>({
-    max: maxKept,
+    max: maxCached,
   })
 
   const primaryOf = async (shard: Shard, signal: AbortSignal): Promise<FoundPrimary | undefined> => {
-    const [name, sinceMs] = [nameOf(shard), elapsedMs()]
-    const known = onlyCopies.get(name)
-    // Another index may serve by now.
-    if (known !== undefined && sinceMs - known.sinceMs < onlyCopyMs) return { ...known.primary, searched: shard.alias }
+    const name = nameOf(shard)
+    const sinceMs = elapsedMs()
+    const cached = onlyCopies.get(name)
+    // By its alias, which may point to another index by now.
+    if (cached !== undefined && sinceMs - cached.sinceMs < onlyCopyMs)
+      return { ...cached.primary, searched: shard.alias }
     const primary = await findPrimary(client, shard, signal)
     if (primary?.isOnly === true) onlyCopies.set(name, { primary, sinceMs })
     else onlyCopies.delete(name)
@@ -49,14 +50,14 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number) {
     if (shard === undefined) return await client.send(request, signal)
     for (;;) {
       const primary = await primaryOf(shard, signal)
-      // Without an index or a primary, the error of Elasticsearch says what is missing.
+      // Without an index or a primary, Elasticsearch's own error names what is missing.
       if (primary === undefined) return await client.send(request, signal)
       const preference = `_only_nodes:${primary.node}`
-      // By its own name: a node that lags behind would take the alias for an index that does not serve any more.
+      // By index: a node with an outdated cluster state may resolve the alias to a former index.
       const path = request.path.replace(shard.alias, primary.searched)
-      const answer = client.send({ ...request, path, querystring: { ...querystring, preference } }, signal)
-      const found = await answer.catch(undefinedWithoutCopy)
-      if (found?.isFound === true) return found
+      const sent = client.send({ ...request, path, querystring: { ...querystring, preference } }, signal)
+      const answer = await sent.catch(undefinedWithoutCopy)
+      if (answer?.isFound === true) return answer
       onlyCopies.delete(nameOf(shard))
       await sleep(pauseMs, undefined, { signal }).catch(() => {
         throw new ElasticsearchUnavailable('deadline', 'the primary is moving')
@@ -68,13 +69,16 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number) {
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** Ignores that the node has lost its copy, which the master does not know yet, or that the index was removed, or is not known to a node yet. */
+/** Ignores errors after which the master is asked again: a lost copy, or an index that was removed or is not known to the node yet. */
 function undefinedWithoutCopy(error: unknown): undefined {
   if (!(error instanceof ElasticsearchUnavailable) || !['no-copy', 'missing-index'].includes(error.reason)) throw error
 }
 
-/** The primary of a team's shard in the cluster state; undefined if there is none. */
-async function findPrimary(client: SearchClient, { alias, teamId }: Shard, signal: AbortSignal) {
+async function findPrimary(
+  client: SearchClient,
+  { alias, teamId }: Shard,
+  signal: AbortSignal,
+): Promise<FoundPrimary | undefined> {
   const copies = await findCopies(client, alias, { routing: teamId }, signal)
   const primary = copies.find((copy) => copy.primary)
   return primary?.node ? { node: primary.node, isOnly: copies.length === 1, searched: primary.index } : undefined

@@ -2,7 +2,7 @@ import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
 import type { KeyRange, ListCounts } from './listSnapshot.ts'
 
-/** A run of adjacent rows: all of a time span, or, within one millisecond, all between two positions. */
+/** Adjacent rows: all rows of a time span, or, within one millisecond, all rows between two positions. */
 type Place = TimeSpan & {
   readonly positions?: { readonly oldest: string; readonly newest: string }
   readonly count: number
@@ -12,21 +12,28 @@ type Place = TimeSpan & {
 
 /** Histogram intervals, each a divisor of the one before. The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
-/** Maximum rows that Elasticsearch skips before a page: about as many as a page holds. */
+/** The most rows that Elasticsearch skips before a page. */
 const maxSkip = 100
-/** Places of at most this many rows are searched, larger ones divided. */
+/** Larger places are divided before they are searched. */
 const maxPlaceRows = 1_000
 /** Sorts after all characters of ids. */
 const afterAll = '\u{10ffff}'
 
+export interface PageRange {
+  readonly total: number
+  /** Undefined past the end. */
+  readonly range: KeyRange | undefined
+}
+
 /**
- * Finds the sort-key range of the `limit` rows from `offset` on by counting, without skipping all rows before them: divides places until
- * the first and the last row are found. The range (undefined past the end) exceeds the page by `2 * maxPlaceRows` rows at most.
+ * Finds the sort-key range of the `limit` rows from `offset` on by counting, without skipping all rows before: counts rows per 90 days,
+ * divides the place with the page's first row into steps of 3 hours, and so on; then the same for the last row. The range has at most `2 *
+ * maxPlaceRows` rows more than the page.
  */
-export async function rangeOfPage(list: ListCounts, offset: number, limit: number) {
+export async function rangeOfPage(list: ListCounts, offset: number, limit: number): Promise<PageRange> {
   const places = await placesByTime(list)
   const total = totalOf(places)
-  if (offset >= total) return { total }
+  if (offset >= total) return { total, range: undefined }
   const { place: newest, skip } = await locate(places, offset, maxSkip)
   const { place: oldest } = await locate(places, Math.min(offset + limit, total) - 1, maxPlaceRows)
   const range: KeyRange = { clause: between(newest, oldest), skip }
@@ -37,18 +44,20 @@ export const countRows = async (list: ListCounts): Promise<number> => totalOf(aw
 
 const totalOf = (places: readonly Place[]): number => places.reduce((sum, { count }) => sum + count, 0)
 
-/** Splits a list, or these places of it, into ranges of at most `limit` rows, newest first. */
+/** Splits a list, or `places` of it, into ranges of at most `limit` rows, newest first. */
 export async function* rangesOfRows(
   list: ListCounts,
   limit: number,
   places?: readonly Place[],
 ): AsyncGenerator<{ readonly clause: Clause; readonly count: number }, void, undefined> {
-  let [joined, count]: [Place[], number] = [[], 0]
+  let joined: Place[] = []
+  let count = 0
   const range = (newest: Place) => ({ clause: between(newest, joined.at(-1) ?? newest), count })
   for (const place of places ?? (await placesByTime(list))) {
     if (joined[0] !== undefined && count + place.count > limit) {
       yield range(joined[0])
-      ;[joined, count] = [[], 0]
+      joined = []
+      count = 0
     }
     if (place.count > limit) yield* rangesOfRows(list, limit, await place.divide())
     else {
@@ -59,7 +68,6 @@ export async function* rangesOfRows(
   if (joined[0] !== undefined) yield range(joined[0])
 }
 
-/** The places of a list by creation time, newest first. */
 async function placesByTime(
   list: ListCounts,
   span?: TimeSpan,
@@ -74,7 +82,7 @@ async function placesByTime(
   })
 }
 
-/** The places of a millisecond by the next character of the id, newest first; a prefix that all ids share is skipped at once. */
+/** The places of a millisecond by the next character of the id. A prefix that all ids share is skipped at once. */
 async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Promise<readonly Place[]> {
   const steps = await list.countByCharacter(begin)
   return steps.map(({ character, count }) => {
@@ -89,7 +97,10 @@ async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Pr
   })
 }
 
-/** Finds a place of at most `maxPlaceRows` rows with the row at `offset`, which is `skip` (at most `mostSkipped`) rows after its newest. */
+/**
+ * Finds a place of at most `maxPlaceRows` rows with the row at `offset`, which has at most `mostSkipped` rows of the place before it
+ * (`skip`).
+ */
 async function locate(
   places: readonly Place[],
   offset: number,
@@ -115,5 +126,5 @@ function between(newest: Place, oldest: Place): Clause {
   return { range: { position: { gte, lte } } }
 }
 
-/** The common prefix of all positions of a millisecond. Clamped, because a step may begin before the first valid instant. */
+/** The common prefix of all positions of a millisecond. Clamped: the first step may begin before the first valid instant. */
 const beginOf = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`

@@ -12,14 +12,14 @@ import { maxPageBytes, type PickRow } from './searchPage.ts'
 /** Positions of one partition, from the first to below the second. */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
-/** A question for one page of changes. */
-export type AskedChanges = {
+/** A search for one page of changes. */
+export type ChangesSearch = {
   readonly list: ListAt
-  /** What is left of the walk, in ascending order. */
+  /** The rest of the walk, in ascending order. */
   readonly ranges: readonly PositionRange[]
-  /** The order in the list of the row after which the first range begins, if rows share its position. */
+  /** If rows share the first position: the list `position` of the row after which to begin. */
   readonly after: string | undefined
-  /** Whether the first range may fill the page alone: then it is searched first, which is faster than all ranges at once. */
+  /** Whether the first range may fill the page. Then it is searched first, which is faster than all ranges at once. */
   readonly isLong: boolean
   readonly hasDeletions: boolean
   readonly limit: number
@@ -28,20 +28,20 @@ export type AskedChanges = {
 }
 
 /**
- * Where a page begins: at a position, after the row there whose order in the list is `after`. Documents that were copied from a log that was replaced
- * share position 0, and no others share one.
+ * Where a page begins: at a log position, after the row there whose list `position` is `after`. Only documents that were copied from a
+ * replaced log share a log position: 0.
  */
 export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | undefined }
 
-/** Rows of a page as JSON, and where the next page begins; undefined after the last row. */
-export type FoundChanges = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
+/** The rows as JSON, and where the next page begins; undefined after the last row. */
+export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
 
-/** How a request takes its turn, and holds bytes of its answer (`queryQueue.ts`). */
+/** The request's queue functions (`queryQueue.ts`). */
 type Turns = { readonly runQuery: RunQuery; readonly holdAnswer: (bytes: number) => Promise<() => void> }
 
-/** A row of the page, its position, and its order in the list; a deletion has none. */
+/** A row with its log position and its list `position` (`order`); a deletion has no `order`. */
 type Row = { readonly at: LogPosition; readonly order: string | undefined; readonly item: Buffer }
-/** What is known of a row before it is read; `bytes` of a large one. */
+/** A row before it is read; only a large row has `bytes`. */
 type ChangeKey = {
   readonly at: LogPosition
   readonly order: string | undefined
@@ -50,17 +50,18 @@ type ChangeKey = {
   readonly isDeleted: boolean
   readonly bytes: number | undefined
 }
-type Found = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | undefined }
+type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | undefined }
 
 /**
- * Reads the next changes, at most `limit` and `maxPageBytes` (a larger row is a page of its own). There is no snapshot: a row that changes
- * meanwhile leaves the ranges, and comes in the next walk. So a search may find nothing where there is more to come; then this one goes on.
+ * Reads the next changes: at most `limit` rows and `maxPageBytes`; a larger row is a page of its own. There is no snapshot: a row that
+ * changes meanwhile gets a position beyond the walk's target, and comes in the next walk. If all rows of a page changed meanwhile, the next
+ * page is read at once.
  */
-export async function searchChanges(asked: AskedChanges, turns: Turns): Promise<FoundChanges> {
-  let { ranges, after } = asked
+export async function searchChanges(changes: ChangesSearch, turns: Turns): Promise<ChangesPage> {
+  let { ranges, after } = changes
   while (ranges.length > 0) {
-    const found = await readPage({ ...asked, ranges, after }, turns)
-    const { rows, next } = withinPage(found)
+    const page = await readPage({ ...changes, ranges, after }, turns)
+    const { rows, next } = withinPage(page)
     ranges = next === undefined ? [] : rangesFrom(ranges, next.at)
     const [first] = ranges
     after = first?.from === next?.at ? next?.after : undefined
@@ -76,7 +77,7 @@ export const rangesFrom = (ranges: readonly PositionRange[], position: LogPositi
     .filter(({ from, below }) => from < below)
 
 /** The rows that fit into a page, at least one. */
-function withinPage({ rows, next }: Found): Found {
+function withinPage({ rows, next }: RowsPage): RowsPage {
   let bytes = 0
   const end = rows.findIndex(({ item }, at) => {
     bytes += item.length
@@ -85,53 +86,56 @@ function withinPage({ rows, next }: Found): Found {
   return end === -1 ? { rows, next } : { rows: rows.slice(0, end), next: placeAfter(rows[end - 1]) }
 }
 
-async function readPage(asked: AskedChanges, turns: Turns): Promise<Found> {
-  const { list, view } = asked
-  if (view === 'full' || (await hasLarge(list, 'summary', turns.runQuery))) return await readByKeys(asked, turns)
+async function readPage(changes: ChangesSearch, turns: Turns): Promise<RowsPage> {
+  const { list, view } = changes
+  if (view === 'full' || (await hasLarge(list, 'summary', turns.runQuery))) return await readByKeys(changes, turns)
   try {
-    return await readSmallRows(asked, turns)
+    return await readSmallRows(changes, turns)
   } catch (error) {
     if (!(error instanceof AnswerTooLong)) throw error
-    return await readByKeys(asked, turns)
+    return await readByKeys(changes, turns)
   }
 }
 
-/** Reads rows, of which none is large, in one search. */
-async function readSmallRows(asked: AskedChanges, { runQuery, holdAnswer }: Turns): Promise<Found> {
-  const mostBytes = Math.min(asked.limit * largeBytes, mostPartBytes)
+/** Reads rows, none of them large, in one search. */
+async function readSmallRows(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
+  const mostBytes = Math.min(changes.limit * largeBytes, mostPartBytes)
   const release = await holdAnswer(mostBytes)
-  const rows = await firstOf(asked, (part) =>
-    runQuery(async (signal) => rowsIn(await search({ ...asked, ...part }, {}, signal), asked.pick), mostBytes),
+  const rows = await firstOf(changes, (part) =>
+    runQuery(async (signal) => rowsIn(await search({ ...changes, ...part }, {}, signal), changes.pick), mostBytes),
   )
   if (rows.length === 0) release()
-  return { rows, next: nextAfter(rows, asked.limit) }
+  return { rows, next: nextAfter(rows, changes.limit) }
 }
 
-/** Reads positions and sizes first, then the rows in parts whose bytes are bounded. */
-async function readByKeys(asked: AskedChanges, { runQuery, holdAnswer }: Turns): Promise<Found> {
-  const part = asked.view === 'full' ? 'detail' : 'summary'
-  const found = await firstOf(asked, (some) =>
-    runQuery(async (signal) => keysIn(await search({ ...asked, ...some }, keysOnly(part), signal), part)),
+/** Reads positions and sizes first, then the rows in parts of bounded bytes. */
+async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
+  const part = changes.view === 'full' ? 'detail' : 'summary'
+  const allKeys = await firstOf(changes, (some) =>
+    runQuery(async (signal) => keysIn(await search({ ...changes, ...some }, keysOnly(part), signal), part)),
   )
-  const keys = withinLarge(found)
+  const keys = withinLarge(allKeys)
   if (keys.length === 0) return { rows: [], next: undefined }
   await holdAnswer(Math.max(keys[0]?.bytes ?? 0, Math.min(mostBytesOf(keys), maxPageBytes + mostPartBytes)))
   const rows: Row[] = []
-  let [count, bytes] = [0, 0]
+  let count = 0
+  let bytes = 0
+  const readRows = part === 'detail' ? readWhole : readSummaries
   const read = async (some: readonly ChangeKey[], mostBytes: number): Promise<readonly Buffer[]> => {
-    const read = await (part === 'detail' ? readWhole : readSummaries)(asked, some, mostBytes, runQuery)
-    rows.push(...read)
+    const more = await readRows(changes, some, mostBytes, runQuery)
+    rows.push(...more)
     count += some.length
-    return read.map(({ item }) => item)
+    return more.map(({ item }) => item)
   }
   for await (const items of readParts([keys], read)) {
     bytes += items.reduce((sum, { length }) => sum + length, 0)
     if (bytes >= maxPageBytes) break
   }
-  return { rows, next: count < found.length ? placeAfter(found[count - 1]) : nextAfter(found, asked.limit) }
+  const next = count < allKeys.length ? placeAfter(allKeys[count - 1]) : nextAfter(allKeys, changes.limit)
+  return { rows, next }
 }
 
-/** The first keys whose large rows fit into a page together; at least one. */
+/** The first keys whose large rows fit into a page together, at least one. */
 function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   let large = 0
   const end = keys.findIndex(({ bytes = 0 }, at) => {
@@ -141,27 +145,27 @@ function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** Where to go on after rows: undefined when there were fewer than asked for, so no more. */
+/** Where the next page begins; undefined if there were fewer rows than `limit`, so there are no more. */
 const nextAfter = (rows: readonly Placed[], limit: number): PlaceInWalk | undefined =>
   rows.length < limit ? undefined : placeAfter(rows.at(-1))
 
 type Placed = Pick<Row, 'at' | 'order'>
 
-/** The position that documents of a log share that was replaced. */
+/** The log position of documents that were copied from a replaced log. */
 const sharedPosition = 0
 
-/** A deletion comes last of those that share a position: that of the first record of partition 0. */
+/** A deletion at position 0 is that of partition 0's first record, and sorts after the rows that share the position. */
 function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
   const isShared = row.at === sharedPosition && row.order !== undefined
   return isShared ? { at: row.at, after: row.order } : { at: (row.at + 1) as LogPosition, after: undefined }
 }
 
-/** The first rows of the ranges, at most `limit`: of a long walk those of the first range, and of the others only if these do not suffice. */
-async function firstOf<Each>(
-  { ranges, after, isLong, limit }: AskedChanges,
-  read: (asked: Pick<AskedChanges, 'ranges' | 'after' | 'limit'>) => Promise<readonly Each[]>,
-): Promise<readonly Each[]> {
+/** The first rows of the ranges, at most `limit`. In a long walk, the other ranges are read only if the first has fewer. */
+async function firstOf<Item>(
+  { ranges, after, isLong, limit }: ChangesSearch,
+  read: (part: Pick<ChangesSearch, 'ranges' | 'after' | 'limit'>) => Promise<readonly Item[]>,
+): Promise<readonly Item[]> {
   const others = isLong ? ranges.slice(1) : []
   const rows = await read({ ranges: isLong ? ranges.slice(0, 1) : ranges, after, limit })
   if (rows.length >= limit || others.length === 0) return rows
@@ -170,9 +174,9 @@ async function firstOf<Each>(
 
 type Options = Readonly<Record<string, unknown>>
 
-/** Searches live rows, and deletions if asked for, in the order of their positions. Rejects with `AnswerTooLong` beyond `mostPartBytes`. */
+/** Searches live rows, with `hasDeletions` also deletions, by log position. Rejects with `AnswerTooLong` above `maxBytes`. */
 function search(
-  { list, hasDeletions, ranges, after, limit: size }: AskedChanges,
+  { list, hasDeletions, ranges, after, limit: size }: ChangesSearch,
   options: Options,
   signal: AbortSignal,
   maxBytes = mostPartBytes,
@@ -191,7 +195,7 @@ function search(
 
 const anyOf = (clauses: readonly Clause[]): Clause => ({ bool: { should: [...clauses], minimum_should_match: 1 } })
 
-/** Search options: what a `ChangeKey` holds. */
+/** Search options: only the members of a `ChangeKey`. */
 const keysOnly = (part: EntityPart): Options => ({
   _source: false,
   docvalue_fields: ['changedAt', 'tombstone.deletedAt', bytesOf(part)],
@@ -231,12 +235,12 @@ const timeOf = (time: string | undefined): string => {
   throw new ElasticsearchUnavailable('partial', 'a hit has no time of change')
 }
 
-/** The rows of an answer with whole list documents. */
 function rowsIn({ hits, summaries }: SearchAnswer, pick: PickRow): readonly Row[] {
   let next = 0
   return hits.map((hit): Row => {
     const { changedAt, tombstone } = hit._source ?? {}
-    const [at, order] = [positionOf(hit), orderOf(hit)]
+    const at = positionOf(hit)
+    const order = orderOf(hit)
     if (tombstone !== undefined) return { at, order, item: deletedItem(idOf(hit), tombstone.deletedAt) }
     const summary = summaries[next++]
     if (summary === undefined) throw new ElasticsearchUnavailable('partial', 'a hit has no summary')
@@ -245,31 +249,33 @@ function rowsIn({ hits, summaries }: SearchAnswer, pick: PickRow): readonly Row[
 }
 
 type ReadRows = (
-  asked: AskedChanges,
+  changes: ChangesSearch,
   keys: readonly ChangeKey[],
   bytes: number,
   runQuery: RunQuery,
 ) => Promise<readonly Row[]>
 
-/** The rows of keys that have not changed since. */
-const readSummaries: ReadRows = async (asked, keys, bytes, runQuery) => {
-  const [first, last] = [keys[0], keys.at(-1)]
+/** The rows of keys, without those that have changed since. */
+const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
+  const first = keys[0]
+  const last = keys.at(-1)
   if (first === undefined || last === undefined) return []
-  const ranges = rangesFrom(asked.ranges, first.at).flatMap(({ from, below }) =>
+  const ranges = rangesFrom(changes.ranges, first.at).flatMap(({ from, below }) =>
     from > last.at ? [] : [{ from, below: Math.min(below, last.at + 1) as LogPosition }],
   )
-  // A list document holds more than the part that is weighed.
+  // List documents have more than the summaries that `bytes` counts.
   const maxBytes = bytes + mostPartBytes
-  const { teamId } = asked.list
+  const { teamId } = changes.list
   const named: Clause = { ids: { values: keys.map(({ id }) => documentId(teamId, id)) } }
-  const some = { ...asked, ranges, after: undefined, limit: keys.length }
+  const some = { ...changes, ranges, after: undefined, limit: keys.length }
   const answer = runQuery((signal) => search(some, {}, signal, maxBytes, [named]), bytes)
-  return rowsIn(await answer, asked.pick)
+  return rowsIn(await answer, changes.pick)
 }
 
 /**
- * Whole entities, at least as new as their keys. One that was deleted since is left out: its deletion comes in the next walk. So is one without a
- * detail: Elasticsearch has refused that, so the record is a dead letter, and a replay gives the row a new position (`listToRepeat`).
+ * Whole entities, at least as new as their keys. An entity deleted since is left out: its deletion comes in the next walk. An entity
+ * without a detail is left out, too: Elasticsearch refused the detail, so its record is a dead letter. A replay gives the row a new
+ * position (`listToRepeat`).
  */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)
@@ -284,6 +290,6 @@ const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
 const deletedItem = (id: EntityId, changedAt: string): Buffer =>
   Buffer.from(JSON.stringify({ id, changedAt, deleted: true }))
 
-/** Adds two members in front of those of an item, which has an `id` at least. JSON escapes nothing in instants. */
+/** Adds two members before those of an item, which has at least its `id`. An instant needs no JSON escapes. */
 const liveItem = (item: Buffer, changedAt: string): Buffer =>
   Buffer.concat([Buffer.from(`{"changedAt":"${changedAt}","deleted":false,`), item.subarray(1)])

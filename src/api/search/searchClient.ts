@@ -11,9 +11,9 @@ export type SearchRequest = {
   readonly body?: Readonly<Record<string, unknown>>
   /** For requests to one team's shard: the list, and the alias or name of its index. Sent to the primary by `readPrimaries.ts`. */
   readonly shard?: List & { readonly alias: string }
-  /** A longer answer is not read: rejects with `AnswerTooLong`. */
+  /** Rejects with `AnswerTooLong` for a longer answer, without reading it. */
   readonly maxBytes?: number
-  /** Throws `ElasticsearchUnavailable` for an answer of status 200 in which a part failed. */
+  /** Throws `ElasticsearchUnavailable` if an answer of status 200 contains a failure. */
   readonly check?: (bytes: Buffer) => void
 }
 
@@ -21,21 +21,18 @@ export type SearchClient = {
   readonly indexPrefix: string
   /** Whether submissions are found by their answers (`INDEX_ANSWERS`). */
   readonly hasAnswers: boolean
-  /**
-   * Resolves for status 200 (`bytes` is raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, or with another error if the request
-   * itself is at fault.
-   */
+  /** Resolves for status 200 (`bytes`: raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, `AnswerTooLong` or `InvalidSearch`. */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
 }
 
 /** A list of a team, and the client that searches it. */
 export type SearchedList = SearchClient &
   List & {
-    /** The indices to search, as the freshness of the request names them; undefined: those that the read aliases name. */
+    /** The indices to search, read with the freshness of the request; undefined: those of the read aliases. */
     readonly indices: ListIndices | undefined
   }
 
-/** Runs a query in the team's turn; retries until the deadline while Elasticsearch is overloaded. `bytes`: maximum size of the result. */
+/** Runs a query in the team's turn; retries until the deadline while Elasticsearch is overloaded. `bytes`: the most that it returns. */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
 
 type UnavailableReason =
@@ -43,13 +40,13 @@ type UnavailableReason =
   | 'deadline' // no response in time
   | 'partial' // an incomplete response
   | 'missing-index' // the index was removed, or the alias points to none
-  | 'older-mapping' // the index may lack fields that a search needs, which would find nothing by them
+  | 'older-mapping' // the index is of an earlier release: searches by newer fields would find nothing
   | 'missing-snapshot' // the point in time has expired
   | 'overloaded' // too little memory or too many requests
   | 'no-copy' // the named node has no copy of the shard
   | 'refused' // Elasticsearch rejected the request (permissions)
 
-/** Elasticsearch cannot answer now. The message contains no part of the request, which contains text that users typed. */
+/** Elasticsearch cannot answer now. The message contains nothing of the request, which may contain personal data. */
 export class ElasticsearchUnavailable extends Error {
   readonly reason: UnavailableReason
 
@@ -60,7 +57,7 @@ export class ElasticsearchUnavailable extends Error {
   }
 }
 
-/** Elasticsearch rejects a search as invalid: a bug, unless the search tests what Elasticsearch supports, such as a time zone. */
+/** Elasticsearch rejects a search as invalid. A bug, except where only Elasticsearch can decide, such as for time zones. */
 export class InvalidSearch extends Error {
   /** The error type of the innermost cause. */
   readonly type: string
@@ -72,12 +69,12 @@ export class InvalidSearch extends Error {
   }
 }
 
-/** An answer of Elasticsearch is longer than its request wants it (`maxBytes`). */
+/** An answer of Elasticsearch is longer than the `maxBytes` of its request. */
 export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Sends a request to the index of a kind, which the list names or else the read alias, routed to the team's shard. */
+/** Sends a request to the team's shard of a kind: in the list's `indices`, else the read alias. */
 export async function askShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,
@@ -93,15 +90,19 @@ export async function askShard(
   return bytes
 }
 
-/** Shorter than the deadline of a query: a timeout makes the client avoid the node, an abort does not. */
+/** Shorter than the deadline of a query: after a timeout, unlike an abort, the client avoids the node. */
 const requestTimeoutMs = 4_000
 
 export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers: boolean): SearchClient => ({
-  ...{ indexPrefix, hasAnswers },
+  indexPrefix,
+  hasAnswers,
   send: async ({ shard: _known, check, maxBytes, ...request }, signal) => {
     const { statusCode, body } = await client.transport
       .request<Uint8Array | object>(request, {
-        ...{ signal, ignore: [404], requestTimeout: requestTimeoutMs, meta: true },
+        signal,
+        ignore: [404],
+        requestTimeout: requestTimeoutMs,
+        meta: true,
         ...(maxBytes !== undefined && { maxResponseSize: maxBytes }),
         ...asBytes(client),
       })
@@ -117,9 +118,10 @@ export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers
 
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
-    // Without the reason, which may repeat the request.
+    // Only the type: the reason may quote the request.
     const { type, reason } = innermost((error.body as { readonly error?: Cause } | null)?.error ?? {})
-    const [status, detail] = [error.statusCode, `${error.statusCode} ${type}`]
+    const status = error.statusCode
+    const detail = `${status} ${type}`
     if (reason.startsWith(noCopyReason)) return new ElasticsearchUnavailable('no-copy', type)
     if (status === 429 || overloads.has(type)) return new ElasticsearchUnavailable('overloaded', detail)
     return status === 400 && !faultless.has(type)
@@ -135,10 +137,10 @@ function classifyClientError(error: unknown): unknown {
     : error
 }
 
-/** Errors of status 400 that the request did not cause: a closed index; a cancelled search, sometimes without a cause. */
+/** Errors of status 400 that are not the fault of the request: a closed index, a cancelled search. */
 const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
 
-/** How Elasticsearch begins the reason when a node that `preference` names has no copy of the shard. */
+/** Begins the reason of an error when the node in `preference` has no copy of the shard. */
 export const noCopyReason = 'no data nodes with '
 
 /** Error types that mean too little memory or too many requests, with any status. */
@@ -151,7 +153,6 @@ type Cause = {
   readonly root_cause?: readonly Cause[]
 }
 
-/** The innermost cause of an error response. */
 function innermost(cause: Cause): Readonly<Record<'type' | 'reason', string>> {
   const inner = cause.caused_by ?? cause.root_cause?.[0]
   if (inner) return innermost(inner)

@@ -10,16 +10,16 @@ export type PageRequest = { readonly page: number; readonly limit: number }
 
 export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
-/** Larger pages are not held in memory; only large rows can make a page this large. */
+/** Larger pages are streamed in parts. Only large rows make a page this large. */
 export const maxPageBytes = 2 * 1024 * 1024
 
-/** The page is too large to hold in memory, so it must be sent in parts. */
+/** A page above `maxPageBytes`. */
 export class LargePage extends Error {}
 
 /**
- * One page of a list, newest first, with the exact total, by the first filter that finds any row. Pages from offset `deepPageFrom` on are
- * read from a snapshot, without skipping the rows before; so are lists with large rows, whose sizes are read first. Rejects with
- * `LargePage` for a page above `maxPageBytes`.
+ * One page of a list, newest first, with the exact total, by the first filter that finds any row. A page before offset `deepPageFrom` is
+ * one search. A deeper page, or one of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` above
+ * `maxPageBytes`.
  */
 export function searchPage(
   list: ListAt,
@@ -27,7 +27,7 @@ export function searchPage(
   request: PageRequest,
   hasLarge: boolean,
   signal: AbortSignal,
-) {
+): Promise<RowsFound> {
   const isDeep = offsetOf(request) >= list.deepPageFrom
   const readPage = hasLarge ? largePage : deepPage
   return firstFound(filters, (filter) =>
@@ -42,12 +42,12 @@ export async function firstFound<Found extends { readonly total: number }>(
   [filter, ...others]: Filters,
   find: (filter: Filter) => Promise<Found>,
 ): Promise<Found> {
-  let found = await find(filter)
+  let result = await find(filter)
   for (const other of others) {
-    if (found.total > 0) break
-    found = await find(other)
+    if (result.total > 0) break
+    result = await find(other)
   }
-  return found
+  return result
 }
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
@@ -56,11 +56,11 @@ const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 const rowsOn = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
-/** Rows and total are of one search, so that they show one moment: of two searches, the second may find a change that the first did not. */
+/** One search for rows and total, so that both show the same state: a second search could already see a later change. */
 async function shallowPage(list: ListAt, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits: true }
-  const found = await searchTeam(list, { query: ofTeam(list.teamId, filter), ...page }, signal)
-  return { total: totalOf(found), rows: rowsIn(found) }
+  const answer = await searchTeam(list, { query: ofTeam(list.teamId, filter), ...page }, signal)
+  return { total: totalOf(answer), rows: rowsIn(answer) }
 }
 
 async function deepPage(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
@@ -86,7 +86,7 @@ function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, s
   return rangeOfPage(counts, offsetOf(request), request.limit)
 }
 
-/** Makes an item of a row. */
+/** Makes the item of an answer from a row (`pickFields`). */
 export type PickRow = (row: Buffer) => Buffer
 
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>
@@ -122,17 +122,18 @@ const maxLinkBytes = 4_096
 
 /**
  * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page
- * past the end is the last page. Undefined above 4 KiB. `url`: public URL of the list, without a query.
+ * past the end is the last page. Undefined if it would be longer than 4 KiB. `url`: the list's public URL, without a query.
  */
 export function pageLinks(url: string, querystring: string, { page, limit }: PageRequest, totalDocs: number) {
-  // The question mark protects another one at the start of the query, which URLSearchParams would strip.
+  // URLSearchParams strips one question mark at the beginning, which may belong to the query itself.
   const query = new URLSearchParams(`?${querystring}`)
   const linkTo = (relation: string, number: number): string => {
     query.set('page', String(number))
     return `<${url}?${query}>; rel="${relation}"`
   }
-  const [first, last] = [linkTo('first', 1), Math.max(1, Math.ceil(totalDocs / limit))]
-  // Thousands of parameters are written once, in vain, instead of four times.
+  const first = linkTo('first', 1)
+  const last = Math.max(1, Math.ceil(totalDocs / limit))
+  // There are two links at least. Saves rendering thousands of parameters three more times.
   if (2 * first.length > maxLinkBytes) return undefined
   const links = [
     first,

@@ -6,18 +6,20 @@ import type { Clause } from './clauses.ts'
 
 /** The number of a team's terms to which a fuzzy query may expand. */
 const maxExpansions = 50
-/** Only this many words may match inside words of the title or be misspelt, which bounds the cost of a search. */
+/** Only so many words are free: may match inside words of the title, and be misspelt. Bounds the cost of a search. */
 const maxFreeWords = 8
-/** Longer texts are searched in pieces: Elasticsearch refuses wildcards of more than 314 equal characters. */
+/** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
 const wholeLength = 300
-/** A word or number of this length beside CJK characters may match elsewhere in the title: 2026期末 finds "期末考试 2026". */
+/**
+ * A word or number of at least this length that was typed beside CJK characters may stand elsewhere in the title: 2026期末 finds "期末考试 2026".
+ */
 const minLoneLength = 3
-/** In words of at least this length, the first letter may be wrong, too. */
+/** In shorter words, the first letter must be right. */
 const minFreeLength = 6
 
 /**
- * A query for titles that contain the typed text, or all of its words in any order, even inside words. Of several words, those of one
- * or two letters, or of digits, match only beginnings of words. Punctuation counts where it joins words or stands alone.
+ * A query for titles that contain the typed text, or all of its words in any order, also inside words. Of several typed words, those of
+ * digits and those of one or two letters match only the beginnings of words. Punctuation matters where it joins words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -26,11 +28,11 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
   const [first] = sought
   if (first === undefined) return terms.written(folded)
   const mayBeginInside = isPlain(first) && !first[0].isMarked
-  // A text with punctuation between words may begin inside a word of the title, which a search by words misses.
+  // A text with punctuation between its words may begin inside a word of the title, where a search by words does not find it.
   const isPunctuated = sought.some((word) => word.slice(1).some(({ gap }) => gap === 'mark'))
   return any([
     ...(isPunctuated || /[+#]$/.test(folded) ? [terms.written(folded)] : []),
-    // A search by words misses a text that begins inside a word of the title only if its first word is too short to match there.
+    // Without punctuation, a search by words finds such a text unless its first word is too short to match inside words.
     ...(mayBeginInside && sought.length > 1 && !titles.mayStandInside(first[0])
       ? [terms.piece(titles.foldTitle(typed))]
       : []),
@@ -45,14 +47,14 @@ function exactWords(terms: Terms, sought: readonly titles.SoughtWord[]): Clause 
   return all(withFreedom(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
 }
 
-/** Fallbacks for `exactTitle`, in this order: one typo per word, then two, which takes four times as long. */
+/** Fallbacks for `exactTitle`, in order: one typo per word; two typos, which take four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const readings = titles.soughtReadings(typed).map((sought) => withFreedom(titles.requiredWords(sought)))
   const [once = [], twice = []] = [1, 2].map((mostMistakes) => {
     const terms = termsOf(teamId, mostMistakes)
     const clauses = readings.flatMap((words) =>
       anySimilar(words, (word) => ({
-        // A single word needs no exact clause: `exactTitle` has found nothing.
+        // The exact word alone was searched by `exactTitle`, which found nothing.
         exact: words.length === 1 ? [] : [exactWord(terms, word)],
         similar: word.isFree ? similarWord(terms, word.word) : [],
       })),
@@ -62,7 +64,7 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   return isDeepStrictEqual(once, twice) ? once : [...once, ...twice]
 }
 
-/** A query for all parts, each exact or similar; empty if no part has similar clauses. */
+/** A query that every part matches, exactly or similarly; empty if no part has similar clauses. */
 function anySimilar<Part>(parts: readonly Part[], clausesOf: (part: Part) => Record<'exact' | 'similar', Clause[]>) {
   const clauses = parts.map(clausesOf)
   if (clauses.every(({ similar }) => similar.length === 0)) return []
@@ -71,7 +73,7 @@ function anySimilar<Part>(parts: readonly Part[], clausesOf: (part: Part) => Rec
 
 type FreeWord = { readonly word: titles.SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
 
-/** Marks the words that may match inside words and be misspelt: the first `maxFreeWords`. */
+/** Marks the first `maxFreeWords` words as free. */
 function withFreedom(words: readonly titles.SoughtWord[]): FreeWord[] {
   let count = 0
   return words.map((word, at) => {
@@ -90,7 +92,10 @@ function exactWord(terms: Terms, { word, isFirst, isFree }: FreeWord): Clause {
 const exactPlain = (terms: Terms, word: titles.TitleWord): Clause =>
   titles.mayStandInside(word) ? terms.holding(word.text) : terms.starting(word.text)
 
-/** Matches words as one: `e-mail` finds "email", `covid19` finds "COVID-19". Short ones match whole words: `a/b` misses "about". */
+/**
+ * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Short ones match only whole words: `a/b` does not find
+ * "about".
+ */
 function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!titles.areJoinable(words)) return []
   const text = titles.textOf(words)
@@ -119,12 +124,12 @@ function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false)
   return all(clauses)
 }
 
-/** Clauses for misspellings of a word; none if the word allows no mistake. */
+/** Clauses for misspellings of a word; none if the word must be exact. */
 function similarWord(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!words.every(titles.isSpelt)) return similarKana(terms, words)
   if (isPlain(words)) return similarPlain(terms, words[0])
-  const each = anySimilar(words, (word) => ({ exact: [exactPlain(terms, word)], similar: similarPlain(terms, word) }))
-  return titles.areJoinable(words) ? [...each, ...similarText(terms, titles.textOf(words))] : each
+  const apart = anySimilar(words, (word) => ({ exact: [exactPlain(terms, word)], similar: similarPlain(terms, word) }))
+  return titles.areJoinable(words) ? [...apart, ...similarText(terms, titles.textOf(words))] : apart
 }
 
 function similarPlain(terms: Terms, word: titles.TitleWord): Clause[] {
@@ -156,12 +161,28 @@ const similarKana = (terms: Terms, words: titles.SoughtWord): Clause[] =>
 /** A single word of letters or digits. */
 const isPlain = (word: titles.SoughtWord): boolean => word.length === 1 && titles.isSpelt(word[0])
 
-type Terms = ReturnType<typeof termsOf>
+/** Builds clauses on the index terms of a team's titles; a term has no space. */
+interface Terms {
+  /** A word begins with the text. */
+  starting(text: string): Clause
+  /** A word contains the text. */
+  holding(text: string): Clause
+  /** A word is the text. */
+  equal(text: string): Clause
+  /** One of the texts is two or three adjacent words joined, or a pair of syllables. */
+  joined(...texts: readonly string[]): Clause
+  /** The folded title, with a space before every word, contains the text. */
+  piece(text: string): Clause
+  /** The folded title with its punctuation contains the text. */
+  written(text: string): Clause
+  /** A word (`titleWords`), or the beginning of one (`titleStarts`), is the text with typos. */
+  similar(field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause
+}
 
-/** Builds clauses on a team's index terms, which hold no space. `similar` allows at most `mostMistakes` per word. */
-function termsOf(teamId: TeamId, mostMistakes = 0) {
+/** `mostMistakes`: the most typos per word that `similar` allows. */
+function termsOf(teamId: TeamId, mostMistakes = 0): Terms {
   const salt = titles.titleSalt(teamId)
-  // Long words are indexed in overlapping pieces of twice `pieceLength`, so each piece is contained in one of them.
+  // Long words are indexed in overlapping pieces of twice `pieceLength`: a piece of `pieceLength` lies within one of them.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = titles.pieceLength): Clause =>
     all(titles.piecesOf(text, length).map(clauseOf))
   const anywhere = (field: string, text: string, length?: number): Clause => {
@@ -169,21 +190,15 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
     return eachPiece(text, (piece) => ({ wildcard: { [field]: { value: `${salt}*${escaped(piece)}*` } } }), length)
   }
   return {
-    /** A word begins with the text. */
-    starting: (text: string): Clause =>
-      eachPiece(text, (piece) => ({ prefix: { titleWords: { value: salt + piece } } })),
-    /** A word contains the text. */
-    holding: (text: string): Clause => anywhere('titleWords', text),
-    equal: (text: string): Clause => ({ match: { titleWords: { query: salt + text } } }),
-    /** One of the texts equals two or three adjacent words, or a pair of syllables. */
-    joined: (...texts: readonly string[]): Clause => ({
+    starting: (text) => eachPiece(text, (piece) => ({ prefix: { titleWords: { value: salt + piece } } })),
+    holding: (text) => anywhere('titleWords', text),
+    equal: (text) => ({ match: { titleWords: { query: salt + text } } }),
+    joined: (...texts) => ({
       match: { titleJoined: { query: texts.map((text) => salt + text).join(' '), operator: 'or' } },
     }),
-    /** The folded title, in which a space precedes every word, contains the text. */
-    piece: (text: string): Clause => anywhere('titleFolded', text, wholeLength),
-    /** The folded title with its punctuation contains the text. */
-    written: (text: string): Clause => anywhere('titleRaw', text, wholeLength),
-    similar: (field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause => ({
+    piece: (text) => anywhere('titleFolded', text, wholeLength),
+    written: (text) => anywhere('titleRaw', text, wholeLength),
+    similar: (field, text, mistakes) => ({
       match: {
         [field]: {
           query: salt + text,
@@ -193,7 +208,7 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
         },
       },
     }),
-  } as const
+  }
 }
 
 const all = (clauses: readonly Clause[]): Clause =>

@@ -14,8 +14,11 @@ export type Checks = Readonly<Record<string, Check>>
 
 export type CheckResult = CheckOutcome & { readonly name: string }
 
-/** Makes a check of each function that resolves with the present problem, or with undefined if there is none. */
-export const checksOf = (problems: Readonly<Record<string, () => Promise<string | undefined>>>): Checks =>
+/** By name of a check: a function that resolves with the present problem, or with undefined if there is none. */
+export type Problems = Readonly<Record<string, () => Promise<string | undefined>>>
+
+/** Makes a check of each function. */
+export const checksOf = (problems: Problems): Checks =>
   Object.fromEntries(
     Object.entries(problems).map(([name, readProblem]) => [
       name,

@@ -1,4 +1,4 @@
-/** All texts of the settings area. `language` is a BCP 47 tag. */
+/** The texts of the settings area. `language`: a BCP 47 tag. */
 export const english = {
   language: 'en',
   languageName: 'English',
@@ -60,7 +60,7 @@ export const english = {
     copy: 'Copy',
     copied: 'Copied',
     notCopied: 'Not copied: select the key and copy it yourself',
-    care: 'Treat it as a password: keep it in a secret store, out of source control, chats and tickets. Whoever has it reads all forms and submissions of the team.',
+    care: 'Treat it as a password: keep it in a secret store, out of source control, chats and tickets. Anyone with the key can read all forms and submissions of the team.',
     use: 'Send it with every request, as this header:',
     done: 'I have stored it, back to the keys',
   },
@@ -106,7 +106,7 @@ export const english = {
     'form-too-large': { title: 'That is too much', text: 'Nothing was changed.' },
     'change-incomplete': {
       title: 'Not finished yet',
-      text: 'The key no longer works, but that is not recorded for good. Trying again is safe, and so is waiting: opening the list of keys a minute later records it.',
+      text: 'The key no longer works, but this is not recorded permanently yet. Try again, or open the list of keys in a minute: both are safe, and record it.',
     },
     unavailable: { title: 'The keys cannot be reached', text: 'Nothing is lost. Trying again is safe.' },
     'internal-error': {

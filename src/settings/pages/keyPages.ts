@@ -5,22 +5,22 @@ import type { Messages } from './english.ts'
 import { csrfField, type Page, timeIn, type UrlOf } from './parts.ts'
 
 /** A key as pages show it. */
-type ListedKey = ReturnType<typeof listedKey>
+export type ListedKey = UsedKey & { readonly shownState: 'active' | 'expired' | 'revoked' }
 
-export function listedKey(key: UsedKey, nowMs: number) {
+export function listedKey(key: UsedKey, nowMs: number): ListedKey {
   const isExpired = key.expiresAt != null && Date.parse(key.expiresAt) <= nowMs
-  const shownState = key.state === 'active' && isExpired ? ('expired' as const) : key.state
+  const shownState = key.state === 'active' && isExpired ? 'expired' : key.state
   return { ...key, shownState }
 }
 
-/** Why no key was created, and the form is shown again. */
+/** Why no key was created, so that the form is shown again. */
 export type CreateFailure = keyof Messages['create']['problems']
 
-/** What the form is filled in with, and what is wrong with it. */
+/** The values of the form, and what is wrong with them. */
 export type CreateForm = {
   readonly name: string
   readonly expires: string
-  /** Idempotency token: a form that is sent twice creates one key. */
+  /** Idempotency token: a form sent twice creates one key. */
   readonly once: string
   readonly problem?: CreateFailure
 }
@@ -28,14 +28,14 @@ export type CreateForm = {
 type KeysView = {
   readonly csrf: string
   readonly keys: readonly ListedKey[]
-  /** Undefined when all slots are taken; a key that is being created takes one before it is listed. */
+  /** Undefined when all slots are taken. A key that is being created takes a slot before it is in `keys`. */
   readonly form: CreateForm | undefined
   /** The first day on which a new key may expire. */
   readonly today: string
   readonly notice: keyof Messages['notices'] | undefined
 }
 
-/** The keys of a team, newest first, and, while a slot is free, the form that creates another one. */
+/** The keys of a team, newest first, and the form that creates another key. */
 export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Messages, at: UrlOf): Page => ({
   title: say.keys.title,
   content: html`${notice === undefined ? '' : html`<p role="alert" data-variant="success">${say.notices[notice]}</p>`}
@@ -97,7 +97,7 @@ ${
 
 function createForm(form: CreateForm, csrf: string, today: string, say: Messages, at: UrlOf): Html {
   const { create } = say
-  // What is sent again gives the same key, whatever else it says.
+  // Sent again with the same token, the form creates the same key, even if name and expiry differ.
   const fixed = form.problem === 'unfinished' ? html` readonly` : ''
   const field = (name: 'name' | 'expires', input: Html, label: string, hint: string): Html => {
     const isWrong = form.problem === name
@@ -126,18 +126,18 @@ function problemSummary(problem: CreateFailure, { create }: Messages): Html {
   }</p></div>`
 }
 
-/** Asks the owner to confirm a change, and says what will stop working. */
+/** Asks the owner to confirm a change, and names its consequences. */
 export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: string, say: Messages, at: UrlOf): Page {
-  const { consequence, cancel, [change]: asked } = say.confirm
-  const title = asked.title(key.name)
+  const { consequence, cancel, [change]: texts } = say.confirm
+  const title = texts.title(key.name)
   return {
     title,
     content: html`<div class="single card">
 <header class="hstack"><h1>${title}</h1>${stateBadge(key, say)}</header>
 ${keyFacts(key, say)}
-<ul><li>${consequence}</li><li>${asked.effect}</li></ul>
+<ul><li>${consequence}</li><li>${texts.effect}</li></ul>
 <form method="post" action="${at(`/keys/${encodeURIComponent(key.id)}/${change}`)}" class="hstack">
-${csrfField(csrf)}<button data-variant="danger">${asked.submit}</button>
+${csrfField(csrf)}<button data-variant="danger">${texts.submit}</button>
 <a class="button outline" href="${at('/keys')}">${cancel}</a>
 </form>
 </div>`,

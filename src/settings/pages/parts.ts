@@ -14,22 +14,22 @@ export function timeIn({ language }: Messages, instant: Instant): Html {
 
 export type Page = { readonly title: string; readonly content: Html }
 
-/** The URL of a path of the area, in a page. Relative, as a proxy may have put the whole area below a path. */
+/** The relative URL of a path of the settings area. Relative, because a proxy may serve the area below a path of its own. */
 export type UrlOf = (path: string) => string
 
-/** For pages at `path`. */
+/** URLs for a page at `path`. */
 export const urlsFrom = (path: string): UrlOf => {
   const up = '../'.repeat(path.split('/').length - 2) || './'
   return (to) => up + to.slice(1)
 }
 
-/** The session's CSRF token, which every form carries. */
+/** The session's CSRF token, for every form. */
 export const csrfField = (csrf: string): Html => html`<input type="hidden" name="csrf" value="${csrf}">`
 
 type MessageParts = {
   readonly title: string
   readonly text: string
-  /** The page to go on with. */
+  /** The next page. */
   readonly link?: { readonly href: string | undefined; readonly label: string }
   /** The request id, for support. */
   readonly reference?: string | undefined

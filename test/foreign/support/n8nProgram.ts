@@ -33,7 +33,8 @@ export async function openN8n(installed: string, package_: N8nPackage) {
   const nodes = join(folder, '.n8n/nodes')
   await mkdir(nodes, { recursive: true })
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], package_.folder)
-  const archive = join(folder, 'n8n-nodes-tidemark-0.1.0.tgz')
+  const { version } = JSON.parse(await readFile(join(package_.folder, 'package.json'), 'utf8'))
+  const archive = join(folder, `n8n-nodes-tidemark-${version}.tgz`)
   await run('npm', ['install', '--offline', '--legacy-peer-deps', '--no-audit', '--no-fund', archive], nodes)
   const logPath = join(folder, 'n8n.log')
   let program: SupervisedProgram | undefined
@@ -63,6 +64,11 @@ export async function openN8n(installed: string, package_: N8nPackage) {
       }),
     /** Sends what the editor sends; resolves with the `data` of the answer. */
     post,
+    /** What the editor knows of all nodes; only after `signUp`. */
+    nodeTypes: async (): Promise<Json[]> => {
+      const headers = { ...(cookie !== undefined && { cookie }) }
+      return (await (await fetch(`http://127.0.0.1:${port}/types/nodes.json`, { headers })).json()) as Json[]
+    },
     importCredential: (credential: Json) => importing('credentials', credential),
     /** Imports a workflow and publishes it, so that the next start activates it. */
     importWorkflow: async (workflow: Json): Promise<void> => {

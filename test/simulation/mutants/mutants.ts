@@ -19,7 +19,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     seed: 2,
     file: 'indexer/visibilityPublisher.ts',
     from: 'await this.#makeSearchable(ranges)\n',
-    to: 'await this.#commit(partitions)\n    await this.#makeSearchable(ranges)\n',
+    to: 'await this.#commit(progress)\n    await this.#makeSearchable(ranges)\n',
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],

@@ -6,9 +6,17 @@ import { flushPromises } from '../../support/handClock.ts'
 const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
 const stays = new AbortController().signal
 
+type Outcome = Permit | { readonly kind: 'waits' }
+
+const kindOf = ({ kind }: Outcome): string => kind
+
+function release(permit: Outcome): void {
+  if (permit.kind === 'granted') permit.release()
+}
+
 /** Who hears at once whether there is a permit. */
-async function heardAtOnce(permit: Promise<Permit>): Promise<Permit | 'waits'> {
-  let heard: Permit | 'waits' = 'waits'
+async function heardAtOnce(permit: Promise<Permit>): Promise<Outcome> {
+  let heard: Outcome = { kind: 'waits' }
   permit.then(
     (each) => {
       heard = each
@@ -19,33 +27,33 @@ async function heardAtOnce(permit: Promise<Permit>): Promise<Permit | 'waits'> {
   return heard
 }
 
-test('places go to tenants in turn, however many one of them asks for', async () => {
+test('tenants get permits in turn, however many requests one of them has', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 1 })
   const order: string[] = []
   const enter = async (name: string): Promise<void> => {
     const place = await queue.acquire(name, stays)
-    if (typeof place === 'string') throw new Error(place)
+    if (place.kind !== 'granted') throw new Error(place.kind)
     order.push(name)
     await flushPromises()
-    place()
+    place.release()
   }
   await Promise.all(['first', 'a', 'a', 'a', 'b', 'b', 'c'].map(enter))
   expect(order).toEqual(['first', 'a', 'b', 'c', 'a', 'b', 'a'])
 })
 
-test('who does not wait gets a permit at once, or hears which limit is reached; it overtakes nobody of its tenant', async () => {
+test('a request that does not wait gets a permit at once or the limit that is reached, and overtakes none of its tenant', async () => {
   const queue = new FairQueue(bounds)
   const first = queue.acquireNow('a')
-  expect([typeof first, typeof queue.acquireNow('a')]).toEqual(['function', 'function'])
-  expect(queue.acquireNow('a')).toBe('own-share')
+  expect([first.kind, queue.acquireNow('a').kind]).toEqual(['granted', 'granted'])
+  expect(queue.acquireNow('a').kind).toBe('own-share')
   const waiting = queue.acquire('a', stays)
-  expect([typeof queue.acquireNow('b'), typeof queue.acquireNow('b')]).toEqual(['function', 'function'])
-  expect(queue.acquireNow('c')).toBe('full')
-  if (typeof first === 'function') first()
-  expect(await waiting).toBeInstanceOf(Function)
+  expect([queue.acquireNow('b').kind, queue.acquireNow('b').kind]).toEqual(['granted', 'granted'])
+  expect(queue.acquireNow('c').kind).toBe('full')
+  release(first)
+  expect(kindOf(await waiting)).toBe('granted')
 })
 
-test('who has waited too long hears whether others hold the room, or its own tenant, also by what waits in front', async () => {
+test('a request that times out learns whether its own tenant, running or waiting before it, or others take the room', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...bounds, maxRunningPerTenant: 3 })
   await queue.acquire('a', stays, 2)
@@ -56,7 +64,7 @@ test('who has waited too long hears whether others hold the room, or its own ten
     queue.acquire('b', stays, 3),
   ]
   await jest.advanceTimersByTimeAsync(1_000)
-  expect(await Promise.all([heavy, behind, other])).toEqual(['own-share', 'own-share', 'full'])
+  expect((await Promise.all([heavy, behind, other])).map(kindOf)).toEqual(['own-share', 'own-share', 'full'])
   jest.useRealTimers()
 })
 
@@ -96,7 +104,7 @@ function expectFair(queue: FairQueue, running: readonly Asked[], waiting: readon
   }
 }
 
-test('whatever comes and goes, no bound is passed, no place stays free while one waits for it, nobody overtakes their own tenant, and who has gone is forgotten', async () => {
+test('for any arrivals and departures, no bound is exceeded, no room stays free while a request may take it, no request overtakes another of its tenant, and departed tenants are forgotten', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
       const queue = new FairQueue(wide)
@@ -108,9 +116,9 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
         const hear = (permit: Permit): void => {
           const isNext = waiting.find((each) => each.name === name) === asked
           waiting.splice(waiting.indexOf(asked), 1)
-          if (typeof permit === 'string') refused.push(permit)
-          else running.push({ ...asked, leave: permit })
-          hasOvertaken ||= typeof permit === 'function' && !isNext
+          if (permit.kind === 'granted') running.push({ ...asked, leave: permit.release })
+          else refused.push(permit)
+          hasOvertaken ||= permit.kind === 'granted' && !isNext
         }
         queue.acquire(name, asked.client.signal, weight).then(hear, refused.push)
       }
@@ -126,46 +134,46 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
         await flushPromises()
       }
       expect([waiting, queue.tenants, hasOvertaken]).toEqual([[], 0, false])
-      expect(refused.filter((why) => why !== 'full' && why !== 'aborted')).toEqual([])
+      expect(refused.filter(({ kind }) => kind !== 'full' && kind !== 'aborted')).toEqual([])
     }),
   )
 })
 
-test('with less room open there is still room for one, and what waits gets in when it opens', async () => {
+test('with little room open one request still runs, and waiting requests run when more room opens', async () => {
   const queue = new FairQueue(bounds)
   queue.open(1 / 64)
   const first = await queue.acquire('a', stays)
-  expect(typeof first).toBe('function')
+  expect(first.kind).toBe('granted')
   const second = queue.acquire('b', stays)
-  expect(await heardAtOnce(second)).toBe('waits')
+  expect(kindOf(await heardAtOnce(second))).toBe('waits')
   queue.open(1)
-  expect(await second).toBeInstanceOf(Function)
+  expect(kindOf(await second)).toBe('granted')
 })
 
-test('with half of the room open half as much runs, of all and of a tenant', async () => {
+test('with half of the room open, half as much runs, in all and of each tenant', async () => {
   const queue = new FairQueue({ maxRunning: 8, maxRunningPerTenant: 4 })
   queue.open(1 / 2)
   const heard = []
   for (const name of ['a', 'a', 'a', 'b', 'b', 'c']) heard.push(await heardAtOnce(queue.acquire(name, stays)))
-  expect(heard.map((each) => typeof each === 'function')).toEqual([true, true, false, true, true, false])
+  expect(heard.map(({ kind }) => kind === 'granted')).toEqual([true, true, false, true, true, false])
   expect(queue.taken).toBe(1 / 2)
 })
 
-test('who does not wait overtakes nobody of its tenant, though what that one waits for is more', async () => {
+test('a request that does not wait overtakes none of its tenant, even if the waiting request is heavier', async () => {
   const queue = new FairQueue(bounds)
   queue.acquireNow('a')
-  expect(await heardAtOnce(queue.acquire('a', stays, 2))).toBe('waits')
-  expect(queue.acquireNow('a')).toBe('own-share')
+  expect(kindOf(await heardAtOnce(queue.acquire('a', stays, 2)))).toBe('waits')
+  expect(queue.acquireNow('a').kind).toBe('own-share')
 })
 
 const lasting = { ...wide, maxWaiting: 1_000, maxWaitMs: 60_000 }
 
-test('a heavy one gets the room that becomes free, however many light ones keep coming', async () => {
+test('a heavy request gets room that becomes free, however many light requests keep coming', async () => {
   const queue = new FairQueue(lasting)
   const running: Release[] = []
   const enter = async (name: string, weight: number): Promise<void> => {
     const permit = await queue.acquire(name, stays, weight)
-    if (typeof permit === 'function') running.push(permit)
+    if (permit.kind === 'granted') running.push(permit.release)
   }
   for (const name of ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c']) await enter(name, 1)
   const heavy = queue.acquire('d', stays, 6)
@@ -175,98 +183,98 @@ test('a heavy one gets the room that becomes free, however many light ones keep 
     running.shift()?.()
     await flushPromises()
   }
-  expect(await heavy).toBeInstanceOf(Function)
+  expect(kindOf(await heavy)).toBe('granted')
   // It left room for so many of those that came later.
   expect(running).toHaveLength(4)
   for (const leave = await heavy; arriving.length > 0; await arriving.pop()) {
-    if (typeof leave === 'function') leave()
+    release(leave)
     running.shift()?.()
   }
 })
 
-test('with less room open, one that is heavier than all of it gets in alone, however many light ones keep coming', async () => {
+test('with little room open, a request heavier than all of it runs alone, however many light requests keep coming', async () => {
   const queue = new FairQueue(lasting)
   queue.open(1 / 5)
   const [first, second] = [await queue.acquire('a', stays), await queue.acquire('b', stays)]
   const heavy = queue.acquire('heavy', stays, 6)
   const light = queue.acquire('c', stays)
-  for (const leave of [first, second]) if (typeof leave === 'function') leave()
+  for (const leave of [first, second]) release(leave)
   const leave = await heavy
-  expect(leave).toBeInstanceOf(Function)
-  if (typeof leave === 'function') leave()
-  expect(await light).toBeInstanceOf(Function)
+  expect(leave.kind).toBe('granted')
+  release(leave)
+  expect(kindOf(await light)).toBe('granted')
 })
 
-test('a heavy one that waits for a slow one keeps nobody waiting for the room beside it, and gets its own as soon as the slow one ends', async () => {
+test('while a heavy request waits for a slow one, light requests use the other room, and the heavy request runs as soon as the slow one ends', async () => {
   const queue = new FairQueue(lasting)
   const slow = await queue.acquire('slow', stays, 6)
   const heavy = queue.acquire('heavy', stays, 6)
   for (let round = 0; round < 2; round++) {
     const light = await Promise.all(['a', 'b', 'c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays))))
-    for (const permit of light) expect(permit).toBeInstanceOf(Function)
-    for (const permit of round === 0 ? light : []) if (typeof permit === 'function') permit()
+    for (const permit of light) expect(permit.kind).toBe('granted')
+    for (const permit of round === 0 ? light : []) release(permit)
   }
-  if (typeof slow === 'function') slow()
-  expect(await heavy).toBeInstanceOf(Function)
+  release(slow)
+  expect(kindOf(await heavy)).toBe('granted')
 })
 
-test('who has waited too long for what is kept for another tenant hears that others hold the room', async () => {
+test('a request that times out because room is kept for another tenant learns that others take the room', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...wide, maxWaitMs: 1_000 })
   await queue.acquire('slow', stays, 5)
   const [heavy, light] = [queue.acquire('heavy', stays, 6), queue.acquire('light', stays, 5, 500)]
   await jest.advanceTimersByTimeAsync(1_000)
-  expect(await Promise.all([heavy, light])).toEqual(['full', 'full'])
+  expect((await Promise.all([heavy, light])).map(kindOf)).toEqual(['full', 'full'])
   jest.useRealTimers()
 })
 
-test('a permit that is given back twice frees its room once', async () => {
+test('a permit that is released twice frees its room once', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 2 })
   const [first] = [queue.acquireNow('a'), queue.acquireNow('b')]
-  if (typeof first === 'function') for (let times = 0; times < 2; times++) first()
-  expect([typeof queue.acquireNow('c'), queue.acquireNow('d')]).toEqual(['function', 'full'])
+  for (let times = 0; times < 2; times++) release(first)
+  expect([queue.acquireNow('c').kind, queue.acquireNow('d').kind]).toEqual(['granted', 'full'])
 })
 
-test('who has gone before it asks gets no permit', async () => {
+test('a client that disconnected before its request gets no permit', async () => {
   const queue = new FairQueue(bounds)
-  expect(await queue.acquire('a', AbortSignal.abort())).toBe('aborted')
+  expect(kindOf(await queue.acquire('a', AbortSignal.abort()))).toBe('aborted')
   expect([queue.tenants, queue.taken]).toEqual([0, 0])
 })
 
-test('without a bound for those that wait nobody waits, and as many wait as the bound says', async () => {
+test('as many requests wait as maxWaiting says, and none without it', async () => {
   const unbounded = new FairQueue({ maxRunning: 1, maxRunningPerTenant: 1 })
   unbounded.acquireNow('a')
-  expect(await heardAtOnce(unbounded.acquire('b', stays))).toBe('full')
+  expect(kindOf(await heardAtOnce(unbounded.acquire('b', stays)))).toBe('full')
   const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 2 })
   queue.acquireNow('a')
   const answers = ['b', 'c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
-  expect(await Promise.all(answers)).toEqual(['waits', 'waits', 'full'])
+  expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'waits', 'full'])
 })
 
-test('who leaves while it waits hears so at once, and leaves its place to others', async () => {
+test('a waiting request ends as soon as its client disconnects, and makes room for others', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 1 })
   queue.acquireNow('a')
   const client = new AbortController()
   const waiting = queue.acquire('b', client.signal)
-  expect([await heardAtOnce(waiting), queue.tenants]).toEqual(['waits', 2])
+  expect([kindOf(await heardAtOnce(waiting)), queue.tenants]).toEqual(['waits', 2])
   client.abort()
-  expect([await heardAtOnce(waiting), queue.tenants]).toEqual(['aborted', 1])
+  expect([kindOf(await heardAtOnce(waiting)), queue.tenants]).toEqual(['aborted', 1])
   const answers = ['c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
-  expect(await Promise.all(answers)).toEqual(['waits', 'full'])
+  expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'full'])
 })
 
-test('who goes when it has its permit already, or has it for longer than it might have waited, leaves the queue as it is', async () => {
+test('a client that disconnects after it got its permit, or keeps the permit for long, does not change the queue', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 1 })
   const first = queue.acquireNow('a')
   const client = new AbortController()
   const second = queue.acquire('b', client.signal)
-  if (typeof first === 'function') first()
-  expect(await second).toBeInstanceOf(Function)
+  release(first)
+  expect(kindOf(await second)).toBe('granted')
   client.abort()
   await jest.advanceTimersByTimeAsync(2_000)
   const answers = ['c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
-  expect(await Promise.all(answers)).toEqual(['waits', 'full'])
+  expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'full'])
   expect([queue.tenants, queue.taken]).toEqual([2, 1])
   jest.useRealTimers()
 })
@@ -290,7 +298,7 @@ const history = fc.array(fc.array(arrival, { minLength: 3, maxLength: 6 }), {
   size: 'max',
 })
 
-test("whom its tenant's share allows to run waits no longer than for a permit of each tenant, whatever keeps coming", async () => {
+test("a request within its tenant's share waits for at most one permit of each other tenant, whatever keeps coming", async () => {
   await fc.assert(
     fc.asyncProperty(history, async (arrivals) => {
       const queue = new FairQueue(lasting)
@@ -303,7 +311,7 @@ test("whom its tenant's share allows to run waits no longer than for a permit of
         waiting.push(asked)
         const enter = (permit: Permit): void => {
           waiting.splice(waiting.indexOf(asked), 1)
-          if (typeof permit === 'function') running.push({ ...asked, leave: permit, endsAt: now() + ticks })
+          if (permit.kind === 'granted') running.push({ ...asked, leave: permit.release, endsAt: now() + ticks })
         }
         queue.acquire(name, stays, weight).then(enter, refused.push)
       }

@@ -23,7 +23,8 @@ export class TidemarkTrigger implements INodeType {
     defaults: { name: 'Tidemark Trigger' },
     inputs: [],
     outputs: [NodeConnectionTypes.Main, NodeConnectionTypes.Main],
-    outputNames: ['New or Changed', 'Deleted'],
+    // The canvas shows ten letters of a name.
+    outputNames: ['Changed', 'Deleted'],
     credentials: [{ name: 'tidemarkApi', required: true }],
     properties,
   }

@@ -1,7 +1,8 @@
 import { type ITriggerFunctions, type ITriggerResponse, NodeOperationError } from 'n8n-workflow'
 import { refusal, unreachable } from '../shared/api.ts'
-import { readAnswer } from './changeFeed.ts'
+import { type Row, readAnswer } from './changeFeed.ts'
 import { itemsOf } from './items.ts'
+import { meets, valuesIn } from './rowFilter.ts'
 import { askForChanges, type Settings } from './settings.ts'
 
 const searched = 1_000
@@ -14,13 +15,26 @@ export function emitSample(functions: ITriggerFunctions, settings: Settings): IT
     })
     const read = readAnswer(answer, false, Date.now())
     if (read.kind !== 'page') throw refusal(functions, answer)
-    const sample = read.page.items.findLast((row) => settings.isWanted(row))
+    const { conditions } = settings
+    // A deletion meets any filter, and has nothing to show.
+    const rows = read.page.items.filter(({ deleted }) => !deleted)
+    const sample = rows.findLast((row) => meets(row, conditions))
     if (sample === undefined) {
-      const message = `None of the first ${searched} rows passes the filters`
-      const description = 'There is nothing to show as a sample. An active workflow waits for the first one.'
+      const { message, description } = whyNone(settings, rows)
       throw new NodeOperationError(functions.getNode(), message, { description })
     }
     functions.emit(itemsOf([sample]))
   }
   return { manualTriggerFunction }
+}
+
+/** Tells a person who does not know how the quizzes name their levels what there is instead. */
+function whyNone({ resource, conditions }: Settings, rows: readonly Row[]): { message: string; description: string } {
+  if (rows.length === 0)
+    return { message: `There is no ${resource} yet`, description: 'A published workflow waits for the first one.' }
+  const message = `None of ${rows.length} ${resource}s passes the filters`
+  return {
+    message,
+    description: `They have ${valuesIn(rows, conditions)}. A published workflow waits for one that passes.`,
+  }
 }

@@ -4,19 +4,20 @@ import { formLocator, statuses } from '../shared/filters.ts'
 export const properties: INodeProperties[] = [
   {
     displayName:
-      'After n8n has ended, the rows of the last execution may come once more; none is left out. Deletions leave by the second output.',
+      'What is new or changed leaves by the first output, what is deleted by the second. After a restart of n8n, the last execution may come once more: for one message each, put the node "Remove Duplicates" behind.',
     name: 'notice',
     type: 'notice',
     default: '',
   },
   {
-    displayName: 'Resource',
+    // By this name the list of nodes offers an entry for each option.
+    displayName: 'Trigger On',
     name: 'resource',
     type: 'options',
     noDataExpression: true,
     options: [
-      { name: 'Form', value: 'form' },
-      { name: 'Submission', value: 'submission' },
+      { name: 'Submission', value: 'submission', action: 'On new, changed or deleted submission' },
+      { name: 'Form', value: 'form', action: 'On new, changed or deleted form' },
     ],
     default: 'submission',
     description: 'What is watched: an item comes when it is new, changed or deleted',
@@ -48,7 +49,8 @@ export const properties: INodeProperties[] = [
         type: 'string',
         default: '',
         placeholder: 'fail',
-        description: 'The level of the result, as the quiz names it',
+        description:
+          'The level of the result, as the quiz names it. "Execute step" tells which levels there are if none has this one.',
       },
       {
         displayName: 'Outcome Code',

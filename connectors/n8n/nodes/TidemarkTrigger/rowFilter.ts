@@ -20,7 +20,7 @@ const places = {
 
 export type View = 'summary' | 'full'
 
-type Condition = { readonly field: string; readonly values: readonly string[] }
+export type Condition = { readonly field: string; readonly values: readonly string[] }
 
 /** What the filters ask for: each field must have one of the values. A filter without a value asks for nothing. */
 export function conditionsOf({ formId, status, level, outcomeCode }: RowFilters, view: View): readonly Condition[] {
@@ -40,6 +40,17 @@ export function conditionsOf({ formId, status, level, outcomeCode }: RowFilters,
 /** Whether a row meets all conditions. A deletion names the ID only, so it meets any. */
 export const meets = (row: Row, conditions: readonly Condition[]): boolean =>
   row.deleted || conditions.every(({ field, values }) => values.includes(String(valueAt(row, field))))
+
+const toldValues = 10
+
+/** What rows have where conditions compare, up to ten values for each: `result.level: Expert, Beginner`. */
+export function valuesIn(rows: readonly Row[], conditions: readonly Condition[]): string {
+  const told = conditions.map(({ field }) => {
+    const values = [...new Set(rows.map((row) => String(valueAt(row, field) ?? '(none)')))]
+    return `${field}: ${values.slice(0, toldValues).join(', ')}${values.length > toldValues ? ', …' : ''}`
+  })
+  return told.join('; ')
+}
 
 function valueAt(row: IDataObject, field: string): unknown {
   let value: unknown = row

@@ -1,7 +1,6 @@
 import type { ITriggerFunctions } from 'n8n-workflow'
 import { type Answer, ask, type Query } from '../shared/api.ts'
-import type { Row } from './changeFeed.ts'
-import { conditionsOf, meets, type RowFilters, type View } from './rowFilter.ts'
+import { type Condition, conditionsOf, type RowFilters, type View } from './rowFilter.ts'
 
 const waitSeconds = 30
 /** The API answers before this time; then the connection is dead. */
@@ -14,7 +13,8 @@ export type Settings = {
   /** The parameters to which a cursor belongs. */
   readonly query: Query
   readonly limit: number
-  isWanted(row: Row): boolean
+  /** What a row must meet. */
+  readonly conditions: readonly Condition[]
 }
 
 /** Reads the parameters of the node. */
@@ -35,7 +35,7 @@ export function readSettings(functions: ITriggerFunctions): Settings {
     startsNow: functions.getNodeParameter('startFrom') === 'now',
     query: { view, fields: named.length === 0 ? undefined : all.join(',') },
     limit: options.rowsPerExecution ?? 100,
-    isWanted: (row) => meets(row, conditions),
+    conditions,
   }
 }
 

@@ -11,6 +11,7 @@ import { type Read, type Row, readAnswer } from './changeFeed.ts'
 import { follow, type Surroundings } from './follow.ts'
 import { itemsOf } from './items.ts'
 import { anew, lastReached, noteReached, type Position } from './position.ts'
+import { meets } from './rowFilter.ts'
 import { askForChanges, type Settings } from './settings.ts'
 
 /**
@@ -72,7 +73,7 @@ function surroundingsOf(functions: ITriggerFunctions, settings: Settings, signal
   return {
     read,
     run: (rows) => {
-      const wanted = rows.filter((row) => settings.isWanted(row))
+      const wanted = rows.filter((row) => meets(row, settings.conditions))
       return unlessDeactivated(runExecution(functions, wanted))
     },
     reached: (position) =>

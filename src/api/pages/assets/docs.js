@@ -7,7 +7,7 @@ const page = document.querySelector('#docs')
 globalThis.SwaggerUIBundle({
   domNode: page,
   url: page.dataset.description,
-  // The description names the API by its path alone, unless BASE_URL is set; a proxy may have put another path before it.
+  // Without BASE_URL, the description has the API's path alone. Behind a proxy, a prefix may precede this path.
   requestInterceptor: (request) => {
     request.url = request.url.replace(`${location.origin}/api/v1/`, new URL('./api/v1/', location))
     return request
@@ -15,6 +15,6 @@ globalThis.SwaggerUIBundle({
   deepLinking: true,
   defaultModelsExpandDepth: 0,
   displayRequestDuration: true,
-  // The viewer would otherwise ask a host of its maker to judge the description.
+  // By default, Swagger UI sends the description to a public validator.
   validatorUrl: null,
 })

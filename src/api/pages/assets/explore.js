@@ -1,14 +1,14 @@
-// The key is in its field alone. It leaves the page in one header, to the API beside the page; no answer is stored.
+// The key stays in its input. It is sent only in the `Authorization` header, to the API of the same origin. No answer is stored.
 
 const byId = (id) => document.getElementById(id)
 const choices = byId('choices')
 const say = JSON.parse(choices.dataset.texts)
 const number = new Intl.NumberFormat(say.language, { maximumFractionDigits: 1 })
 const date = new Intl.DateTimeFormat(say.language, { month: 'short', day: 'numeric' })
-/** As long as somebody who types rests between two letters. */
+/** The longest pause between two typed letters. */
 const typingMs = 250
 
-/** An element with properties and content; text is never taken for markup. */
+/** An element with properties and content. Text is never parsed as markup. */
 const element = (name, properties, ...content) => {
   const made = Object.assign(document.createElement(name), properties)
   made.append(...content)
@@ -19,12 +19,12 @@ const element = (name, properties, ...content) => {
 const ask = async (name, path, query, signal) => {
   const parameters = String(new URLSearchParams(query)).replace(/%(2C|2F|3A)/g, decodeURIComponent)
   const url = new URL(`api/v1/${path}?${parameters}`, location.href)
-  // A quote in the path would end the text for a shell.
+  // In a shell, a quote in the URL would end the quoted text.
   const quoted = url.href.replaceAll("'", '%27')
   byId(`${name}-request`).value = `curl -H "Authorization: Bearer $TIDEMARK_KEY" '${quoted}'`
   const key = byId('key').value.trim()
   if (!key) throw new Error(say.noKey)
-  // Changes no character of a key. Others could be in no header: let the API judge them.
+  // Leaves a valid key unchanged. Other characters may not be allowed in headers; encoded, they reach the API, which refuses them.
   const headers = { Authorization: `Bearer ${encodeURIComponent(key)}` }
   const [answer, body] = await fetch(url, { headers, signal, cache: 'no-store', credentials: 'omit' })
     .then(async (response) => [response, await response.json()])
@@ -34,17 +34,17 @@ const ask = async (name, path, query, signal) => {
   throw Object.assign(new Error(body.error.message), { lang: 'en', seconds: answer.headers.get('Retry-After') })
 }
 
-/** Starts the work of a section after a rest, in place of what was under way, and tells there how it ended. */
+/** Returns a function that starts the work of a section after a pause, aborts its former work, and shows the result or the error there. */
 const latest = (section, work) => {
-  const [status, alert, result] = ['[role=status]', '[role=alert]', '.result'].map((each) =>
-    section.querySelector(each),
-  )
+  const status = section.querySelector('[role=status]')
+  const alert = section.querySelector('[role=alert]')
+  const result = section.querySelector('.result')
   let running = new AbortController()
   return (restMs = 0) => {
     running.abort()
     running = new AbortController()
     const { signal } = running
-    const tell = (text, ...failure) => {
+    const show = (text, ...failure) => {
       if (signal.aborted) return
       status.textContent = text
       alert.replaceChildren(...failure)
@@ -53,8 +53,8 @@ const latest = (section, work) => {
     const start = () => (signal.aborted ? '' : work(signal))
     new Promise((resolve) => setTimeout(resolve, restMs))
       .then(start)
-      .then(tell, ({ message, lang = say.language, seconds }) =>
-        tell('', element('span', { lang }, message), seconds ? say.again.replace('%', seconds) : ''),
+      .then(show, ({ message, lang = say.language, seconds }) =>
+        show('', element('span', { lang }, message), seconds ? say.again.replace('%', seconds) : ''),
       )
   }
 }
@@ -72,7 +72,10 @@ const findForms = latest(byId('forms'), async (signal) => {
   return say.formsFound.replace('%', number.format(totalDocs))
 })
 
-/** Offers the questions of the form (`fieldsWithCode` stands before this file), unless they are on offer, and resolves with the code of the chosen one. */
+/**
+ * Fills the choice of questions with those of the form, unless it has them already; resolves with the chosen code. (`fieldsWithCode` is
+ * loaded before this file.)
+ */
 const chosenQuestion = async (form, signal) => {
   if (!form) throw new Error(say.noForm)
   const select = byId('code')
@@ -104,21 +107,22 @@ const showCounts = latest(byId('counts'), async (signal) => {
   return say.found.replace('%', number.format(totals.totalDocs))
 })
 
-/** A piece in the colour of the value at a place. Only a script may set styles: the policy of the page forbids them in markup. */
+/** A piece of a bar in the colour of value number `at`. Styles are set by script, because the page's policy forbids them in markup. */
 const piece = (at, size) => element('i', { style: `--at: ${at}; flex-grow: ${size}` })
 
-/** Shows the counts of each day and value as stacked bars, and with the `totals` of the values as a table. */
+/** Shows the counts of each day and value as stacked bars, and as a table with the `totals` of the values. */
 const draw = (days, totals, items) => {
   const nameOf = (day, value) => JSON.stringify([day, value])
   const counts = new Map(items.map(({ key: [time, value], count }) => [nameOf(time.slice(0, 10), value), count]))
-  // Swedish writes dates as ISO 8601 does.
+  // Swedish dates have the format of ISO 8601.
   const countOf = (day, value) => counts.get(nameOf(day.toLocaleDateString('sv'), value)) ?? 0
   const bars = days.map((day) => totals.map(({ key }) => countOf(day, key)))
   const sums = bars.map((parts) => parts.reduce((sum, part) => sum + part, 0))
   const highest = Math.max(1, ...sums)
   const labels = days.map((day) => date.format(day))
   const drawn = bars.map((parts, at) => {
-    const [title, style] = [`${labels[at]}: ${number.format(sums[at])}`, `height: ${(100 * sums[at]) / highest}%`]
+    const title = `${labels[at]}: ${number.format(sums[at])}`
+    const style = `height: ${(100 * sums[at]) / highest}%`
     return element('div', { title, style }, ...parts.map((part, value) => piece(value, part)))
   })
   byId('bars').replaceChildren(...drawn)
@@ -126,8 +130,8 @@ const draw = (days, totals, items) => {
   for (const [id, text] of Object.entries(scale)) byId(id).textContent = text
 
   const rows = totals.map(({ key, count, scores: { mean } }, at) => {
-    const texts = [count, mean, ...bars.map((parts) => parts[at])].map((each) =>
-      each === null ? '–' : number.format(each),
+    const texts = [count, mean, ...bars.map((parts) => parts[at])].map((value) =>
+      value === null ? '–' : number.format(value),
     )
     const name = element('th', { scope: 'row' }, piece(at), key ?? say.none)
     return element('tr', {}, name, ...texts.map((text) => element('td', {}, text)))
@@ -142,7 +146,7 @@ choices.addEventListener('submit', (event) => {
   showCounts()
 })
 choices.addEventListener('change', ({ target }) => {
-  // Another key may be that of a team with other forms, or with another one of the same id.
+  // Another key may belong to another team, with other forms, or another form of the same id.
   if (target.id === 'key') {
     byId('form-list').replaceChildren()
     delete byId('code').dataset.form

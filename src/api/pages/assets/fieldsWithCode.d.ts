@@ -1,2 +1,2 @@
-/** The fields of a form by their codes: in their order, each code once, also within other fields. Answers are stored under these codes. */
+/** The fields of a form by their codes, nested fields included, in their order. Of two fields with the same code, the first. */
 export function fieldsWithCode(fields: unknown): Map<string, object>

@@ -1,4 +1,4 @@
-/** The fields of a form by their codes: in their order, each code once, also within other fields. Answers are stored under these codes. */
+/** The fields of a form by their codes, nested fields included, in their order. Of two fields with the same code, the first. */
 export function fieldsWithCode(fields, found = new Map()) {
   if (!Array.isArray(fields)) return found
   for (const field of fields) {

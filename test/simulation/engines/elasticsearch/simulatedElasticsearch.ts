@@ -88,8 +88,8 @@ export class SimulatedElasticsearch {
     const [, only] = /^_shards:(\d+)$/.exec(preference ?? '') ?? []
     return indices.flatMap((index) => {
       const shards = routing === undefined ? index.shards : [index.shardOf(routing)]
-      const asked = only === undefined ? shards : shards.filter(({ number }) => number === Number(only))
-      return asked.map((shard) => ({ index, shard: shard.number, copy: shard.copyAt(this.placeOf(preference)) }))
+      const selected = only === undefined ? shards : shards.filter(({ number }) => number === Number(only))
+      return selected.map((shard) => ({ index, shard: shard.number, copy: shard.copyAt(this.placeOf(preference)) }))
     })
   }
 
@@ -143,7 +143,7 @@ export class SimulatedElasticsearch {
   /** Returns how many copies were refreshed: the primary forwards a refresh to its replicas. */
   async #refreshCopies(shard: Shard, pausesFirst: boolean): Promise<number> {
     let refreshed = 0
-    for (const copy of [shard.primary, ...shard.copies.filter((each) => each !== shard.primary)]) {
+    for (const copy of [shard.primary, ...shard.copies.filter((replica) => replica !== shard.primary)]) {
       if (pausesFirst || refreshed > 0) await this.#host.pause('refresh of a copy')
       if (!isReachable(copy)) continue
       shard.refresh(copy)

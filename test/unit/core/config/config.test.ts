@@ -28,7 +28,7 @@ const namesOf = (environment: Environment): string[] => {
   return result.ok ? [] : result.problems.map(({ path }) => path).sort()
 }
 
-test('what is not set has its documented default, and so has what is set to nothing', () => {
+test('an unset or empty variable has its documented default', () => {
   const expected = {
     ...{ ADMIN_HOST: '127.0.0.1', ADMIN_ALLOWED_HOSTS: [], SIGN_IN_AUDIENCE: 'tidemark-settings', LOG_LEVEL: 'info' },
     ...{ INDEX_PREFIX: 'tidemark', INDEX_ANSWERS: true, INDEX_SHARDS: 1, CONSUMER_GROUP: 'tidemark-indexer' },
@@ -41,7 +41,7 @@ test('what is not set has its documented default, and so has what is set to noth
   expect(configOf(Object.fromEntries(Object.keys(expected).map((name) => [name, ''])))).toMatchObject(expected)
 })
 
-test('everything that is wrong is told at once, by name', () => {
+test('all wrong variables are reported at once, by name', () => {
   const wrong = {
     ...{ PORT: 'http', BASE_URL: 'https://quiz.example/api/v2', HOST: 'all interfaces', LOG_LEVEL: 'loud' },
     ...{ ADMIN_PORT: '70000', ADMIN_HOST: '127.0.0.1:9102', ADMIN_ALLOWED_HOSTS: 'indexer:9102' },
@@ -138,7 +138,7 @@ test('Sentinels are hosts with ports, which may be IPv6 addresses', () => {
     expect(namesOf({ ...engines, ...named(`fine:26379,${wrong}`) })).toEqual(['REDIS_SENTINELS'])
 })
 
-test('who signs people in must say how their product does; nobody else need', () => {
+test('only a process that signs owners in needs the variables of sign-in', () => {
   const needed = (environment: Environment): string[] => {
     const result = readConfig({ ...engines, ...environment }, ['sign-in'])
     return result.ok ? [] : result.problems.map(({ path }) => path)
@@ -156,7 +156,7 @@ test('who signs people in must say how their product does; nobody else need', ()
   expect(namesOf(engines)).toEqual([])
 })
 
-test('an engine that is needed must be named; one that is not needed need not', () => {
+test('a process needs the URL of each engine that it uses, and of no other', () => {
   expect(namesOf({})).toEqual(allEngines)
   expect(namesOf({ ...engines, KAFKA_BROKERS: ' , ' })).toContain('KAFKA_BROKERS')
   expect(readConfig({ REDIS_URL: engines.REDIS_URL }, ['REDIS_URL'])).toMatchObject({ ok: true })
@@ -170,7 +170,7 @@ const oauth = {
 }
 
 const aws = { KAFKA_SASL_MECHANISM: 'aws-msk-iam', KAFKA_SSL: 'true', AWS_REGION: 'eu-west-1' }
-test.each([plain, oauth, aws])('%j is complete', (environment) => {
+test.each([plain, oauth, aws])('the credentials %j are complete', (environment) => {
   expect(configOf(environment)).toMatchObject({ KAFKA_SASL_MECHANISM: environment.KAFKA_SASL_MECHANISM })
 })
 
@@ -191,15 +191,15 @@ test.each([
   [{ TOPIC_FORMS: 'x', TOPIC_SUBMISSIONS: 'x' }, 'TOPIC_SUBMISSIONS'],
   [{ TOPIC_FORMS: 'submissions' }, 'TOPIC_FORMS'],
   [{ TOPIC_DEAD_LETTERS: 'forms' }, 'TOPIC_DEAD_LETTERS'],
-])('%j does not go together: %s', (environment, name) => {
+])('the variables %j are refused, naming %s', (environment, name) => {
   expect(namesOf({ ...engines, ...environment })).toEqual([name])
 })
 
-test('two topics may trade their names', () => {
+test('two topics may exchange their default names', () => {
   expect(configOf({ TOPIC_FORMS: 'submissions', TOPIC_SUBMISSIONS: 'forms' }).TOPIC_FORMS).toBe('submissions')
 })
 
-test('certificates are read from their file; one that holds none is told', async () => {
+test('certificates are read from their file, and a file without one is reported', async () => {
   const { ca: certificate } = await makeCertificates()
   const bundle = `# A list of authorities\n${certificate}\n${certificate}`
   expect(configOf({ KAFKA_SSL_CA_FILE: file('ca.pem', bundle) }).KAFKA_SSL_CA_FILE).toBe(bundle)
@@ -226,7 +226,7 @@ test('a client certificate needs its own key, readable without a passphrase', as
   expect(namesOf({ ...engines, ...ofRedis, REDIS_URL: 'rediss://redis' })).toEqual([])
 })
 
-test('authorities are named for links that are encrypted alone', async () => {
+test('certificate authorities are accepted for encrypted connections only', async () => {
   const { ca: certificate } = await makeCertificates()
   const ca = file('ca.pem', certificate)
   expect(configOf({ REDIS_URL: 'rediss://redis', REDIS_CA_FILE: ca }).REDIS_CA_FILE).toBe(certificate)
@@ -249,7 +249,7 @@ const wholes: readonly Environment[] = [
 const inFiles = [...fileVariables.values()].map((name) => [name, wholes.find((whole) => name in whole) ?? {}] as const)
 
 describe('a secret in a file', () => {
-  test.each(inFiles)('%s is what the file holds, without line breaks at its end', (name, whole) => {
+  test.each(inFiles)('%s is the content of its file, without line breaks at the end', (name, whole) => {
     const { [name]: value = '', ...others } = whole
     expect(configOf({ [name]: '', ...inFile(name, `${value}\r\n\n`), ...others })).toEqual({
       ...configOf(whole),
@@ -257,18 +257,18 @@ describe('a secret in a file', () => {
     })
   })
 
-  test('keeps every space, of which a password may have some at its end', () => {
+  test('keeps spaces at its end, which a password may have', () => {
     const config = configOf({ ELASTICSEARCH_USERNAME: 'u', ...inFile('ELASTICSEARCH_PASSWORD', ' two words  \n') })
     expect(config.ELASTICSEARCH_PASSWORD).toBe(' two words  ')
   })
 
-  test('the variable and its file together are refused, naming both', () => {
+  test('is refused if the variable itself is set, too, naming both', () => {
     const result = read({ ...engines, ...inFile('REDIS_URL', 'redis://redis') })
     const problem = { path: 'REDIS_URL_FILE', rule: 'must not be set together with REDIS_URL' }
     expect(result).toEqual({ ok: false, problems: [problem] })
   })
 
-  test('a file that is missing or empty is told once, with its path, beside everything else that is wrong', () => {
+  test('is reported if the file is missing or empty, with its path and with all other problems', () => {
     const { REDIS_URL: _, ...others } = engines
     const missing = read({ ...others, REDIS_URL_FILE: '/missing/url', LOG_LEVEL: 'loud' })
     const rule = expect.stringContaining("'/missing/url'")
@@ -278,7 +278,7 @@ describe('a secret in a file', () => {
     expect(read({ ...others, REDIS_URL_FILE: file('empty') })).toEqual({ ok: false, problems: [problem] })
   })
 
-  test('whose content is not valid is told without the content, as any variable is without its value', () => {
+  test('is reported without its content if it is not valid', () => {
     const given = { KAFKA_BROKERS: engines.KAFKA_BROKERS, ELASTICSEARCH_URL: 'ftp://u:hunter2@es' }
     const result = read({ ...given, ...inFile('REDIS_URL', 'http://:hunter2@redis') })
     const problems = [{ path: 'ELASTICSEARCH_URL' }, { path: 'REDIS_URL' }]
@@ -286,7 +286,7 @@ describe('a secret in a file', () => {
     expect(JSON.stringify(result)).not.toContain('hunter2')
   })
 
-  test('that is replaced is read again; what cannot be used is told once, and changes nothing', async () => {
+  test('is read again when its file is replaced; an unusable file is reported once, and changes nothing', async () => {
     const config = configOf({ ELASTICSEARCH_USERNAME: 'u', ...inFile('ELASTICSEARCH_PASSWORD', 'first') })
     const untilPassword = (password: string): Promise<void> =>
       eventually(async () => latest(config).ELASTICSEARCH_PASSWORD === password)
@@ -309,7 +309,7 @@ test('without files, nothing is read again', () => {
   expect(latest(config)).toBe(config)
 })
 
-test('what Kubernetes, the engines’ programs and others put into an environment is no concern of ours', () => {
+test('variables of Kubernetes, of the engines and of other programs are not reported as unknown', () => {
   const others = [
     ...['KAFKA_SERVICE_HOST', 'KAFKA_SERVICE_PORT', 'KAFKA_SERVICE_PORT_TCP_CLIENT', 'KAFKA_BROKER_0_SERVICE_HOST'],
     ...['REDIS_PORT', 'REDIS_MASTER_PORT', 'REDIS_PORT_6379_TCP', 'REDIS_PORT_6379_TCP_ADDR'],
@@ -321,6 +321,6 @@ test('what Kubernetes, the engines’ programs and others put into an environmen
   expect(namesOf({ ...engines, ...Object.fromEntries(others.map((name) => [name, 'x'])) })).toEqual([])
 })
 
-test('every variable of ours begins as names are compared, so that its misspellings are told', () => {
+test('misspellings of every variable are reported, except of PORT, HOST and AWS_REGION', () => {
   expect([...variableNames].filter((name) => !beginsLikeOurs(name))).toEqual(['PORT', 'HOST', 'AWS_REGION'])
 })

@@ -35,7 +35,7 @@ const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: server.url.rep
 describe.each([
   ['parsed responses', () => ({})],
   ['bytes', asBytes],
-])('who asks for %s', (_of, optionsOf) => {
+])('a client that requests %s', (_of, optionsOf) => {
   const ask = (client: Client, path: string, signal: AbortSignal, requestTimeout: number): Promise<unknown> =>
     client.transport.request({ method: 'GET', path }, { signal, requestTimeout, ...optionsOf(client) })
   const clients: Client[] = []
@@ -46,7 +46,7 @@ describe.each([
   }
   afterAll(async () => void (await Promise.all(clients.map((client) => client.close()))))
 
-  test('a request that has had its time ends nothing else of the same signal', async () => {
+  test('a request that times out does not abort others with the same signal', async () => {
     const client = opened()
     const controller = new AbortController()
     const { signal } = controller
@@ -61,7 +61,7 @@ describe.each([
     expect(await other).toBeInstanceOf(errors.RequestAbortedError)
   })
 
-  test('a request may be given more time than others have', async () => {
+  test('a request may have a longer timeout than others', async () => {
     const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
     held = isReleased
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] })
@@ -79,17 +79,17 @@ describe.each([
     }
   })
 
-  test('a signal that is aborted already asks nothing', async () => {
+  test('a request whose signal is already aborted is not sent', async () => {
     await expect(ask(opened(), '/answered', AbortSignal.abort(), 20_000)).rejects.toThrow(errors.RequestAbortedError)
   })
 
-  test('Elasticsearch is told the user of its URL', async () => {
+  test('requests are sent as the user in the URL', async () => {
     await opened(inUrl()).transport.request({ method: 'GET', path: '/' })
     expect(authorizations.at(-1)).toBe(`Basic ${Buffer.from('us er:p@ss').toString('base64')}`)
   })
 })
 
-test('of several nodes, one may be unreachable at the start, and the others still refuse', async () => {
+test('a refusal at the start is noticed also if one of several nodes is unreachable', async () => {
   const away = await startFakeElasticsearch()
   await away.close()
   const ELASTICSEARCH_URL = `${away.url},${server.url}`
@@ -105,7 +105,7 @@ test.each([
   ['ELASTICSEARCH_API_KEY', () => ({ ELASTICSEARCH_API_KEY: 'key' })],
   ['ELASTICSEARCH_PASSWORD', () => ({ ELASTICSEARCH_USERNAME: 'user', ELASTICSEARCH_PASSWORD: 'password' })],
   ['ELASTICSEARCH_URL', inUrl],
-])('who is refused at the start is told %s, where the user is named', async (path, settings) => {
+])('a refusal at the start names %s, the variable that has the user', async (path, settings) => {
   const problem = await elasticsearchProbe(configOf(settings())).tryCredentials(AbortSignal.timeout(20_000))
   expect(problem).toEqual({ path, rule: expect.any(String) })
 })

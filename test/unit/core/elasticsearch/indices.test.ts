@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { documentKinds, physicalName, readPhysicalName } from '../../../../src/core/elasticsearch/indices.ts'
 
-test('a physical name tells its kind, version and generation, also when prefixes look like kinds', () => {
+test('kind, version and generation can be read from an index name, also if its prefix looks like a kind', () => {
   const prefix = fc.stringMatching(/^[a-z0-9][a-z0-9_-]{0,20}$/)
   const versions = fc.nat({ max: 1_000_000 }).map((halves) => halves / 2)
   fc.assert(

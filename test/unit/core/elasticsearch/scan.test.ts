@@ -12,7 +12,7 @@ test('an answer without hits is an error, not the end', async () => {
   await expect(parts.next()).rejects.toThrow('without hits')
 })
 
-test('a part grows to a megabyte, by its double at most; a part of large documents is followed by a small one', () => {
+test('a part at most doubles up to a megabyte, and a part of large documents is followed by a small one', () => {
   expect(nextSize(10, 30_000)).toBe(20)
   expect(nextSize(200, 200 * 8_192)).toBe(128)
   expect(nextSize(100, 100 * 1024 * 1024)).toBe(1)

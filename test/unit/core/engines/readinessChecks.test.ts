@@ -3,7 +3,7 @@ import { isolatedNodesAnswerNothing } from '../../../../src/core/engines/readine
 import { type CheckOutcome, failed, passed } from '../../../../src/core/monitoring/health.ts'
 import { testConfig } from '../../../support/config.ts'
 import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
-import { useStarted } from '../../../support/late.ts'
+import { useStarted } from '../../../support/lifecycle.ts'
 
 const setting = 'cluster.no_master_block'
 const block = (no_master_block: string): object => ({ cluster: { no_master_block } })
@@ -30,7 +30,7 @@ test.each([
   ['set in the file of the node', 3, { defaults: block('all') }],
   ['set for the cluster', 3, { persistent: block('all'), defaults: {} }],
   ['set until it restarts', 3, { transient: block('all'), persistent: block('write') }],
-])('no node would answer without its master: %s', async (_how, nodes, settings) => {
+])('passes if no node answers searches without its master: %s', async (_how, nodes, settings) => {
   clusterOf(nodes, settings)
   expect(await check()).toEqual(passed)
 })
@@ -40,18 +40,18 @@ test.each([
   ['set for the cluster', 'metadata_write', { persistent: block('metadata_write') }],
   ['set until it restarts', 'write', { transient: block('write'), persistent: block('all') }],
   ['not told', 'unknown', {}],
-])('a node might answer without its master, %s: told with the value and the rule', async (_how, value, settings) => {
+])('fails with the value and the rule if a node may answer without its master: %s', async (_how, value, settings) => {
   clusterOf(2, settings)
   const rule = `${setting} is ${value}, but must be all in a cluster of 2 nodes: `
   expect(await check()).toEqual(failed(expect.stringContaining(rule)))
 })
 
-test('a refusal is told, since a node without a master may answer searches', async () => {
+test('fails if Elasticsearch refuses, because a node without a master may answer searches', async () => {
   fake.answerWith(answer(503, refusal))
   expect(await check()).toEqual(failed('cannot be checked: 503 master_not_discovered_exception'))
 })
 
-test('an Elasticsearch that cannot be reached is left to its own check', async () => {
+test('passes if Elasticsearch is unreachable, which another check reports', async () => {
   fake.answerWith((_request, response) => response.destroy())
   expect(await check()).toEqual(passed)
 })

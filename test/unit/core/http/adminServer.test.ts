@@ -16,20 +16,20 @@ const ask = async (head: string): Promise<[string, string]> => {
 test.each([
   ...['localhost:9102', 'LOCALHOST', '127.0.0.1:9102', '127.9.9.9', '[::1]:9102', '10.1.2.3:9102', '[2001:db8::7]'],
   ...['indexer:9100', 'status.example'],
-])('who asks for %s is answered', async (host) => {
+])('a request to the host %s is answered', async (host) => {
   expect(await ask(`GET /status HTTP/1.1\r\nHost: ${host}\r\n`)).toEqual(['200 OK', expect.stringContaining(body)])
 })
 
 test.each([
   ...['rebound.example:9102', 'localhost.rebound.example', '127.0.0.1.rebound.example', 'indexer.example', ''],
-])('a page at "%s", whose name was made to lead here, reads nothing', async (host) => {
+])('a request to the unknown host "%s", as after DNS rebinding, is refused', async (host) => {
   const [status, text] = await ask(`GET /status HTTP/1.1\r\nHost: ${host}\r\n`)
   expect(status).toBe('421 Misdirected Request')
   expect(text).toContain(`"${host.replace(/:\d+$/, '')}"`)
   expect(text).toContain('ADMIN_ALLOWED_HOSTS')
 })
 
-test('a probe that names no host, as HTTP/1.0 may, is answered', async () => {
+test('a probe over HTTP/1.0 without a host is answered', async () => {
   expect(await ask('GET /status HTTP/1.0\r\n')).toEqual(['200 OK', expect.stringContaining(body)])
 })
 

@@ -11,7 +11,7 @@ import { readToEnd, statusesIn } from '../../../support/raw.ts'
 const start = (listener: RequestListener): Promise<ResettingServer> =>
   serve(listener, { port: 0 }, (reason) => refusal(statusOf[reason], {}, reason))
 
-test('what breaks off a request is not answered in the middle of the answer to it', async () => {
+test('a malformed request body adds no error to an answer that has begun', async () => {
   const server = await start((_, response) => {
     response.writeHead(200, { 'Content-Length': 1_000 }).write('a part of ')
   })
@@ -23,7 +23,7 @@ test('what breaks off a request is not answered in the middle of the answer to i
   expect(received).toMatch(/a part of $/)
 })
 
-test('a connection that asked for a tunnel does not keep a server from stopping', async () => {
+test('a connection after CONNECT does not keep a server from stopping', async () => {
   const server = await start(() => undefined)
   const client = connect({ port: portOf(server), host: '127.0.0.1', allowHalfOpen: true })
   client.write('CONNECT example.com:443 HTTP/1.1\r\nHost: a\r\n\r\n')
@@ -92,13 +92,13 @@ describe.each(cuts)('an answer that is cut %s', (_when, act) => {
   })
 })
 
-test('an answer that has come to its end is left alone', async () => {
+test('a complete answer is not reset', async () => {
   const whole: RequestListener = (_request, response) => response.end('whole\n')
   const { received, end } = await endOf(oldHttp, whole, (server) => server.closeAllConnections())
   expect([received.endsWith('whole\n'), end]).toEqual([true, 'end'])
 })
 
-describe('a client that is to read', () => {
+describe('a client of a long answer', () => {
   /** More than the kernels of both sides take. */
   const body = Buffer.alloc(64 * 1024 * 1024, 'x')
 
@@ -130,7 +130,7 @@ describe('a client that is to read', () => {
     }
   }
 
-  test('and reads nothing is waited for, and reset once it is too far behind', async () => {
+  test('that reads nothing is reset once it is too far behind', async () => {
     const { client, failed, look, slow } = await waited()
     look(61)
     expect([slow(), client.destroyed]).toEqual([0, false])
@@ -140,7 +140,7 @@ describe('a client that is to read', () => {
     expect(await failed).toMatchObject({ code: 'ECONNRESET' })
   })
 
-  test('and reads again after a rest is not reset', async () => {
+  test('that reads again after a pause is not reset', async () => {
     const { client, look, slow, taken } = await waited()
     look(61)
     const before = taken()

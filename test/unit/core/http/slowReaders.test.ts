@@ -13,11 +13,11 @@ function after(readEachSecond: readonly number[], before?: Reading): Reading {
 }
 const seconds = (count: number, read: number): number[] => Array(count).fill(read)
 
-test('who reads nothing is behind by the time for which something has waited', () => {
+test('a client that reads nothing is behind by the time that bytes have waited for it', () => {
   expect(after(seconds(90, 0)).behindMs).toBe(90_000)
 })
 
-test('who reads as fast as the floor, or faster, is behind by no more than the longest time in which nothing was seen of it', () => {
+test('a client that reads at the minimum rate or faster is behind by at most its longest pause', () => {
   const lumps = fc.record({ pause: fc.integer({ min: 0, max: 100 }), rate: fc.integer({ min: 1, max: 100 }) })
   fc.assert(
     fc.property(fc.array(lumps, { minLength: 1, maxLength: 20 }), (all) => {
@@ -32,12 +32,12 @@ test('who reads as fast as the floor, or faster, is behind by no more than the l
   )
 })
 
-test('who reads more slowly than the floor is behind without bound, however the reads are spread', () => {
+test('a client that reads below the minimum rate falls behind without bound, however its reads are spread', () => {
   const reads = fc.array(fc.integer({ min: 0, max: floorBytesPerSecond / 2 }), { minLength: 400, maxLength: 400 })
   fc.assert(fc.property(reads, (each) => expect(after(each).behindMs).toBeGreaterThanOrEqual(200_000)))
 })
 
-test('what was read before is no credit, and who has read everything is not behind', () => {
+test('earlier reads are no credit, and a client that has read everything is not behind', () => {
   expect(after([much, ...seconds(40, 0)]).behindMs).toBe(40_000)
   const drained = readSince(after(seconds(170, 0)), { taken: 1, waiting: 0 }, second)
   expect(drained.behindMs).toBe(0)

@@ -20,7 +20,7 @@ test('every check is named with its result and its problem', async () => {
   expect(JSON.parse(renderHealth(results, false))).toEqual({ status: 'not ready', checks })
 })
 
-test('a check that fails tells nothing of what it has read', async () => {
+test('the problem of a failed check has no content that it has read', async () => {
   const health = new Health(() => atMs)
   health.add({ elasticsearch: async () => JSON.parse('canary') })
   const [result] = await health.results()
@@ -28,7 +28,7 @@ test('a check that fails tells nothing of what it has read', async () => {
   expect(JSON.stringify(result)).not.toContain('canary')
 })
 
-test('however many ask, a check runs once a second', async () => {
+test('a check runs at most once a second, for any number of probes', async () => {
   let [nowMs, count] = [atMs, 0]
   const health = new Health(() => nowMs)
   health.add({
@@ -63,7 +63,7 @@ test('a check that hangs is a problem within two seconds, is not started twice, 
   expect(count).toBe(1)
 })
 
-test('a failing check that is not decisive is told, and changes nothing', async () => {
+test('a failing check that is not decisive is reported, and does not change readiness', async () => {
   const health = new Health(
     () => atMs,
     (name) => name === 'process',
@@ -76,7 +76,7 @@ test('a failing check that is not decisive is told, and changes nothing', async 
   expect(health.isReady([{ name: 'process', ...failed('is stopping') }])).toBe(false)
 })
 
-test('checks are waited for until all of them pass at the same time, or nobody waits any more', async () => {
+test('a start waits until all checks pass at the same time, or until it is stopped', async () => {
   let asked = 0
   const checks = {
     first: async () => (asked < 3 ? failed('is away') : passed),

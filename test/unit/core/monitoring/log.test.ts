@@ -12,7 +12,7 @@ const logged = (error: unknown): string => {
 }
 const described = (error: unknown): unknown => (JSON.parse(logged(error)) as { err: unknown }).err
 
-test('an error is told with its kind, message, code, frames and causes', () => {
+test('an error is logged with its name, message, code, frames and causes', () => {
   const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   expect(described(new TypeError('no answer', { cause }))).toMatchObject({
     type: 'TypeError',
@@ -23,13 +23,13 @@ test('an error is told with its kind, message, code, frames and causes', () => {
   expect(JSON.parse(logged(cause))).toMatchObject({ name: 'test', msg: 'failed', err: { code: 'ECONNREFUSED' } })
 })
 
-test('of many errors each is told', () => {
+test('each error of an AggregateError is logged', () => {
   expect(described(new AggregateError([new Error('one'), new Error('two')]))).toMatchObject({
     errors: [{ message: 'one' }, { message: 'two' }],
   })
 })
 
-test('errors that name one another are told all the same', () => {
+test("errors that are each other's cause are logged", () => {
   const [a, b] = [new Error('a'), new Error('b')]
   a.cause = b
   b.cause = a
@@ -47,12 +47,12 @@ test.each([
   ['arguments of a command', Object.assign(new ReplyError('WRONGPASS'), { command: { args: ['canary'] } })],
   ['a request and its answer', refused],
   ['text that is no JSON', parsingError()],
-  ['what is no error', 'canary'],
-])('%s are not told', (_what, error) => {
+  ['values that are no errors', 'canary'],
+])('%s are not logged', (_what, error) => {
   expect(logged(error)).not.toContain('canary')
 })
 
-test('what Elasticsearch refuses is told by status and type', () => {
+test('a refusal of Elasticsearch is logged with status and type', () => {
   expect(described(refused)).toMatchObject({ message: '400 mapper_parsing_exception' })
 })
 
@@ -64,7 +64,7 @@ function parsingError(): unknown {
   }
 }
 
-test('a line of JSON holds no control character, and says the same', () => {
+test('a line of JSON has no control character, and the same value', () => {
   const value = { text: 'a\u001b\u009b1m\u202e\u{e0001}\nb\u2028c\u2029', more: [1, null, '上海'] }
   const line = jsonLine(value)
   expect(line.slice(0, -1)).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u)

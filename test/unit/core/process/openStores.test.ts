@@ -9,7 +9,7 @@ test.each([
   ['/tidemark-forms/_source/acme%2F_search', 'source'],
   ['/tidemark-forms-v1-1/_block/write', 'block'],
   ['/tidemark-forms-v1-1', 'index'],
-])('%s is a call of %s', async (path, call) => {
+])('a request to %s is measured as %s', async (path, call) => {
   const registry = new Registry()
   const diagnostic = new EventEmitter()
   measureCalls(registry).ofElasticsearch({ diagnostic } as unknown as Client)

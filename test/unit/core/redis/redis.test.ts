@@ -1,6 +1,6 @@
 import { fromRedis, RedisUnavailable } from '../../../../src/core/redis/redis.ts'
 
-test('every error is an outage, without the arguments of the command', async () => {
+test('every error of Redis is an outage, and its message has no arguments of the command', async () => {
   const refusal = Object.assign(new Error('READONLY'), { command: { name: 'get', args: ['secret'] } })
   const thrown = await fromRedis(Promise.reject(refusal)).catch((error: unknown) => error)
   expect(thrown).toBeInstanceOf(RedisUnavailable)

@@ -1,0 +1,38 @@
+import { formSchema, servedForm, servedFormSummary } from '../core/model/form.ts'
+import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../core/model/submission.ts'
+import { changesRoute } from './changes.ts'
+import type { Endpoint } from './endpoint.ts'
+import { changeSchema, changesSchema, jsonSchemaOf } from './openapi/jsonSchema.ts'
+
+const descriptionOf = (items: string): string =>
+  `All ${items} of the key's team that are new, changed or deleted since a cursor. Repeat the request with the \`cursor\` of the last answer until ` +
+  '`hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, ' +
+  'each row comes once, without deletions. After 410, start without a cursor, and drop the rows that this walk does not name.'
+
+export const feedSchemas = {
+  FormChange: changeSchema(jsonSchemaOf(formSchema), servedFormSummary, servedForm),
+  SubmissionChange: changeSchema(jsonSchemaOf(submissionSchema), servedSubmissionSummary, servedSubmission),
+  FormChanges: changesSchema('FormChange'),
+  SubmissionChanges: changesSchema('SubmissionChange'),
+} as const
+
+export const feedEndpoints: readonly Endpoint<keyof typeof feedSchemas>[] = [
+  {
+    path: '/form-changes',
+    ...changesRoute('forms'),
+    operationId: 'listFormChanges',
+    summary: 'Follow changes of forms',
+    description: descriptionOf('forms'),
+    answer: 'FormChanges',
+    isFeed: true,
+  },
+  {
+    path: '/record-changes',
+    ...changesRoute('submissions'),
+    operationId: 'listRecordChanges',
+    summary: 'Follow changes of submissions',
+    description: descriptionOf('submissions'),
+    answer: 'SubmissionChanges',
+    isFeed: true,
+  },
+]

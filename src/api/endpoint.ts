@@ -1,0 +1,21 @@
+import type { z } from 'zod'
+import type { Route } from './context.ts'
+
+/**
+ * An endpoint's parameters, handler and OpenAPI description. `forms.ts`, `submissions.ts`, `submissionCounts.ts` and `changeFeeds.ts` list
+ * them beside the schemas of their answers.
+ */
+export interface Endpoint<AnswerName extends string> {
+  /** Below the URL of the API. */
+  readonly path: string
+  readonly parameters: z.ZodObject
+  readonly respond: Route
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly answer: AnswerName
+  /** What a line of an export is. */
+  readonly line?: string
+  /** A change feed has cursors and no ETag. */
+  readonly isFeed?: true
+}

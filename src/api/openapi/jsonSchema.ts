@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import { type Served, servedPair } from '../../core/json/scanner.ts'
+import { mergedWith } from '../fields.ts'
+import { defaultLimit, maxLimit } from '../parameters.ts'
+
+export type JsonSchema = z.core.JSONSchema.BaseSchema
+
+/** The JSON Schema of the input of `schema`. */
+export function jsonSchemaOf(schema: z.ZodObject): JsonSchema {
+  const { $schema: _dialect, ...jsonSchema } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    // Zod omits the defaults and examples of a schema that transforms its input.
+    override: ({ zodSchema, jsonSchema }) => {
+      const examples = z.globalRegistry.get(zodSchema)?.['examples']
+      if (Array.isArray(examples)) jsonSchema.examples = examples
+      if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
+    },
+  })
+  return forGenerators(jsonSchema)
+}
+
+const maxInt32 = 2 ** 31 - 1
+
+/**
+ * Makes explicit what client generators would guess wrongly: they drop an array without `items`, and read a number as a float of 32 bits.
+ */
+function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): JsonSchema {
+  const types: readonly unknown[] = [schema.type].flat()
+  const { maximum = Number.POSITIVE_INFINITY } = schema
+  const inner = Object.entries(properties ?? {}).map(([name, member]) => [name, forGenerators(member as JsonSchema)])
+  return {
+    ...schema,
+    ...(anyOf !== undefined && { anyOf: anyOf.map((option) => forGenerators(option as JsonSchema)) }),
+    ...(types.includes('integer') && maximum > maxInt32 && { format: 'int64' }),
+    ...(types.includes('number') && { format: 'double' }),
+    ...(properties !== undefined && { properties: Object.fromEntries(inner) }),
+    ...(types.includes('object') && properties === undefined && { additionalProperties: true }),
+    ...(types.includes('array') && { items: forGenerators((items ?? {}) as JsonSchema) }),
+  }
+}
+
+/**
+ * The schema of an object that is served with only these `members`. None is required, because `fields` leaves out any: in most languages, a
+ * union of a schema with and one without required members has no type.
+ */
+export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
+  const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
+  const properties = members.map((member): [string, JsonSchema] => {
+    const [name, inner] = servedPair(member)
+    // A member that is not validated may have any value.
+    const property = (known[name] ?? {}) as JsonSchema
+    return [name, inner === undefined ? property : servedSchema(property, inner)]
+  })
+  return {
+    ...(schema.description !== undefined && { description: schema.description }),
+    type: others.length > 0 ? (['object', 'null'] as never) : 'object',
+    properties: Object.fromEntries(properties),
+  }
+}
+
+export const countSchema = (description: string, example: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
+  z
+    .int()
+    .min(min)
+    .max(max)
+    .meta({ description, examples: [example] })
+
+/** `item`: the name of the schema of its items. */
+export const pageSchema = (item: string): JsonSchema =>
+  jsonSchemaOf(
+    z.object({
+      totalDocs: countSchema('How many match on all pages; exact.', 1),
+      page: countSchema('The page that was asked for.', 1, 1),
+      limit: countSchema('The items per page that were asked for.', defaultLimit, 1, maxLimit),
+      items: z.array(z.unknown().meta({ $ref: `#/components/schemas/${item}` })).describe('Newest first.'),
+    }),
+  )
+
+/** The schema of a row of a change feed. Its required members are those that `fields` cannot leave out. */
+export function changeSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
+  const { properties } = jsonSchemaOf(
+    z.object({
+      changedAt: z.string().meta({
+        format: 'date-time',
+        description: 'The time of its newest record.',
+        examples: ['2026-11-28T08:30:00.000Z'],
+      }),
+      deleted: z.boolean().meta({
+        description: '`true`: there is no other member than `id` and `changedAt`.',
+        examples: [false],
+      }),
+    }),
+  )
+  const row = servedSchema(item, mergedWith(summary, full))
+  return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...properties } }
+}
+
+/** `row`: the name of the schema of its rows. */
+export const changesSchema = (row: string): JsonSchema =>
+  jsonSchemaOf(
+    z.object({
+      items: z
+        .array(z.unknown().meta({ $ref: `#/components/schemas/${row}` }))
+        .describe('In no promised order. Empty only with `hasMore: false`.'),
+      cursor: z.string().meta({ description: 'Where the next answer begins.', examples: ['AQDmA1Yb9f0'] }),
+      hasMore: z.boolean().meta({ description: '`true`: ask again at once.', examples: [false] }),
+    }),
+  )

@@ -1,0 +1,194 @@
+import { z } from 'zod'
+import { jsonOf } from '../core/json/iJson.ts'
+import type { Route } from './context.ts'
+import type { Endpoint } from './endpoint.ts'
+import { validatorsOf } from './etag.ts'
+import { countSchema, jsonSchemaOf } from './openapi/jsonSchema.ts'
+import { anyText, flag, timeZone, utc } from './parameters.ts'
+import { respond } from './respond.ts'
+import {
+  answersTo,
+  anyValueOf,
+  type Counts,
+  countSubmissions,
+  everyValueOf,
+  type Grouping,
+  maxCounts,
+  mostBytes,
+  type TimeUnit,
+  timeUnits,
+  usualBytes,
+} from './search/counts.ts'
+import { AnswerTooLong } from './search/searchClient.ts'
+import { expectAnswers, members, selectionParameters, submissionsFilters } from './submissions.ts'
+
+/** What can be counted besides units of time. */
+const counted = {
+  form: () => everyValueOf('formId'),
+  status: () => everyValueOf('status'),
+  level: () => anyValueOf(members.level),
+  outcome: () => anyValueOf(members.outcomeCode),
+  utmSource: () => anyValueOf(members.utmSource),
+  utmCampaign: () => anyValueOf(members.utmCampaign),
+  answer: answersTo,
+}
+type CountedName = keyof typeof counted
+const countedNames = Object.keys(counted) as CountedName[]
+
+/** What a value of `by` stands for. */
+type By =
+  | { readonly kind: 'units'; readonly unit: TimeUnit }
+  | { readonly kind: 'values'; readonly name: CountedName }
+  | { readonly kind: 'values-of-units'; readonly unit: TimeUnit; readonly name: CountedName }
+
+const groupings = new Map<string, By>([
+  ...timeUnits.map((unit) => [unit, { kind: 'units', unit }] as const),
+  ...countedNames.map((name) => [name, { kind: 'values', name }] as const),
+  ...timeUnits.flatMap((unit) =>
+    countedNames.map((name) => [`${unit},${name}`, { kind: 'values-of-units', unit, name }] as const),
+  ),
+])
+const singleNames = [...timeUnits, ...countedNames].join(', ')
+
+export const countSubmissionsParameters = z
+  .object({
+    by: z
+      .enum([...groupings.keys()], {
+        error: ({ input }) =>
+          `${input === undefined ? 'is required: one' : 'must be one'} of ${singleNames}, or a time and another, as in day,level`,
+      })
+      .describe(
+        'What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status, level, outcome, source or campaign, of ' +
+          'each answer to the field `code`, or two at once, a time and another.',
+      ),
+    code: anyText
+      .optional()
+      .describe('The code of the field whose answers are counted. Only with these, and then required.'),
+    scores: flag(false).describe('`true` adds number, minimum, maximum and mean of `result.score` to each item.'),
+    timeZone: timeZone.describe(
+      'The IANA time zone whose hours, days or months are counted, UTC unless it is given. Only with these.',
+    ),
+    ...selectionParameters,
+  })
+  .superRefine(({ by, code, timeZone: zone = utc }, context) => {
+    const refuse = (name: string, message: string): void => context.addIssue({ code: 'custom', path: [name], message })
+    const grouping = groupingOf(by)
+    if (zone !== utc && grouping.kind === 'values')
+      refuse('timeZone', `belongs to by=${timeUnits.join(', by=')}: it must be left out of other counts`)
+    const needsCode = countsAnswers(grouping)
+    if (needsCode && code === undefined) refuse('code', `is required with by=${by}`)
+    if (!needsCode && code !== undefined) refuse('code', 'belongs to by=answer: it must be left out of other counts')
+  })
+
+function groupingOf(by: string): By {
+  const grouping = groupings.get(by)
+  if (grouping === undefined) throw new Error(`by=${by} is not one of its values`)
+  return grouping
+}
+
+const countsAnswers = (grouping: By): boolean => grouping.kind !== 'units' && grouping.name === 'answer'
+
+function groupingFor(by: By, code: string): Grouping {
+  switch (by.kind) {
+    case 'units':
+      return by
+    case 'values':
+      return { kind: 'values', value: counted[by.name](code) }
+    case 'values-of-units':
+      return { kind: 'values-of-units', unit: by.unit, value: counted[by.name](code) }
+  }
+}
+
+export const countRecords: Route = async (ctx, { readParameters, indexReader, answers, nowMs }) => {
+  const parameters = readParameters(ctx, countSubmissionsParameters)
+  const validators = validatorsOf(ctx, 'submissions', parameters)
+  const { by, code = '', scores: hasScores, timeZone: zone = utc, until } = parameters
+  const { holder, holdAnswer, runQuery } = ctx.state
+  const { teamId } = holder
+  const [filter] = submissionsFilters(teamId, parameters, indexReader.hasAnswers)
+  if (countsAnswers(groupingOf(by))) expectAnswers(indexReader.hasAnswers, 'by=answer')
+  const request = {
+    list: { ...indexReader, type: 'submissions' as const, teamId, indices: validators.indices },
+    filter,
+    grouping: groupingFor(groupingOf(by), code),
+    untilMs: until === undefined || until === 'beyond-all' ? Number.POSITIVE_INFINITY : Date.parse(until),
+    by,
+    timeZone: zone,
+    hasScores,
+  }
+  const countWithin = async (maxBytes: number): Promise<Counts> => {
+    const release = await holdAnswer(maxBytes)
+    try {
+      // Twice its bytes: it may cost Elasticsearch as much as many pages.
+      return await runQuery((signal) => countSubmissions({ ...request, maxBytes, signal }, nowMs()), 2 * maxBytes)
+    } catch (error) {
+      if (!(error instanceof AnswerTooLong)) throw error
+      release()
+      return await countWithin(mostBytes)
+    }
+  }
+  const whole = async () => {
+    const { totalDocs, items } = await countWithin(usualBytes)
+    return { body: Buffer.from(jsonOf({ totalDocs, by, items })) }
+  }
+  await respond(ctx, answers, validators, { whole })
+}
+
+const counts = z.object({
+  totalDocs: countSchema(
+    'How many match; exact, and the sum of all counts unless answers are counted, of which a list has several.',
+    3,
+  ),
+  by: countSubmissionsParameters.shape.by,
+  items: z
+    .array(
+      z.object({
+        // Text, null, or a list of both: most languages have no type for this union.
+        key: z
+          .unknown()
+          .describe(
+            'The value, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
+              '`2026-03-29T03:00:00.000+02:00`; with a time and a value, a list of both. A value is text, or null for submissions without any.',
+          ),
+        count: z.int().min(0),
+        scores: z
+          .object({
+            count: z.int().min(0),
+            min: z.number().nullable(),
+            max: z.number().nullable(),
+            mean: z.number().nullable(),
+          })
+          .optional()
+          .describe('Of the submissions that have a `result.score`. Only with `scores=true`.'),
+      }),
+    )
+    .max(maxCounts)
+    .meta({
+      description:
+        'Time: oldest first, without a gap from the first to the last that has any. Values: those that have any, the most frequent first, ' +
+        'then by key. Both: times that have any, each with its values.',
+      examples: [
+        [
+          { key: '2026-03-29T01:00:00.000+01:00', count: 2 },
+          { key: '2026-03-29T03:00:00.000+02:00', count: 1 },
+        ],
+      ],
+    }),
+})
+
+export const countSchemas = { SubmissionCounts: jsonSchemaOf(counts) } as const
+
+export const countEndpoints: readonly Endpoint<keyof typeof countSchemas>[] = [
+  {
+    path: '/record-counts',
+    parameters: countSubmissionsParameters,
+    respond: countRecords,
+    operationId: 'countRecords',
+    summary: 'Count submissions',
+    description:
+      'How many of the submissions that the same filters list were submitted in each hour, day or month, or have each form, status, level, ' +
+      'outcome, source, campaign or answer. The counts are exact and add up to `totalDocs`, but for answers that are lists, which count once ' +
+      `for each element. More than ${maxCounts} items are 400.`,
+    answer: 'SubmissionCounts',
+  },
+]
