@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** The sub-commands of `tidemark`. Each file exports `command`, a commander command without name and description. */
+/** The sub-commands of `tidemark`. Each `file` exports `command`, a command of commander without name and description. */
 export const commands = [
   {
     name: 'api',
@@ -29,7 +29,7 @@ export const commands = [
   {
     name: 'rebuild',
     file: 'indexer/generations/rebuild.ts',
-    description: 'builds every index anew from Kafka beside the live one, then leads readers to it in one step',
+    description: 'builds every index anew from Kafka beside the live one, then switches readers to it in one step',
     example: 'INDEX_SHARDS=3 tidemark rebuild',
   },
   {
@@ -41,7 +41,7 @@ export const commands = [
   {
     name: 'erase',
     file: 'indexer/erase/erase.ts',
-    description: 'removes what is left of a submission that the product has deleted, and tells what remains until when',
+    description: 'removes the data of a submission that the product has deleted, and lists what remains until when',
     example: 'tidemark erase --team acme --submission 4711',
   },
   {
@@ -140,10 +140,9 @@ export const commands = [
 type Entry = (typeof commands)[number]
 export type CommandName = Entry['name']
 
-/** A path from the top of the project. */
+/** The URL of a path from the root of the project. */
 export const urlOf = (path: string): URL => new URL(`../${path}`, import.meta.url)
 
-/** Loads a command from its file. */
 export async function loadCommand({ name, file, description, example }: Entry): Promise<Command> {
   const { command } = (await import(urlOf(file).href)) as { command: Command }
   return command.name(name).description(description).addHelpText('afterAll', `\nExample: ${example}`)

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { commands, loadCommand, urlOf } from './commands.ts'
 
-// Starting takes a third less CPU time when nothing is compiled again. Where the folder cannot be written, nothing is cached.
+// Saves a third of a start's CPU time, if the folder can be written.
 enableCompileCache(fileURLToPath(urlOf('var/compile-cache')))
 
 const { version } = JSON.parse(readFileSync(urlOf('package.json'), 'utf8')) as { version: string }
@@ -14,14 +14,14 @@ const program = new Command('tidemark')
   .version(version)
   .addHelpText('after', '\nSettings: docs/configuration.md. Exit codes: docs/commands.md.')
 
-// `head` has seen enough: no failure, unless the command has set an exit code.
+// EPIPE: the reader, such as `head`, has closed the pipe. That is no failure.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? undefined : 1))
 
 const [first = '', second = ''] = process.argv.slice(2)
 const wanted = first === 'help' ? second : first
 for (const entry of commands) {
   const { name, file, description } = entry
-  // The image holds only what ships.
+  // The container image has no tools and tests.
   if (!existsSync(urlOf(file))) continue
   // Only the wanted command is loaded: `simulate` replaces the clock.
   const command = name === wanted ? await loadCommand(entry) : new Command(name).description(description)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { Config } from '../src/core/config/config.ts'
 import type { KafkaSink } from '../src/core/kafka/sink.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { type AppendPosition, appendPositionOf, type SourceRecord } from '../src/core/kafka/sourceRecord.ts'
@@ -8,9 +9,8 @@ import { type AccountKeyState, recordValueOf } from '../src/core/model/accountKe
 import type { DocumentId } from '../src/core/model/ids.ts'
 import { type RecordKey, readAccountKeyRecord } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/schema.ts'
-import type { Config } from '../src/core/process/config.ts'
-import { summaryOf } from '../src/core/process/log.ts'
-import type { AccountKeyStore, ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
+import { summaryOf } from '../src/core/monitoring/log.ts'
+import type { AccountKeyStore, ContestedDigest } from '../src/core/redis/accountKeyStore.ts'
 import { type Retries, until } from './backoff.ts'
 import { sameRevision } from './deadLetters/deadLetters.ts'
 import { readTopicRules } from './topics.ts'
@@ -19,7 +19,7 @@ const checkIntervalMs = 1_000
 const completePollMs = 200
 const maxContested = 100
 
-/** `indexed`, `stale`, or why the record is rejected. */
+/** The outcome of a record; a `Problem` if it is rejected. */
 export type RecordResult = 'indexed' | 'stale' | Problem
 
 type KeyChange = RecordKey & AccountKeyState
@@ -35,16 +35,16 @@ type AccountKeysDeps = {
 }
 
 /**
- * Applies account-key records to the store, and keeps the store complete: whenever Redis is new, was flushed, or restarted (it may have
- * lost its last second), all account keys are replayed from Kafka. Until then every request is answered with 503.
+ * Applies account-key records to the store in Redis, and keeps the store complete. When Redis is new, was flushed or was restarted (it may have lost its
+ * last second), all account keys are replayed from Kafka. Until that is done, the API answers every request with 503.
  */
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
-  /** All records that wait for a complete store share one poll. */
+  /** The poll that all records share while they wait for a complete store. */
   #completing: Promise<unknown> | undefined
-  /** Why the store could not be checked or replayed; undefined once it could. */
+  /** The error of the last check or replay of the store; undefined if that succeeded. */
   blockedReason: string | undefined
-  /** Digests that several live keys claim, as of the last check; a hundred at most. */
+  /** Digests that several live keys claim, as of the last check; at most a hundred. */
   contested: readonly ContestedDigest[] = []
 
   constructor(deps: AccountKeysDeps) {
@@ -52,10 +52,10 @@ export class AccountKeys {
   }
 
   /**
-   * Applies a change until that succeeds; returns the problem of a record whose revision is stored with another content.
+   * Applies a change, and retries until that succeeds. Resolves with a problem if the revision was stored before with other content.
    *
-   * A record that was appended after a newer one would outlive it in the compacted topic; so the newer one is appended again before the
-   * record counts as processed. Every step may be repeated.
+   * If the topic has revision 7 and then 6 of a key, compaction would keep 6. So revision 7 is appended again before the record of 6 counts as processed.
+   * Each step may be repeated.
    */
   async apply(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<RecordResult> {
     const { store, sink, retries } = this.#deps
@@ -84,8 +84,8 @@ export class AccountKeys {
   }
 
   /**
-   * Checks the store once a second, until the signal aborts. A run of Redis that another process has completed is replayed into once more:
-   * before this process heard of a failover, it may have applied records to a master whose writes are lost.
+   * Checks once a second whether the store is complete, until the signal aborts; if not, replays. Also replays into a run of Redis that another process has
+   * completed: before this one noticed a failover, it may have applied records to the former master, whose last writes are lost.
    */
   async keepComplete(): Promise<void> {
     const { store, log, signal } = this.#deps
@@ -107,7 +107,7 @@ export class AccountKeys {
   }
 
   /**
-   * Reads the topic to its present end, forgets keys of which it holds no record, and marks the store complete. Returns the number of records.
+   * Reads the topic to its present end, forgets keys without a record, and marks the store complete. Returns the number of records.
    *
    * A compacted topic keeps a record of each live key. So a key without a record was deleted: a producer appended a null value, and Kafka
    * removed it after `delete.retention.ms`. Example: no indexer ran meanwhile, or Redis was then set back to a state from before the deletion.
@@ -131,7 +131,7 @@ export class AccountKeys {
     })
     if (unnamed.size > records)
       throw new Error(
-        `${config.TOPIC_ACCOUNT_KEYS} holds ${records} records and none of ${unnamed.size} keys: was it lost? Have them all appended again`,
+        `${config.TOPIC_ACCOUNT_KEYS} has ${records} records and none of ${unnamed.size} keys: was it lost? Have them all appended again`,
       )
     if (unnamed.size > 0) {
       await this.#readTopic(unnamed)
@@ -142,7 +142,7 @@ export class AccountKeys {
     return records
   }
 
-  /** Reads the topic to its present end, and takes the keys that it names from `unnamed`. Returns the number of records. */
+  /** Reads the topic to its present end, and removes each key with a record from `unnamed`. Returns the number of records. */
   async #readTopic(
     unnamed: Map<DocumentId, AppendPosition>,
     onRecord: (record: SourceRecord) => Promise<void> = async () => undefined,
@@ -150,7 +150,8 @@ export class AccountKeys {
     const { config, source, signal } = this.#deps
     let count = 0
     await source.readTopic({
-      ...{ topic: config.TOPIC_ACCOUNT_KEYS, signal },
+      topic: config.TOPIC_ACCOUNT_KEYS,
+      signal,
       onRecord: async (record) => {
         count++
         unnamed.delete(record.key?.toString() as DocumentId)

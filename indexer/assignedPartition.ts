@@ -6,15 +6,32 @@ import { ReadLog } from './readLog.ts'
 import type { StartOffset } from './startOffsets.ts'
 import { VisibleProgress } from './visibleProgress.ts'
 
-/** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
-export type AssignedPartition = ReturnType<typeof assignPartition>
+/** The state of a partition from its assignment to this indexer until the next rebalance. */
+export type AssignedPartition = TopicPartition & {
+  readonly start: StartOffset
+  readonly offsets: OffsetTracker
+  readonly coverage: DeletionCoverage
+  readonly visible: VisibleProgress
+  readonly log: ReadLog
+  /** The last commit of this owner; undefined before its first one. */
+  committed: Committed | undefined
+  nextOffset: bigint
+  /** Set while the partition is paused, because its next record batch cannot be decoded. */
+  undecodable: Undecodable | undefined
+  /** The number of processed records behind an earlier record that is not processed. */
+  processedBehind: number
+  /** Aborts when the partition may be assigned to another indexer, which starts at the committed offset. */
+  readonly left: AbortSignal
+  leave(): void
+}
 
-/** Begins to read a partition. `keptMs`: how long (ms) a topic keeps a deletion for certain. */
+type Committed = Pick<StartOffset, 'position' | 'coveredAtMs'> & { readonly isReplaced: boolean }
+
 export function assignPartition(
   partition: TopicPartition,
   start: StartOffset | undefined,
   keptMs: (topic: string) => number,
-) {
+): AssignedPartition {
   if (start === undefined) throw new Error(`the start offset of ${partitionName(partition)} is unknown`)
   const leaving = new AbortController()
   return {
@@ -24,23 +41,16 @@ export function assignPartition(
     coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
     visible: new VisibleProgress(start.position),
     log: new ReadLog(start.log),
-    /** What this owner has committed last. */
-    committed: undefined as
-      | (Pick<StartOffset, 'position' | 'coveredAtMs'> & { readonly isReplaced: boolean })
-      | undefined,
-    /** The offset from which the next batch must have been fetched. */
-    nextOffset: start.position as bigint,
-    /** Why the partition is paused: its next record batch cannot be decoded. */
-    undecodable: undefined as Undecodable | undefined,
-    /** Records that are processed and wait for one before them. */
+    committed: undefined,
+    nextOffset: start.position,
+    undecodable: undefined,
     processedBehind: 0,
-    /** Aborts once the partition may be another indexer's: whoever reads it then begins at what was committed. */
     left: leaving.signal,
-    leave: (): void => leaving.abort(new Error(`${partitionName(partition)} is not assigned any more`)),
+    leave: () => leaving.abort(new Error(`${partitionName(partition)} is not assigned any more`)),
   }
 }
 
-/** KafkaJS may bring a batch that it fetched, or go on from an offset that it reached, under an earlier assignment. */
+/** Throws when KafkaJS delivers a batch of an earlier assignment, or continues at an offset that it reached in one: records would be skipped. */
 export function expectNext(state: AssignedPartition, offset: bigint): void {
   if (offset !== state.nextOffset)
     throw new Error(`${partitionName(state)} was read from ${offset} instead of ${state.nextOffset}`)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { summaryOf } from '../src/core/process/log.ts'
+import { summaryOf } from '../src/core/monitoring/log.ts'
 
 const firstMs = 100
 const maxMs = 10_000
@@ -9,21 +9,25 @@ const maxMs = 10_000
 export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
 
-/** Asks until the answer is yes; false after `deadlineMs`. */
-export async function until(ask: () => Promise<boolean>, deadlineMs: number, signal: AbortSignal, pollMs = 500) {
+/** Polls until `isDone` resolves with true; resolves with false after `deadlineMs`. Rejects when `isDone` does or `signal` aborts. */
+export async function until(
+  isDone: () => Promise<boolean>,
+  deadlineMs: number,
+  signal: AbortSignal,
+  pollMs = 500,
+): Promise<boolean> {
   for (const endsAtMs = performance.now() + deadlineMs; performance.now() < endsAtMs; ) {
-    if (await ask()) return true
+    if (await isDone()) return true
     await sleep(pollMs, undefined, { signal })
   }
   return false
 }
 
-/** Repeats steps until they succeed, logs each failure, and tells which step is failing. */
+/** Repeats steps until they succeed, logs each failure, and reports the failing step. */
 export class Retries {
   readonly #log: Logger
   readonly #random: () => number
   readonly #signal: AbortSignal
-  /** Why each failing step failed last, in the order of their first failures. */
   readonly #blockedReasons = new Map<symbol, string>()
 
   /** Every retry ends when `signal` aborts. */
@@ -33,12 +37,12 @@ export class Retries {
     this.#signal = signal
   }
 
-  /** The step that has been failing longest, with its last error. */
+  /** The step that has been failing longest, with its last error; undefined if no step is failing. */
   blockedReason(): string | undefined {
     return this.#blockedReasons.values().next().value
   }
 
-  /** Throws the reason of `signal`, or of the signal of all retries, once one aborts. */
+  /** Resolves with the result of the first attempt that succeeds. Rejects once `signal`, or the signal of all retries, aborts. */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
     const either = AbortSignal.any([signal, this.#signal])
     const own = Symbol(step)

@@ -5,44 +5,42 @@ import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { copiedOut, partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
-import { summaryOf } from '../src/core/process/log.ts'
+import { summaryOf } from '../src/core/monitoring/log.ts'
 import { type AssignedPartition, assignPartition, expectNext } from './assignedPartition.ts'
 import { backoffMs } from './backoff.ts'
 import { Room, recordBytes, trackedBytes } from './room.ts'
 import type { StartOffset } from './startOffsets.ts'
 
-/** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
+/** A partition is paused for this time at a record batch that cannot be decoded; then the batch is fetched again. */
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
-/** So long the records of one turn wait for room, and the batches of all other partitions behind them; then their topic is paused. */
+/** The records of one turn, and the batches of all other partitions behind them, wait this long for room. Then the topic is paused. */
 const roomPatienceMs = 500
-/** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
+/** The records that are handled in one turn of the event loop. More would delay heartbeats and responses. */
 const recordsPerTurn = 100
 
-/** What a consumer reads. */
 export type Reading = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
-  /** How long (ms) a topic keeps a deletion for certain. */
+  /** The least time (ms) for which a topic keeps a deletion. */
   keptMs(topic: string): number
   readonly log: Logger
 }
 
 type ConsumerOptions = Reading & {
-  /** Once records in flight take so many bytes, no other one is taken. */
   readonly maxInFlightBytes: number
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
-  /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
+  /** Processes a record, and calls `onProcessed` when it is indexed, stale or dead-lettered. Must not throw. */
   onRecord(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
   readonly random: () => number
 }
 
 /**
- * Reads the source topics as a member of a consumer group. Every assignment begins with new offset trackers, at `startOffsets`: records of
- * an earlier assignment that are processed later change nothing. A group member that crashes is replaced, with backoff.
+ * Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, which late records of an earlier assignment do not
+ * advance. A group member that crashes is replaced after a backoff.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
@@ -50,10 +48,9 @@ export class SourceConsumer {
   #assigned = new Map<string, AssignedPartition>()
   #member: GroupMember | undefined
   #rejoin = new AbortController()
-  /** Members that have crashed since one got its partitions. */
   #crashes = 0
   readonly #room: Room
-  /** The topics that are paused until there is room for their records. */
+  /** The topics that are paused until records in flight leave room for theirs. */
   readonly #full = new Set<string>()
   #blockedReason: string | undefined = 'has not joined its group yet'
 
@@ -62,7 +59,6 @@ export class SourceConsumer {
     this.#room = new Room(options.maxInFlightBytes, options.topics)
   }
 
-  /** Bytes of the records that were taken and are not processed. */
   get inFlightBytes(): number {
     return this.#room.takenBytes
   }
@@ -71,29 +67,28 @@ export class SourceConsumer {
     return [...this.#assigned.values()]
   }
 
-  /** Why the consumer reads nothing; undefined while it reads. */
+  /** Why the consumer has no assignment; undefined while it has one. */
   blockedReason(): string | undefined {
     return this.#blockedReason
   }
 
-  /** Names each partition that is paused at an undecodable record batch, with the reason; the other partitions are read. */
+  /** The partitions that are paused at a record batch that cannot be decoded, and why; undefined without any. */
   undecodableReason(): string | undefined {
     const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
-    const reasons = paused.map((each) => `${partitionName(each)}: ${each.undecodable?.message}`)
+    const reasons = paused.map((partition) => `${partitionName(partition)}: ${partition.undecodable?.message}`)
     return reasons.length > 0 ? reasons.join('; ') : undefined
   }
 
-  /** Commits positions; rejects after a rebalance. */
+  /** Commits positions. Rejects when a rebalance has ended the assignment. */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#member?.commit(commits)
   }
 
-  /** Leaves the group and joins it again, to read from what was committed. */
+  /** Leaves the group and joins it again, so that reading starts at the committed offsets. */
   rejoin(): void {
     this.#rejoin.abort()
   }
 
-  /** Reads until `pause` or `leave`. */
   async run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
@@ -114,13 +109,13 @@ export class SourceConsumer {
     }
   }
 
-  /** Stops fetching. The partitions stay assigned, so that records in flight can still be committed. */
+  /** Stops fetching. The partitions stay assigned, so that the records in flight can be committed. */
   pause(): void {
     this.#stop.abort()
     if (this.#assigned.size > 0) this.#member?.pause(this.assigned())
   }
 
-  /** Leaves the group, so that its partitions are assigned to other indexers at once. */
+  /** Leaves the group: its partitions are assigned to other indexers at once, not after the session timeout. */
   async leave(): Promise<void> {
     this.#stop.abort()
     this.#forgetAssignment()
@@ -143,17 +138,22 @@ export class SourceConsumer {
     return member
   }
 
-  /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
+  /** Starts the assigned partitions. Nothing is fetched before step 3. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
     const { startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
+    // 1. Ends the former assignment: its records in flight are not committed any more.
     const none = this.#forgetAssignment()
-    // False after another rebalance, and once the consumer is stopped.
+    // A later rebalance, or a stop of the consumer, ends this attempt.
     const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
     try {
+      // 2. Finds the start offsets. The committed offset of the group may be that of another generation of indices.
       const starts = await startOffsets(partitions)
       if (!isCurrent()) return
-      const states = partitions.map((each) => assignPartition(each, starts.get(partitionName(each)), keptMs))
+      // 3. Fetches from there, with new offset trackers.
+      const states = partitions.map((partition) =>
+        assignPartition(partition, starts.get(partitionName(partition)), keptMs),
+      )
       member.readFrom(states)
       this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     } catch (error) {
@@ -165,6 +165,7 @@ export class SourceConsumer {
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
+  /** Takes the records of a batch. False if not all were taken: the rest is fetched again, by this owner or the next. */
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {
     const { records, undecodable, position, gapBelow, skippedAtMs } = batch
     const state = this.#assigned.get(partitionName(batch))
@@ -173,7 +174,8 @@ export class SourceConsumer {
     if (gapBelow !== undefined) state.visible.noteGap(gapBelow)
     const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     if (skippedAtMs !== undefined) state.log.noteTime(position, skippedAtMs)
-    let [taken, patience] = [0, { leftMs: roomPatienceMs }]
+    let taken = 0
+    let patience = { leftMs: roomPatienceMs }
     for (const record of records) {
       if (++taken % recordsPerTurn === 0) {
         await nextTurn()
@@ -186,11 +188,12 @@ export class SourceConsumer {
     return undecodable === undefined
   }
 
+  /** Waits for room for a record. False if the batch is not read any more, or the topic is paused now. */
   async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: { leftMs: number }): Promise<boolean> {
     while (isReading() && !this.#room.has(topic)) {
       if (patience.leftMs <= 0) {
         this.#full.add(topic)
-        this.#member?.pause(this.assigned().filter((each) => each.topic === topic))
+        this.#member?.pause(this.assigned().filter((partition) => partition.topic === topic))
         return false
       }
       const beganAtMs = performance.now()
@@ -200,12 +203,11 @@ export class SourceConsumer {
     return isReading()
   }
 
-  /** Goes on with paused topics once there is room for a fetch of their records. */
   #resumeTopics(): void {
     for (const topic of this.#full) {
       if (!this.#room.hasPlenty(topic) || this.#stop.signal.aborted) continue
       this.#full.delete(topic)
-      this.#member?.resume(this.assigned().filter((each) => each.topic === topic))
+      this.#member?.resume(this.assigned().filter((partition) => partition.topic === topic))
     }
   }
 
@@ -216,7 +218,7 @@ export class SourceConsumer {
     this.#room.take(record.topic, bytes)
     this.#options.onRecord(record, state, () => {
       this.#room.take(record.topic, -bytes)
-      // The next owner begins before a record that nobody has processed, such as a dead letter that was not written.
+      // After a rebalance, the tracker stays where it is: the next owner reads this record again.
       if (!state.left.aborted) {
         const behind = state.processedBehind + 1 - markProcessed()
         this.#room.take(record.topic, (behind - state.processedBehind) * trackedBytes)
@@ -238,17 +240,18 @@ export class SourceConsumer {
     return this.#assigned
   }
 
-  /** Pauses one partition and fetches its next batch again later: compaction may have removed the undecodable one. */
+  /** Pauses one partition, and fetches its next batch again later: compaction may have removed the batch that cannot be decoded. */
   #pausePartition(undecodable: Undecodable, state: AssignedPartition): void {
-    const [member, { topic, partition }] = [this.#member, state]
+    const member = this.#member
+    const { topic, partition } = state
     const problem = 'partition is paused: a record batch cannot be decoded'
     if (state.undecodable?.message !== undecodable.message)
       this.#options.log.error({ err: undecodable, topic, partition }, problem)
     state.undecodable = undecodable
     member?.pause([state])
     setTimeout(() => {
-      const isStill = this.#assigned.get(partitionName(state)) === state && !this.#full.has(topic)
-      if (isStill && !this.#stop.signal.aborted) member?.resume([state])
+      const isAssigned = this.#assigned.get(partitionName(state)) === state
+      if (isAssigned && !this.#full.has(topic) && !this.#stop.signal.aborted) member?.resume([state])
     }, undecodableRetryMs).unref()
   }
 

@@ -1,3 +1,12 @@
+import type { Config } from '../src/core/config/config.ts'
+import {
+  isTombstone,
+  largeBytes,
+  position,
+  summaryDelimiter,
+  tombstoneStart,
+} from '../src/core/elasticsearch/documentFormat.ts'
+import { type DocumentKind, isList, kindsOf } from '../src/core/elasticsearch/indices.ts'
 import { rawMembers, renderObject, withoutRepeatedNames } from '../src/core/json/rawJson.ts'
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
@@ -28,41 +37,31 @@ import {
 import type { Problem, Result } from '../src/core/model/schema.ts'
 import { partsOfScore } from '../src/core/model/score.ts'
 import { foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
-import type { Config } from '../src/core/process/config.ts'
-import {
-  isTombstone,
-  largeBytes,
-  position,
-  summaryDelimiter,
-  tombstoneStart,
-} from '../src/core/stores/documentFormat.ts'
-import { type DocumentKind, isList, kindsOf } from '../src/core/stores/indices.ts'
 
-/** One document to index: its whole source, under an external version, which is the revision. */
+/** One document to index. Its external version is the revision of the record. */
 export type DocumentWrite = {
   readonly kind: DocumentKind
   readonly id: DocumentId
-  /** The routing value: all documents of a team share a shard. */
+  /** The routing value: all documents of a team in an index are in one shard. */
   readonly teamId: TeamId
   readonly version: Revision
-  /** JSON on one line, in UTF-8. `keepApart` replaces it by a copy. */
+  /** The whole document: JSON on one line, in UTF-8. `keepApart` replaces the buffer by a copy. */
   source: Buffer
-  /** Whether it also replaces a document of the same version; otherwise one of a lower version only. */
+  /** Whether it also replaces a document of the same version; otherwise it replaces lower versions only. */
   readonly replacesSameVersion?: true
-  /** Of a live list document: the digest of what its record says, which its source holds too. */
+  /** The digest of the record's content, which is also in `source`; only of a live list document. */
   readonly digest?: string
 }
 
 export type Documents = readonly DocumentWrite[]
 
-/** When, and by which record, an entity got its newest state. */
+/** The append time and the position of the record of an entity's newest state. */
 export type Recorded = { readonly changedAt: Instant; readonly logPosition: LogPosition }
 
 type Converted =
   | {
       readonly kind: 'documents'
       readonly documents: DocumentWrite[]
-      /** The list that the record's entity belongs to. */
       readonly list: TeamList
     }
   | { readonly kind: 'account-key'; readonly change: RecordKey & AccountKeyState }
@@ -70,7 +69,7 @@ type Converted =
 
 type Conversion = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'INDEX_ANSWERS'>
 
-/** Validates a record of a source topic against the topic's contract and converts it. Never throws. */
+/** Validates a record of a source topic by the contract of that topic, and converts it. Never throws. */
 export function convertRecord(record: SourceRecord, config: Conversion): Converted {
   const { topic, key, value } = record
   if (topic === config.TOPIC_FORMS) return toDocuments('forms', record, readFormRecord(key, value), formWrites)
@@ -93,7 +92,6 @@ function toDocuments<Entity>(
   return { kind: 'documents', documents, list: teamList(type, read.value.teamId) }
 }
 
-/** The list and detail documents of a form's newest state. */
 export function formWrites(change: Change<RenderedForm>, recorded: Recorded): DocumentWrite[] {
   if (change.live === null) return tombstones(change, kindsOf.forms, recorded)
   const { revision, entity: form } = change.live
@@ -127,11 +125,14 @@ export function submissionWrites(change: Change<RenderedSubmission>, recorded: R
   ]
 }
 
-/** The members of a submission's list document by which it is found and counted besides its summary. `hasAnswers`: answers are indexed. */
+/** The members of a submission's list document that are searched and counted, made from its content. `hasAnswers`: answers are indexed. */
 const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =>
   `${hasAnswers ? `"answers":${answerTerms(data)},` : ''}"scoreParts":${partsOfScore(Number(score))}`
 
-/** What lists are sorted and searched by, `keys` by this kind alone, then the summary. JSON escapes nothing in ids and instants. */
+/**
+ * The source of a list document: the members that all lists are sorted and filtered by, `keys` (those of this kind), then the summary. Ids and instants
+ * need no escapes in JSON.
+ */
 function listDocument(
   { teamId, entityId }: RecordKey,
   createdAt: Instant,
@@ -141,11 +142,11 @@ function listDocument(
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
   const windows = `"createdAt":"${createdAt}","changedAt":"${recorded.changedAt}","logPosition":${recorded.logPosition}`
-  // A search returns a row with all that it is found by, which of a long title is several times the title.
+  // A search returns rows with their keys. The keys of a long title are several times as long as the title.
   const rowBytes = Buffer.byteLength(keys) + summary.length
   const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]
-  const told = large.length === 0 ? '' : `"large":{${large.join()}},`
-  const start = `{${order},${windows},${keys},${told}"summary":${summaryDelimiter}`
+  const largeMember = large.length === 0 ? '' : `"large":{${large.join()}},`
+  const start = `{${order},${windows},${keys},${largeMember}"summary":${summaryDelimiter}`
   const startBytes = Buffer.byteLength(start)
   const list = Buffer.allocUnsafe(startBytes + summary.length + listEnd.length)
   list.write(start)
@@ -159,7 +160,7 @@ const largePart = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): r
 
 const listEnd = `${summaryDelimiter}}`
 
-/** Copies the source of a document out of Node's pool: a small one that waits would keep a slab that it shares with finished documents. */
+/** Copies the source of a document that waits for a retry out of Node's buffer pool: it would keep a slab of finished documents in memory. */
 export function keepApart(document: DocumentWrite): void {
   const { source } = document
   if (source.length === source.buffer.byteLength) return
@@ -171,12 +172,12 @@ function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Rev
   return { kind, id: documentId(teamId, entityId), teamId, version, source }
 }
 
-/** The position of a list document that a rebuild has carried over from a log that was replaced: it is below every record of the present log. */
+/** The position of a list document that a rebuild has carried over from a former log: below every record of the present log. */
 export const carriedOver = 0 as LogPosition
 
 /**
- * The source of a list document with the position of one that is carried over, or of a tombstone without any: followers start anew, and need no earlier
- * deletion. With a position, thousands of such tombstones would hide the deletion that is the first record of partition 0.
+ * The source of a list document that is carried over: with the position `carriedOver`, or, for a tombstone, without any. Followers start anew after that, and
+ * need no earlier deletion. If tombstones had position 0, thousands of them would hide a deletion that is the first record of partition 0.
  */
 export const withoutPosition = (source: Buffer): Buffer =>
   Buffer.from(
@@ -199,22 +200,22 @@ export function withFoundBy(document: DocumentWrite, hasAnswers: boolean): Docum
   return { ...document, source: listSource([...members, ...foundBy, ['summary', summary]]) }
 }
 
-/** The same document with every member name once: Elasticsearch rejects repeated names. */
+/** The same document without repeated member names, which Elasticsearch rejects. */
 export function withNamesOnce(document: DocumentWrite): DocumentWrite {
   const members = [...rawMembers(document.source.toString())]
   return { ...document, source: listSource(members.map(([name, raw]) => [name, withoutRepeatedNames(raw)])) }
 }
 
-/** The source of a document with these members, name and JSON; readers find the summary by its delimiters. */
+/** The source of a document with these members (name and JSON). The summary gets the delimiters by which readers find it. */
 function listSource(members: readonly (readonly [name: string, raw: string])[]): Buffer {
   const delimited = (raw: string): string => summaryDelimiter + raw + summaryDelimiter
   return Buffer.from(renderObject(members.map(([name, raw]) => [name, name === 'summary' ? delimited(raw) : raw])))
 }
 
 /**
- * A deletion is a document with a version above every revision: Elasticsearch forgets versions of deleted documents after a minute, and an
- * older record that comes later would bring the entity back. Exports and the change feed find deletions by these members. A deletion that is in
- * no record, since Kafka has forgotten it, has no position: no cursor that was given out before is continued after it.
+ * The documents of a deletion. They stay, with a version above every revision: if Elasticsearch deleted them, it would forget their versions after a minute,
+ * and an older record that came later would bring the entity back. Exports and change feeds find them by these members. A deletion that a rebuild
+ * has found missing in Kafka has no position: followers start anew after it.
  */
 export function tombstones(
   key: RecordKey,

@@ -1,20 +1,21 @@
-/** The end offset of a partition, and what the clocks read (epoch ms) before it was asked for. */
+/** The end offset of a partition, and the time (epoch ms) before it was queried. */
 type PartitionEnd = { readonly offset: bigint; readonly askedAtMs: number }
 
-/** In place of a time: a deletion may have been missed, until another generation is built. */
+/** In place of a time: a deletion may have been missed, and a rebuild is needed. */
 export const notCovered = 0
 
 /**
- * The time before which everything that was appended to a partition has been read into the indices. A topic keeps a deletion for a certain
- * time only: Kafka may have forgotten one that is to be read later, and the indices go on serving what was deleted.
+ * The time up to which a partition was read. Compaction may remove a deletion `delete.retention.ms` after it was appended. If reading falls behind by more
+ * than that, a deletion may be gone before it is read, and the indices would serve the deleted entity for good.
  */
 export class DeletionCoverage {
+  /** Epoch ms, or `notCovered`. */
   coveredAtMs: number
   readonly #keptMs: () => number
-  /** Once this end is read, everything that was appended before its `askedAtMs` is read. */
+  /** The oldest known end that is not read yet. */
   #ahead: PartitionEnd | undefined
 
-  /** `coveredAtMs` (epoch ms): when reading begins. `keptMs`: how long the topic keeps a deletion for certain. */
+  /** `coveredAtMs`: epoch ms, at the start offset. `keptMs`: the least time (ms) for which the topic keeps a deletion. */
   constructor(coveredAtMs: number, keptMs: () => number) {
     this.coveredAtMs = coveredAtMs
     this.#keptMs = keptMs
@@ -24,7 +25,7 @@ export class DeletionCoverage {
     return this.coveredAtMs === notCovered
   }
 
-  /** Notes that every record below `position` is read. */
+  /** Notes that every record below `position` is read, and the end of the partition. */
   note(position: bigint, end: PartitionEnd): void {
     if (end.askedAtMs - this.coveredAtMs > this.#keptMs()) this.coveredAtMs = notCovered
     if (this.mayHaveMissed) return
@@ -33,7 +34,7 @@ export class DeletionCoverage {
       this.#ahead = undefined
     }
     if (position >= end.offset) this.coveredAtMs = end.askedAtMs
-    // Under a steady flow of records the newest end is never reached, but each end is some time.
+    // While producers append, the newest end is never reached; this one will be.
     else this.#ahead ??= end
   }
 }

@@ -1,29 +1,28 @@
 import { InvalidArgumentError } from 'commander'
 import { destination, type Logger } from 'pino'
+import { connectElasticsearch } from '../src/core/elasticsearch/elasticsearch.ts'
 import { connectKafka } from '../src/core/kafka/client.ts'
 import { type KafkaSource, kafkaSource } from '../src/core/kafka/source.ts'
 import { type Branded, identifierRule, isIdentifier } from '../src/core/model/ids.ts'
+import { createLog, summaryOf } from '../src/core/monitoring/log.ts'
 import { configOrExit } from '../src/core/process/lifecycle.ts'
-import { createLog, summaryOf } from '../src/core/process/log.ts'
 import { reportTo, type TerminalReport } from '../src/core/process/progressBar.ts'
 import { onStopSignals } from '../src/core/process/stopSignals.ts'
-import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
-import { connectRedis, untilConnected } from '../src/core/stores/redis.ts'
+import { connectRedis, untilConnected } from '../src/core/redis/redis.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 
-/** What a command works with that needs every engine. */
+/** The clients and outputs of a command that needs every engine. */
 export type CommandTools = Stores & {
   readonly source: KafkaSource
   readonly report: TerminalReport
   readonly log: Logger
   readonly clock: () => number
-  /** Aborts when the process is asked to stop. */
   readonly signal: AbortSignal
 }
 
 /**
- * Runs a command on the engines of the environment, and closes them. When it fails, or is asked to stop, stderr says why, and the exit code
- * is `failedCode`.
+ * Runs a command with clients of the configured engines, and closes them. If it fails or is asked to stop, the reason is on stderr, and the exit code is
+ * `failedCode`.
  */
 export async function runEngineCommand(
   name: string,

@@ -1,15 +1,15 @@
 import type { Client, estypes } from '@elastic/elasticsearch'
+import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { EntityType } from '../src/core/model/ids.ts'
 import { endOfPositions, type LogPosition, logPosition, offsetOf } from '../src/core/model/logPosition.ts'
-import type { RequestOptions } from '../src/core/stores/elasticsearch.ts'
 import type { Generation } from './generations/generation.ts'
 import type { LogPrefix, LogState } from './readLog.ts'
 
 /**
- * Reads from the documents of a generation which logs they were made from, by `partitionName`: the newest position of each partition, and the time of
- * its record. It serves partitions without a commit that Redis does not know. Example: an operator deletes a topic, and Kafka all commits for it; Redis
- * loses its data at the same time; the topic is made anew. The documents have positions that the new log has not reached.
+ * The states of the logs that the documents of a generation were made from, by `partitionName`: the newest position of each partition, and its append time.
+ * Example: an operator deletes a topic, Kafka deletes its commits, and Redis loses its data at the same time. The topic is created again. Its documents
+ * have positions that the new log has not reached.
  */
 export async function readIndexedLogs(
   elasticsearch: Client,
@@ -18,24 +18,26 @@ export async function readIndexedLogs(
   options: RequestOptions,
 ): Promise<ReadonlyMap<string, LogState>> {
   const logs = new Map<string, LogState>()
-  for (const { type, ...of } of partitions) {
-    const first = logPosition({ partition: of.partition, offset: 0n })
-    // Documents that were carried over from another log are at position 0.
+  for (const { type, topic, partition } of partitions) {
+    const first = logPosition({ partition, offset: 0n })
+    // Documents that a rebuild carried over from a former log have position 0.
     const from = first === 0 && hasCarriedOver[type] ? { gt: first } : { gte: first }
-    const asked = {
-      query: { range: { logPosition: { ...from, lt: endOfPositions(of.partition) } } },
-      sort: [{ logPosition: 'desc' as const }],
-      size: 1,
-      track_total_hits: false,
-      _source: false,
-      docvalue_fields: [{ field: 'changedAt' }, { field: 'tombstone.deletedAt' }],
-    }
-    const found = await elasticsearch.search(
-      { index: indices[type], allow_partial_search_results: false, ...asked },
+    const response = await elasticsearch.search(
+      {
+        index: indices[type],
+        allow_partial_search_results: false,
+        query: { range: { logPosition: { ...from, lt: endOfPositions(partition) } } },
+        sort: [{ logPosition: 'desc' }],
+        size: 1,
+        track_total_hits: false,
+        _source: false,
+        docvalue_fields: [{ field: 'changedAt' }, { field: 'tombstone.deletedAt' }],
+      },
       options,
     )
-    const [newest] = found.hits.hits
-    if (newest !== undefined) logs.set(partitionName(of), { isReplaced: false, prefixes: [prefixUpTo(newest)] })
+    const [newest] = response.hits.hits
+    if (newest === undefined) continue
+    logs.set(partitionName({ topic, partition }), { isReplaced: false, prefixes: [prefixUpTo(newest)] })
   }
   return logs
 }
@@ -43,8 +45,8 @@ export async function readIndexedLogs(
 type Newest = Pick<estypes.SearchHit, 'fields' | 'sort'>
 
 /**
- * The prefix of a log that ends with the record of a list document. Where the clock of a new leader was behind, an earlier record may have a later time,
- * and the log counts as replaced: a rebuild too many, rather than a log too few that is noticed.
+ * The prefix of a log that ends with the record of a list document. If the clock of a new leader was behind, an earlier record may have a later append
+ * time: a needless rebuild follows, but no replaced log is missed.
  */
 function prefixUpTo({ fields = {}, sort: [position] = [] }: Newest): LogPrefix {
   const [appendedAt] = (fields['changedAt'] ?? fields['tombstone.deletedAt'] ?? []) as readonly string[]

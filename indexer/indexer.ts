@@ -1,12 +1,13 @@
-import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
-import { openKafka, openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
   elasticsearchAnswers,
   isolatedNodesAnswerNothing,
   kafkaAnswers,
   redisAnswers,
-} from '../src/core/stores/readinessChecks.ts'
+} from '../src/core/engines/readinessChecks.ts'
+import { checksOf, type Problems } from '../src/core/monitoring/health.ts'
+import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
+import { openKafka, openStores } from '../src/core/process/openStores.ts'
 import { AccountKeys } from './accountKeys.ts'
 import { Retries } from './backoff.ts'
 import { DeadLetterWriter } from './deadLetters/deadLetters.ts'
@@ -17,7 +18,7 @@ import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
 import { deadLettersProblem, ensureTopics, sourceTopics } from './topics.ts'
 
-/** Builds the indexer from its clients and starts it. It waits for engines that are unreachable. */
+/** Opens the clients of the indexer, and starts it. It retries while an engine is unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
   const closing = new AbortController()
@@ -34,8 +35,19 @@ export async function startIndexer(service: Service): Promise<Started> {
   const accountKeys = new AccountKeys({ config, source, sink, store, retries, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const runner = new GenerationRunner({
-    ...{ ...stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
-    ...{ clock: Date.now, stopping: signal, closing: closing.signal },
+    config,
+    elasticsearch,
+    redis,
+    source,
+    accountKeys,
+    deadLetters,
+    metrics,
+    retries,
+    log,
+    fail,
+    clock: Date.now,
+    stopping: signal,
+    closing: closing.signal,
   })
   const own = () => stateOf(config, runner, deadLetters)
   const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
@@ -57,29 +69,35 @@ export async function startIndexer(service: Service): Promise<Started> {
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
-      preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
-      generation: async () => runner.current?.written.notServingReason(),
-      writer: async () => runner.current?.pipeline.blockedReasons().writer,
-      publisher: async () => runner.current?.pipeline.blockedReasons().publisher,
-      consumer: async () => runner.current?.pipeline.blockedReasons().consumer,
-      decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
-      deletions: async () => runner.missedReason(),
-      logs: async () => runner.replacedReason(),
-      breaker: async () => deadLetters.blockedReason(),
-      'dead letters': async () =>
-        // What Kafka does not tell is no problem of the dead letters.
-        letterRetries.blockedReason() ?? (await deadLettersProblem(source, config).catch(() => undefined)),
+      ...checksOf({
+        preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
+        ...generationProblems(runner),
+        breaker: async () => deadLetters.blockedReason(),
+        'dead letters': async () =>
+          // An error of Kafka is reported by the check `kafka`.
+          letterRetries.blockedReason() ?? (await deadLettersProblem(source, config).catch(() => undefined)),
+      }),
     },
     pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }
 }
+
+const generationProblems = (runner: GenerationRunner): Problems => ({
+  generation: async () => runner.current?.written.notServingReason(),
+  writer: async () => runner.current?.pipeline.blockedReasons().writer,
+  publisher: async () => runner.current?.pipeline.blockedReasons().publisher,
+  consumer: async () => runner.current?.pipeline.blockedReasons().consumer,
+  decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
+  deletions: async () => runner.missedReason(),
+  logs: async () => runner.replacedReason(),
+})
 
 export const command = serviceCommand({
   name: 'indexer',
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
   adminPort: 9_102,
   start: (service) => {
-    // Documents of a few kilobytes by the thousand: each an allocation of its own costs more than filling it.
+    // Thousands of documents of a few kilobytes are made each second: out of a small pool, most would be allocated one by one.
     Buffer.poolSize = 256 * 1024
     return startIndexer(service)
   },

@@ -1,5 +1,5 @@
-import type { Registry } from 'prom-client'
-import { metricsIn } from '../src/core/process/metrics.ts'
+import type { Counter, Histogram, Registry } from 'prom-client'
+import { metricsIn } from '../src/core/monitoring/metrics.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
 
 /** From a single small record to more than the bound of a request. */
@@ -9,9 +9,17 @@ const secondBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 const recordOutcomes = ['indexed', 'stale', 'dead-letter'] as const
 export type RecordOutcome = (typeof recordOutcomes)[number]
 
-export type PipelineMetrics = ReturnType<typeof pipelineMetrics>
+export type PipelineMetrics = {
+  readonly records: Counter<'topic' | 'outcome'>
+  readonly revisionConflicts: Counter<'topic'>
+  countItems(items: readonly ItemOutcome[]): void
+  readonly bulkSeconds: Histogram
+  readonly bulkBytes: Histogram
+  readonly refreshSeconds: Histogram
+  readonly rebalances: Counter
+}
 
-export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
+export function pipelineMetrics(registry: Registry, topics: readonly string[]): PipelineMetrics {
   const { counter, histogram } = metricsIn(registry)
   const records = counter('tidemark_records_total', 'Processed records', ['topic', 'outcome'])
   const conflicts = 'Records whose revision is stored with another content; they become dead letters'

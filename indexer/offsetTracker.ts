@@ -1,14 +1,23 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-/** A record. `end`: the next offset that may hold another one. */
+/** A tracked record. `end`: the position once this record and all before it are processed. */
 type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
-/** Passed entries are removed once there are so many. */
+export type OffsetProgress = {
+  /** Every record below this offset is processed. */
+  readonly position: Offset
+  /** Append time (epoch ms) of the first record that is not processed; undefined if all are. */
+  readonly oldestUnprocessedAtMs: number | undefined
+  /** Append time (epoch ms) of the last record below `position`; undefined before the first record is processed. */
+  readonly processedAtMs: number | undefined
+}
+
+/** Entries below the position are removed from memory once there are so many. */
 const compactAfter = 1_000
 
 /**
- * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered), in any order. Offsets have gaps
- * (compaction, transaction markers), so the position also advances to the end of every batch.
+ * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered), in any order. The position advances over contiguous
+ * processed records, and over gaps between offsets (compaction, transaction markers) to the end of each batch.
  */
 export class OffsetTracker {
   #entries: Entry[] = []
@@ -16,12 +25,11 @@ export class OffsetTracker {
   #position: bigint
   #processedAtMs: number | undefined
 
-  /** `start`: the offset at which reading begins. */
   constructor(start: Offset) {
     this.#position = start
   }
 
-  /** Adds a record, in the order of offsets. The returned function marks it as processed; it returns how many records the position passed. */
+  /** Adds a record, in order of offsets. The returned function marks it as processed, and returns how many records the position passes thereby. */
   track(offset: Offset, appendedAtMs: number): () => number {
     const entry = { end: offset + 1n, appendedAtMs, isProcessed: false }
     this.#entries.push(entry)
@@ -31,7 +39,7 @@ export class OffsetTracker {
     }
   }
 
-  /** No records but the tracked ones lie at or below `lastOffset`. */
+  /** Notes the end of a batch: every record up to `lastOffset` is tracked, and the other offsets are gaps. */
   endBatch(lastOffset: Offset): void {
     const end = lastOffset + 1n
     const last = this.#entries.at(-1)
@@ -39,13 +47,10 @@ export class OffsetTracker {
     else if (end > last.end) last.end = end
   }
 
-  progress() {
+  progress(): OffsetProgress {
     return {
-      /** The contiguous processed offset: every record below it is processed. */
       position: this.#position as Offset,
-      /** Append time of the first record that is not processed; undefined when all are. */
       oldestUnprocessedAtMs: this.#entries[this.#head]?.appendedAtMs,
-      /** Append time of the last record below `position`; undefined before the first. */
       processedAtMs: this.#processedAtMs,
     }
   }
@@ -54,7 +59,7 @@ export class OffsetTracker {
     if (position > this.#position) this.#position = position
   }
 
-  /** Passes the processed records at the head; returns how many. */
+  /** Advances the position over the processed records at the head, and returns their number. */
   #advance(): number {
     const from = this.#head
     for (let entry = this.#entries[from]; entry?.isProcessed; entry = this.#entries[this.#head]) {

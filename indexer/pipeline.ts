@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
-import { partitionName, type SourceRecord } from '../src/core/kafka/sourceRecord.ts'
+import type { Config } from '../src/core/config/config.ts'
+import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
-import type { Config } from '../src/core/process/config.ts'
-import type { RoundPublished } from '../src/core/stores/visiblePositions.ts'
+import type { RoundPublished } from '../src/core/redis/visiblePositions.ts'
 import type { AccountKeys, RecordResult } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
@@ -19,27 +19,27 @@ import { checkLogs } from './logCheck.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { logStateText } from './readLog.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
-import { fetchStartOffsets, formerLeaderMs, rebuildGroup } from './startOffsets.ts'
+import { fetchStartOffsets, formerLeaderMs, rebuildGroup, type StartOffset } from './startOffsets.ts'
 import { documentPartitionsIn, documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'
 import { type RoundResult, VisibilityPublisher, type VisibleRound } from './visibilityPublisher.ts'
 
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
-/** After this time the group is left without a last commit: the next owner of the partitions reads again what was not committed. */
+/** After this time the group is left without a last commit: the next owner of the partitions reads the uncommitted records again. */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
-/** What a pipeline needs besides, when readers see its generation. */
+/** What a live indexer adds to a pipeline: its generation serves, or will serve once it is complete. */
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
-  /** Acts on what came of a round: makes the generation serve, or says that it is retired. */
+  /** Acts on the outcome of a round: makes a complete generation serve, or reports that the generation is retired. */
   afterRound(published: RoundPublished): Promise<RoundResult>
 }
 
-/** What Redis keeps of the logs of a generation, by `partitionName` (`readLogs.ts`). */
-type KeptLogs = {
+/** The states of the logs that a generation was read from, as text by `partitionName`; in Redis (`readLogs.ts`). */
+type LogStateStore = {
   keep(logs: ReadonlyMap<string, string>): Promise<void>
   kept(): Promise<ReadonlyMap<string, string>>
 }
@@ -48,26 +48,32 @@ type PipelineOptions = Reading & {
   readonly config: Config
   readonly elasticsearch: Client
   readonly generation: Generation
-  /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles rejected records and account keys. */
+  /** Undefined for a rebuild: no reader sees its generation, and the live indexers handle rejected records and account keys. */
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
-  readonly readLogs: KeptLogs
-  /** Publishes in Redis what each round has made visible. */
+  readonly readLogs: LogStateStore
   publishVisible(round: VisibleRound): Promise<RoundPublished>
   /** The clock of Redis (epoch ms). */
   redisTimeMs(): Promise<number>
-  /** Called with the error when the pipeline stops because of a bug. */
   fail(error: unknown): void
 }
 
+/** Why each part of a pipeline makes no progress; undefined where none is blocked. */
+export type BlockedReasons = {
+  readonly writer: string | undefined
+  readonly publisher: string | undefined
+  readonly consumer: string | undefined
+  readonly decoding: string | undefined
+}
+
 /**
- * Moves records from the topics into one generation of indices: fetch, validate, write, refresh, commit. The bytes in flight are
- * bounded by `MAX_IN_FLIGHT_BYTES`.
+ * Moves records from the topics into one generation of indices: fetch, validate, write, refresh, publish, commit. `MAX_IN_FLIGHT_BYTES` bounds the
+ * bytes in flight.
  */
 export class Pipeline {
   readonly #options: PipelineOptions
   readonly #writing = new AbortController()
-  /** `partitionName` → the offset below which every record lies that a rebuild could not use. */
+  /** `partitionName` → the offset after the last record that a rebuild rejected. */
   readonly rejectedBelow = new Map<string, bigint>()
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
@@ -75,9 +81,15 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    const { config, source, elasticsearch, topics, groupId, generation, serving, metrics, log } = options
+    this.writer = this.#createWriter()
+    this.consumer = this.#createConsumer()
+    this.publisher = this.#createPublisher()
+  }
+
+  #createWriter(): BulkWriter {
+    const { config, elasticsearch, generation, serving, metrics, log, fail } = this.#options
     const calls = bulkSender(elasticsearch, generation, metrics, this.#writing.signal)
-    this.writer = new BulkWriter({
+    return new BulkWriter({
       ...calls,
       send: async (documents) =>
         serving ? await calls.send(documents) : expectOwnIndices(await calls.send(documents)),
@@ -90,37 +102,51 @@ export class Pipeline {
         if (failure === undefined) log.info('documents are written again')
         else log.warn({ ...failure, reason: this.writer.blockedReason() }, 'documents cannot be written; trying again')
       },
-      onFatal: options.fail,
+      onFatal: fail,
     })
-    this.consumer = new SourceConsumer({
-      ...options,
+  }
+
+  #createConsumer(): SourceConsumer {
+    const { config, metrics } = this.#options
+    return new SourceConsumer({
+      ...this.#options,
       maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
-      startOffsets: async (partitions) =>
-        await fetchStartOffsets(source, partitions, {
-          ...{ topics, groupId, rebuildGroupId: serving && rebuildGroup(groupId), clock: Date.now },
-          keptLogs: await options.readLogs.kept(),
-          indexedLogs: (unknown) =>
-            readIndexedLogs(elasticsearch, generation, documentPartitionsIn(unknown, config), {
-              signal: this.#writing.signal,
-            }),
-          generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
-          patience: { ms: formerLeaderMs, signal: this.#writing.signal },
-        }),
-      onRecord: (...record) => this.#process(...record),
+      startOffsets: (partitions) => this.#fetchStartOffsets(partitions),
+      onRecord: (record, assigned, onProcessed) => this.#process(record, assigned, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),
       random: Math.random,
     })
-    this.publisher = new VisibilityPublisher({
+  }
+
+  async #fetchStartOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {
+    const { config, source, elasticsearch, topics, groupId, generation, serving, readLogs } = this.#options
+    const { signal } = this.#writing
+    return await fetchStartOffsets(source, partitions, {
+      topics,
+      groupId,
+      rebuildGroupId: serving && rebuildGroup(groupId),
+      clock: Date.now,
+      keptLogs: await readLogs.kept(),
+      indexedLogs: (unknown) =>
+        readIndexedLogs(elasticsearch, generation, documentPartitionsIn(unknown, config), { signal }),
+      generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
+      patience: { ms: formerLeaderMs, signal },
+    })
+  }
+
+  #createPublisher(): VisibilityPublisher {
+    const { config, source, elasticsearch, topics, generation, serving, metrics, log } = this.#options
+    return new VisibilityPublisher({
       consumer: this.consumer,
       offsetRanges: () => source.offsetRanges(topics),
       refresh: async () => {
         const stop = metrics.refreshSeconds.startTimer()
-        const bounded = { requestTimeout: refreshTimeoutMs }
-        await refreshEveryCopy(elasticsearch, Object.values(generation.indices), bounded).finally(stop)
+        const requestOptions = { requestTimeout: refreshTimeoutMs }
+        await refreshEveryCopy(elasticsearch, Object.values(generation.indices), requestOptions).finally(stop)
       },
-      publishVisible: options.publishVisible,
+      publishVisible: this.#options.publishVisible,
       tag: generation.tag,
-      redisTimeMs: options.redisTimeMs,
+      redisTimeMs: this.#options.redisTimeMs,
       afterRound: serving?.afterRound ?? (async () => 'continue'),
       isBehind: () => this.consumer.inFlightBytes > config.MAX_IN_FLIGHT_BYTES / 2,
       clock: Date.now,
@@ -129,7 +155,7 @@ export class Pipeline {
     })
   }
 
-  /** Runs until `signal` aborts or the generation is retired. Then it stops fetching and keeps its partitions. */
+  /** Runs until `signal` aborts or the generation is retired. Then it stops fetching, and stays in the group. */
   async run(signal: AbortSignal): Promise<void> {
     const reading = this.consumer.run()
     await this.publisher.run(signal)
@@ -153,8 +179,8 @@ export class Pipeline {
   }
 
   /**
-   * Asks Kafka whether the partitions that it reads are still the logs that its generation was read from. One that is another log is read from its
-   * beginning. Rejects when Kafka does not answer.
+   * Checks whether its document partitions are still the logs that its generation was read from, and reads a partition whose log was replaced from its
+   * first offset. Rejects when Kafka does not answer.
    */
   async checkLogs(): Promise<void> {
     const { source, generation, readLogs, log } = this.#options
@@ -162,38 +188,36 @@ export class Pipeline {
     const replaced = await checkLogs(source, checked, () => performance.now())
     if (replaced.length > 0) {
       const partitions = replaced.map(partitionName)
-      const problem = 'partitions are other logs than those that the generation was read from: a rebuild is needed'
+      const problem = 'logs were replaced since the generation was read from them: a rebuild is needed'
       log.error({ partitions, generation: generation.number }, problem)
       await this.#readAgain(replaced)
     }
-    const found = checked.flatMap((each) => {
-      const state = each.log.found()
-      return state === undefined ? [] : [[partitionName(each), logStateText(state)] as const]
+    const states = checked.flatMap((partition) => {
+      const state = partition.log.confirmedState()
+      return state === undefined ? [] : [[partitionName(partition), logStateText(state)] as const]
     })
-    await readLogs.keep(new Map(found))
+    await readLogs.keep(new Map(states))
   }
 
-  /** Has partitions whose logs were replaced be read from their beginnings. */
+  /** Reads partitions whose logs were replaced from their first offsets, unless reading started there already. */
   async #readAgain(replaced: readonly AssignedPartition[]): Promise<void> {
     const ranges = await this.#options.source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
-    const unread = replaced.flatMap((of) => {
-      const low = ranges.get(partitionName(of))?.low ?? 0n
-      const { position, log: read } = of.start
-      // It began anew where commits, or Redis, knew that more had been read.
-      const hasBegunAnew = position <= low && read.prefixes.some(({ below }) => below > position)
-      return hasBegunAnew ? [] : [{ of, low: low as Offset }]
+    const unread = replaced.flatMap((partition) => {
+      const low = ranges.get(partitionName(partition))?.low ?? 0n
+      const { position, log: logAtStart } = partition.start
+      // More had been read of the former log than of this one, which was therefore read from its first offset.
+      const hasStartedAnew = position <= low && logAtStart.prefixes.some(({ below }) => below > position)
+      return hasStartedAnew ? [] : [{ partition, low: low as Offset }]
     })
     await this.publisher.readAgain(unread)
   }
 
-  /** Its partitions of document topics. */
   documentPartitions(): readonly AssignedPartition[] {
     const documents = documentTopics(this.#options.config)
     return this.consumer.assigned().filter(({ topic }) => documents.includes(topic))
   }
 
-  /** Why each part makes no progress; undefined while it does. */
-  blockedReasons() {
+  blockedReasons(): BlockedReasons {
     return {
       writer: this.writer.blockedReason(),
       publisher: this.publisher.blockedReason,
@@ -202,7 +226,7 @@ export class Pipeline {
     }
   }
 
-  /** Calls `onProcessed` instead of returning a promise, because thousands of records are in flight. */
+  /** Calls `onProcessed` instead of returning a promise: thousands of records are in flight. */
   #process(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void {
     const { config, serving } = this.#options
     const { signal } = this.#writing
@@ -222,13 +246,13 @@ export class Pipeline {
         if (outcome.kind === 'rejected') finish({ path: 'document', rule: outcome.reason })
         else finish(outcome.kind === 'conflict' ? sameRevision : outcome.kind)
       }
-      // What is below has been read by indexers that told of it; a rebuild leaves it to them.
+      // Below this offset, live indexers have read every record and reported conflicts; a rebuild reports none.
       const isCompared = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
       this.writer.submit({ documents, isCompared, name: () => nameOf(record), done })
     }
   }
 
-  /** Counts a record; one with a problem becomes a dead letter first. */
+  /** Counts a record. A record with a problem is first written as a dead letter. */
   #countOrReject(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void) {
     const { serving, metrics } = this.#options
     const { topic } = record
@@ -240,12 +264,12 @@ export class Pipeline {
       serving?.deadLetters.recordAccepted(record)
       count(result)
     } else if (serving === undefined) {
-      // The indexers of the generation that serves write its dead letter.
+      // A rebuild: the live indexers write the dead letter.
       const below = this.rejectedBelow.get(partitionName(record)) ?? 0n
       if (record.offset >= below) this.rejectedBelow.set(partitionName(record), record.offset + 1n)
       count('stale')
     } else if (assigned.left.aborted) {
-      // Nothing from the record on is committed: whoever has the partition now reads it again, and writes its dead letter.
+      // This record was not committed. So the next owner of the partition reads it again, and writes its dead letter.
       count('stale')
     } else {
       if (result === sameRevision) metrics.revisionConflicts.inc({ topic })
@@ -254,7 +278,7 @@ export class Pipeline {
     }
   }
 
-  /** Stops the pipeline if `handling` rejects. It retries what can fail, so any error is a bug, unless the pipeline is shutting down. */
+  /** Stops the pipeline if `handling` rejects: failures of Kafka and Redis are retried inside it, so a rejection is a bug, except during shutdown. */
   #failUnlessDone(handling: Promise<void>): void {
     handling.catch((error: unknown) => {
       if (!this.#writing.signal.aborted) this.#options.fail(error)
@@ -262,6 +286,6 @@ export class Pipeline {
   }
 }
 
-/** Names a record whose key is known to be valid. */
+/** The name of a record in messages. The key is valid here, hence no free text. */
 const nameOf = ({ topic, partition, offset, key }: SourceRecord): string =>
   `${topic}/${partition}/${offset}, key ${key?.toString()}`

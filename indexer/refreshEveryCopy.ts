@@ -1,21 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, estypes } from '@elastic/elasticsearch'
-import type { RequestOptions } from '../src/core/stores/elasticsearch.ts'
+import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 
-/** Elasticsearch waits a minute for a primary that is missing, and has long refreshed all other shards. */
+/** After this time (ms), the health of the indices is read: with a primary missing, Elasticsearch would answer the refresh after a minute only. */
 const patienceMs = 2_000
 
 /**
- * Makes everything that was written to the indices searchable on every copy that may answer; rejects when some copy may lack it.
+ * Makes every acknowledged write searchable on each copy that may answer a search. Rejects if a copy may lack one.
  *
- * A copy that a refresh could not reach is neither successful nor failed. It may be unassigned, which is harmless, or still answer searches,
- * until the master notices that its node is away. So as many copies must take part as are active afterwards, and no primary may be missing.
- * A copy that becomes active later was refreshed at the end of its recovery.
+ * A copy that the refresh did not reach counts neither as successful nor as failed. It is unassigned, which is harmless, or on a node that the master has not
+ * yet noticed as away, and that still answers searches. So as many copies must be reached as are active afterwards, and no primary may be missing. A
+ * copy that becomes active later was refreshed at the end of its recovery.
  *
- * No answer names copies: one that took part and was then lost could make up in the count for an active one that did not. So where copies
- * are missing, as many must be active before another refresh as after it. One that is being recovered can still make up so.
+ * Counts could hide a swap: copy A is refreshed and then lost, and active copy B was not reached. So, if copies are missing, their number must be the same
+ * before and after a second refresh. A copy in recovery could still hide one.
  */
-export async function refreshEveryCopy(client: Client, index: string[], options: Partial<RequestOptions>) {
+export async function refreshEveryCopy(
+  client: Client,
+  index: string[],
+  options: Partial<RequestOptions>,
+): Promise<void> {
   const health = () => client.cluster.health({ index, timeout: '1s', master_timeout: '1s' }, options)
   const isRed = async (): Promise<boolean> => (await health()).status === 'red'
   const first = await refreshOnce(client, index, options, isRed)
@@ -29,7 +33,7 @@ export async function refreshEveryCopy(client: Client, index: string[], options:
   if (again.successful < active) throw new Error(`only ${again.successful} of ${active} active copies were refreshed`)
 }
 
-/** The copies that a refresh was for, and how many took part. Rejects when it failed on one, or reached none of an index. */
+/** Refreshes once, and resolves with the number of copies and of those that were reached. Rejects if a copy failed, or an index has none. */
 async function refreshOnce(
   client: Client,
   index: string[],

@@ -1,18 +1,17 @@
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 
-/** Bytes that a record holds while it is in flight: as received, and about as much again of its value in each of its two documents. */
+/** The memory (bytes) of a record in flight: key, headers and value as received, and about the value again in each of its two documents. */
 export const recordBytes = ({ key, value, headers }: SourceRecord): number =>
   (key?.length ?? 0) + 3 * (value?.length ?? 0) + headers.bytes.length + 1_024
 
-/** Bytes of a processed record that stay taken as long as an earlier record of its partition is not processed. */
+/** The memory (bytes) of a processed record while an earlier record of its partition is not processed. */
 export const trackedBytes = 128
 
-/** The share of the room that each topic has to itself. */
 const reservedShare = 1 / 8
 
 /**
- * The bytes that records in flight may take. A part of it is each topic's own, and the rest is shared: records that wait, because the breaker
- * has paused a topic or a shard takes no writes, must not keep a key from being revoked by a record of another topic.
+ * Bounds the bytes of records in flight: a share is reserved for each topic, and all topics share the rest. Example: a shard takes no writes, and
+ * submissions in flight fill all shared bytes. A revocation in `account-keys` is still read and applied, in the bytes of its own topic.
  */
 export class Room {
   readonly #reservedBytes: number
@@ -29,17 +28,17 @@ export class Room {
     return this.#sum((bytes) => bytes)
   }
 
-  /** Takes bytes, or gives them back where `bytes` is negative. */
+  /** Adds to the bytes in flight of a topic; `bytes` is negative when a record is processed. */
   take(topic: string, bytes: number): void {
     this.#taken.set(topic, (this.#taken.get(topic) ?? 0) + bytes)
   }
 
-  /** Whether another record of the topic may be taken, of whatever size. */
+  /** Whether another record of the topic, of any size, may be taken. */
   has(topic: string): boolean {
     return this.#hasLeft(topic, 0)
   }
 
-  /** Whether there is room for so many records of the topic that it is worth to fetch them again. */
+  /** Whether there is room for enough records of the topic to resume fetching it. */
   hasPlenty(topic: string): boolean {
     return this.#hasLeft(topic, this.#reservedBytes / 2)
   }

@@ -1,8 +1,8 @@
+import type { GenerationTag } from '../src/core/elasticsearch/indices.ts'
 import type { PartitionCommit } from '../src/core/kafka/consumerGroup.ts'
 import type { KafkaSource, OffsetRange, OffsetRanges } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { type Offset, toOffset } from '../src/core/model/ids.ts'
-import type { GenerationTag } from '../src/core/stores/indices.ts'
 import { until } from './backoff.ts'
 import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generation.ts'
@@ -10,15 +10,103 @@ import { type LogState, logStateText, readKeptLog, readLogState, replacedLog, un
 
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
-/** What a consumer group has committed for a partition. */
-export type CommittedOffset = Readonly<ReturnType<typeof readCommit>>
+/** A commit for a partition: its offset, and the fields of its metadata (`commitMetadata`). */
+export type CommittedOffset = {
+  readonly position: Offset
+  /** The tag of the generation that has every record below `position`; undefined when the metadata name none. */
+  readonly generation: string | undefined
+  /** Every rejected record below this offset has its dead letter, and gets no second one when it is read again. */
+  readonly deadLetteredBelow: Offset
+  /** Every record that was appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
+  readonly coveredAtMs: number
+  readonly log: LogState
+}
 
-/** Where reading a partition starts. */
+/** The offset at which an assignment starts to read a partition. */
 export type StartOffset = Omit<CommittedOffset, 'generation'>
 
 type TargetGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
 
-/** The metadata of a commit. It names the generation of indices, because an offset says nothing about any other one. */
+export type StartOffsetOptions = {
+  readonly topics: readonly string[]
+  readonly groupId: string
+  /** A second group whose commits count, see `startOffset`; undefined in a rebuild itself. */
+  readonly rebuildGroupId: string | undefined
+  /** The generation that the records of a topic are written to; undefined for account keys. */
+  generationOf(topic: string): TargetGeneration | undefined
+  /** The states in Redis of the logs of that generation, by `partitionName`. */
+  readonly keptLogs: ReadonlyMap<string, string>
+  /** The same, as the documents of that generation show. */
+  indexedLogs(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
+  readonly clock: () => number
+  /** For how long an end below a commit is queried again; without it, the first answer counts. */
+  readonly patience?: Patience
+}
+
+/** For this time (ms), a former leader may report an end below a commit. */
+export const formerLeaderMs = 10_000
+
+type Patience = { readonly ms: number; readonly signal: AbortSignal }
+
+/** The start offset of each partition, by `partitionName`, without partitions that Kafka does not have yet. */
+export async function fetchStartOffsets(
+  source: KafkaSource,
+  partitions: readonly TopicPartition[],
+  options: StartOffsetOptions,
+): Promise<Map<string, StartOffset>> {
+  const { topics, groupId, rebuildGroupId, generationOf, keptLogs, indexedLogs, clock, patience } = options
+  // 1. The clock, before the ends: every record at or beyond an end was appended after `nowMs`.
+  const nowMs = clock()
+  // 2. The commits, before the ends: a later commit of another indexer could be beyond an earlier end.
+  const own = await fetchCommittedOffsets(source, groupId, topics)
+  const rebuilt = rebuildGroupId === undefined ? noCommits : await fetchCommittedOffsets(source, rebuildGroupId, topics)
+  const commitsOf = (partition: TopicPartition): PartitionCommits => {
+    const name = partitionName(partition)
+    return { own: own.get(name), rebuilt: rebuilt.get(name), generation: generationOf(partition.topic) }
+  }
+  // 3. The ends, until none is below a commit.
+  const areConsistent = (ranges: OffsetRanges): boolean =>
+    partitions.every((partition) => isWithin(ranges.get(partitionName(partition)), commitsOf(partition)))
+  const ranges = await fetchRanges(source, topics, areConsistent, patience)
+  // 4. The logs of partitions that neither a commit nor Redis describes.
+  const unknown = partitions.filter(
+    (partition) => !namesGeneration(commitsOf(partition)) && !keptLogs.has(partitionName(partition)),
+  )
+  const indexed = await indexedLogs(unknown)
+  // 5. The start offsets.
+  return new Map(
+    partitions.flatMap((partition) => {
+      const name = partitionName(partition)
+      const range = ranges.get(name)
+      if (range === undefined) return []
+      const commits = commitsOf(partition)
+      const otherCommits = own.has(name) ? [] : own.values()
+      const logWithoutCommit = indexed.get(name) ?? readKeptLog(keptLogs.get(name))
+      const start = startOffset({
+        ...commits,
+        range,
+        nowMs,
+        coveredWithoutCommitMs: coveredWithoutCommit(range, commits.generation, otherCommits, nowMs),
+        logWithoutCommit: isRenamed(partition.topic, keptLogs, topics) ? replacedLog : logWithoutCommit,
+      })
+      return [[name, start] as const]
+    }),
+  )
+}
+
+/** The committed offsets of a group for the topics, by `partitionName`. */
+export async function fetchCommittedOffsets(
+  source: KafkaSource,
+  groupId: string,
+  topics: readonly string[],
+): Promise<Map<string, CommittedOffset>> {
+  const commits = await source.committedOffsets(groupId, topics)
+  return new Map(commits.map((commit) => [partitionName(commit), readCommit(commit)]))
+}
+
+const noCommits: ReadonlyMap<string, CommittedOffset> = new Map()
+
+/** The metadata of a commit. They name the generation, because the offset is true of that generation only. */
 export const commitMetadata = (
   generation: GenerationTag,
   deadLetteredBelow: bigint,
@@ -26,51 +114,79 @@ export const commitMetadata = (
   log: LogState,
 ): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${logStateText(log)}`
 
-function readCommit({ position, metadata }: PartitionCommit) {
+function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
   const [, generation, below, coveredAtMs, log] = /^(\S+) (\d+) (\d+)(?: (\S+))?$/.exec(metadata) ?? []
   const named = toOffset(below ?? '0')
   return {
     position,
-    /** The generation of indices that holds every record below `position`; undefined when the commit names none. */
     generation,
-    /** Every rejected record below this offset is in the dead-letters topic already: reading it again must not write it twice. */
     deadLetteredBelow: named > position ? named : position,
-    /** Everything that was appended before this time (epoch ms) is below `position` (see `DeletionCoverage`). */
     coveredAtMs: Number(coveredAtMs ?? notCovered),
-    /** The log that the records below `position` were read from. */
     log: readLogState(log, position),
   }
 }
 
+/** The commits of a partition, and the generation that its records are written to (undefined for account keys). */
+type PartitionCommits = {
+  readonly own: CommittedOffset | undefined
+  readonly rebuilt: CommittedOffset | undefined
+  readonly generation: TargetGeneration | undefined
+}
+
+/** Whether no commit is beyond the end. A commit of a rebuild of another generation does not count. */
+function isWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: PartitionCommits): boolean {
+  if (range === undefined) return true
+  const counted = rebuilt?.generation === generation?.tag ? [own, rebuilt] : [own]
+  return counted.every((commit) => (commit?.position ?? 0n) <= range.high)
+}
+
+const namesGeneration = ({ own, rebuilt, generation }: PartitionCommits): boolean =>
+  [own, rebuilt].some((commit) => commit?.generation === generation?.tag)
+
+/** Queries the offset ranges until they are consistent, for `patience` at most, each time from the present leaders. */
+async function fetchRanges(
+  source: KafkaSource,
+  topics: readonly string[],
+  areConsistent: (ranges: OffsetRanges) => boolean,
+  patience: Patience | undefined,
+): Promise<OffsetRanges> {
+  let ranges = await source.offsetRanges(topics)
+  const queryAgain = async (): Promise<boolean> => {
+    source.forgetLeaders()
+    ranges = await source.offsetRanges(topics)
+    return areConsistent(ranges)
+  }
+  if (patience !== undefined && !areConsistent(ranges)) await until(queryAgain, patience.ms, patience.signal)
+  return ranges
+}
+
+type KnownPartition = PartitionCommits & {
+  readonly range: OffsetRange
+  /** Epoch ms, read before `range`. */
+  readonly nowMs: number
+  readonly coveredWithoutCommitMs: number
+  readonly logWithoutCommit: LogState
+}
+
 /**
- * Chooses the start offset of a partition so that no record is missing in `generation` (undefined: account keys, which go into no index).
- * - Our own committed offset, when it names that generation.
- * - The offset committed by a rebuild, when it names that generation, but never above our own: only below our own offset is it
- *   certain that rejected records are in the dead letters.
- * - Otherwise the beginning of the partition. This includes committed offsets outside the partition's range: the topic was
- *   deleted and created again, or retention removed the records.
- *
- * What was appended after a commit is at its position or above: where nothing is, nothing can have been missed, however old the commit.
+ * Chooses the start offset of a partition, so that the generation misses no record:
+ * 1. the own commit, if it names the generation;
+ * 2. the commit of a rebuild, if it names the generation, but not above the own commit, below which all rejected records have dead letters;
+ * 3. otherwise the first offset, also if the commits are outside the offset range: the topic was created again, or retention has removed records.
  */
-function startOffset(
-  { low, high }: OffsetRange,
-  own: CommittedOffset | undefined,
-  rebuilt: CommittedOffset | undefined,
-  generation: TargetGeneration | undefined,
-  /** See `coveredWithoutCommit`. */
-  fromTheBeginningMs: number,
-  nowMs: number,
-  /** What is known of its log without a commit of the generation. */
-  unread: LogState,
-): StartOffset {
+function startOffset(partition: KnownPartition): StartOffset {
+  const { range, own, rebuilt, generation, nowMs, coveredWithoutCommitMs, logWithoutCommit } = partition
+  const { low, high } = range
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
+  // Even an old commit has missed nothing if it is at the end.
   const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
     coveredAtMs !== notCovered && position >= high ? nowMs : coveredAtMs
-  const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
   const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
-  const log = generation === undefined ? unreadLog : (ofGeneration?.log ?? unread)
-  const known = { deadLetteredBelow, log }
+  const known = {
+    deadLetteredBelow: isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0'),
+    log: generation === undefined ? unreadLog : (ofGeneration?.log ?? logWithoutCommit),
+  }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
     return { ...known, position: own.position, coveredAtMs: coveredBy(own) }
   if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {
@@ -78,120 +194,35 @@ function startOffset(
     return { ...known, position, coveredAtMs: coveredBy(rebuilt) }
   }
   // Retention has removed records that were not read.
-  const isGap = own !== undefined && own.generation === generation?.tag && own.position < low
-  const coveredAtMs = isGap ? notCovered : fromTheBeginningMs
-  return { ...known, position: low as Offset, coveredAtMs }
+  const hasGap = own !== undefined && own.generation === generation?.tag && own.position < low
+  return { ...known, position: low as Offset, coveredAtMs: hasGap ? notCovered : coveredWithoutCommitMs }
 }
 
 /**
- * The time before which a generation holds everything of a partition without a commit: the generation's creation. Where other partitions
- * have commits of the generation, this one is new, or was written just before its owner was killed (an owner commits each partition within
- * seconds): then the time when the others were covered last.
+ * The time (epoch ms) before which a generation has every record of a partition without a commit: its creation. If other partitions have commits of the
+ * generation, this one is new, or its owner was killed within seconds: then it is the latest time of those commits.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
   generation: TargetGeneration | undefined,
-  others: Iterable<CommittedOffset>,
+  otherCommits: Iterable<CommittedOffset>,
   nowMs: number,
 ): number {
-  // Nothing was ever appended.
+  // No record was ever appended.
   if (high === 0n) return nowMs
-  // Redis may hold account keys that were deleted long ago.
+  // Redis may still have account keys whose deletions Kafka has forgotten.
   if (generation === undefined) return notCovered
-  const covered = [...others].flatMap((each) => (each.generation === generation.tag ? each.coveredAtMs : []))
+  const covered = [...otherCommits].flatMap((commit) =>
+    commit.generation === generation.tag ? commit.coveredAtMs : [],
+  )
   return covered.length === 0 ? generation.createdAtMs : Math.max(...covered)
 }
 
 /**
- * Whether a generation was read from a topic of another name in the place of this one, as after a change of `TOPIC_FORMS`: the positions of its documents
- * are of another log. `readLogs`: by `partitionName`, what is kept of the logs that it was read from; `topics`: those of the configuration.
+ * Whether a generation was read from a topic of another name, as after a change of `TOPIC_FORMS`, and has positions of another log. `readLogs`: states of the
+ * logs that it was read from, by `partitionName`; `topics`: the configured ones.
  */
 export function isRenamed(topic: string, readLogs: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
   const read = new Set([...readLogs.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))
-  return !read.has(topic) && [...read].some((each) => !topics.includes(each))
-}
-
-/** The committed offsets of a group for the topics, by `partitionName`. */
-export async function fetchCommittedOffsets(source: KafkaSource, groupId: string, topics: readonly string[]) {
-  const commits = await source.committedOffsets(groupId, topics)
-  return new Map(commits.map((each) => [partitionName(each), readCommit(each)]))
-}
-
-/** For how long (ms) an end below a commit may be the answer of a former leader that does not know of the next one. */
-export const formerLeaderMs = 10_000
-
-type Patience = { readonly ms: number; readonly signal: AbortSignal }
-
-/** The offset ranges. While `isKnown` does not hold of them, asks again for `patience`, and others if the leaders have changed. */
-async function fetchRanges(
-  source: KafkaSource,
-  topics: readonly string[],
-  isKnown: (ranges: OffsetRanges) => boolean,
-  patience: Patience | undefined,
-): Promise<OffsetRanges> {
-  let ranges = await source.offsetRanges(topics)
-  const askAgain = async (): Promise<boolean> => {
-    source.forgetLeaders()
-    ranges = await source.offsetRanges(topics)
-    return isKnown(ranges)
-  }
-  if (patience !== undefined && !isKnown(ranges)) await until(askAgain, patience.ms, patience.signal)
-  return ranges
-}
-
-/**
- * The start offset of each partition, by `partitionName`. `rebuildGroupId`: a second group whose commits count (see `startOffset`);
- * `generationOf`: the generation that a topic's records are written to; `patience`: for how long an end below a commit is
- * not believed. A partition that Kafka does not know yet is left out.
- */
-export async function fetchStartOffsets(
-  source: KafkaSource,
-  partitions: readonly TopicPartition[],
-  from: {
-    readonly topics: readonly string[]
-    readonly groupId: string
-    readonly rebuildGroupId: string | undefined
-    generationOf(topic: string): TargetGeneration | undefined
-    /** What is kept of the logs of that generation for partitions without a commit, by `partitionName`. */
-    readonly keptLogs: ReadonlyMap<string, string>
-    /** What its documents tell of the logs of these partitions, by `partitionName`. */
-    indexedLogs(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
-    readonly clock: () => number
-    readonly patience?: Patience
-  },
-): Promise<Map<string, StartOffset>> {
-  const { topics, groupId, rebuildGroupId, generationOf, keptLogs, indexedLogs, clock, patience } = from
-  // Before the ends: what lies beyond them was appended later.
-  const nowMs = clock()
-  const own = await fetchCommittedOffsets(source, groupId, topics)
-  const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommittedOffsets(source, rebuildGroupId, topics)
-  // After the commits, which another indexer may raise meanwhile.
-  const isKnown = (told: OffsetRanges): boolean =>
-    partitions.every((each) => {
-      const name = partitionName(each)
-      const high = told.get(name)?.high
-      const ofRebuild = rebuilt?.get(name)
-      const counts =
-        ofRebuild?.generation === generationOf(each.topic)?.tag ? [own.get(name), ofRebuild] : [own.get(name)]
-      return high === undefined || counts.every((commit) => (commit?.position ?? 0n) <= high)
-    })
-  const ranges = await fetchRanges(source, topics, isKnown, patience)
-  const isCommitted = (each: TopicPartition): boolean =>
-    [own, rebuilt].some((commits) => commits?.get(partitionName(each))?.generation === generationOf(each.topic)?.tag)
-  const unknown = partitions.filter((each) => !isCommitted(each) && !keptLogs.has(partitionName(each)))
-  const indexed = await indexedLogs(unknown)
-  return new Map(
-    partitions.flatMap((each) => {
-      const name = partitionName(each)
-      const range = ranges.get(name)
-      if (range === undefined) return []
-      const generation = generationOf(each.topic)
-      const others = own.has(name) ? [] : own.values()
-      const beginning = coveredWithoutCommit(range, generation, others, nowMs)
-      const commits = [own.get(name), rebuilt?.get(name)] as const
-      const known = indexed.get(name) ?? readKeptLog(keptLogs.get(name))
-      const log = isRenamed(each.topic, keptLogs, topics) ? replacedLog : known
-      return [[name, startOffset(range, ...commits, generation, beginning, nowMs, log)] as const]
-    }),
-  )
+  return !read.has(topic) && [...read].some((readTopic) => !topics.includes(readTopic))
 }

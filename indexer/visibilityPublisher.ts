@@ -1,56 +1,53 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { GenerationTag } from '../src/core/elasticsearch/indices.ts'
 import type { OffsetRanges } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset, TeamList } from '../src/core/model/ids.ts'
-import { summaryOf } from '../src/core/process/log.ts'
-import type { GenerationTag } from '../src/core/stores/indices.ts'
+import { summaryOf } from '../src/core/monitoring/log.ts'
 import {
   maxListsPerRound,
   type PublishedPartition,
   type PublishedRound,
   type RoundPublished,
-} from '../src/core/stores/visiblePositions.ts'
+} from '../src/core/redis/visiblePositions.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
 import { hasNews, type PartitionProgress, progressOf } from './partitionProgress.ts'
-import { unreadLog } from './readLog.ts'
 import { commitMetadata } from './startOffsets.ts'
 
-/** `retired`: another generation is written from now on. */
+/** `retired`: this indexer writes another generation from now on. */
 export type RoundResult = 'continue' | 'retired'
 
 type PublisherOptions = {
   readonly consumer: Pick<SourceConsumer, 'assigned' | 'commit' | 'rejoin'>
-  /** The offset range of every partition of the source topics. */
   offsetRanges(): Promise<OffsetRanges>
-  /** Makes every acknowledged write searchable. */
   refresh(): Promise<void>
-  /** Publishes in Redis, in one step, what is searchable, and other versions of the lists that have changed (`visiblePositions.ts`). */
+  /** Publishes visible positions and new list versions in Redis, in one script (`visiblePositions.ts`). */
   publishVisible(round: VisibleRound): Promise<RoundPublished>
-  /** Acts on what came of a round. */
   afterRound(published: RoundPublished): Promise<RoundResult>
   readonly tag: GenerationTag
-  /** The clock of Redis (epoch ms). */
   redisTimeMs(): Promise<number>
-  /** Whether many writes are in flight; then refreshes are less frequent. */
+  /** Whether so many writes are in flight that refreshes are to be less frequent. */
   isBehind(): boolean
   readonly clock: () => number
-  /** Time that never steps (ms). */
   readonly elapsedMs: () => number
   readonly log: Logger
 }
 
-/** What one round makes visible. `known`: every partition of the topics. */
+/** What one round publishes. `known`: the offset range of every partition of the topics. */
 export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & {
   readonly partitions: readonly (TopicPartition & Omit<PublishedPartition, 'type'>)[]
   readonly known: OffsetRanges
 }
 
-/** A partition of which every record below `to` is visible, with everything that was appended before `timeMs`. */
+/** A published partition: every record below offset `to`, or appended before `timeMs` (epoch ms), is visible. */
 export type VisiblePartition = TopicPartition & Pick<PublishedPartition, 'to' | 'timeMs'>
 
-/** After a refresh comes a rest as long as it took, within these bounds. */
+/** A partition whose log was replaced, and the first offset of the new log. */
+export type ReplacedPartition = { readonly partition: AssignedPartition; readonly low: Offset }
+
+/** The pause after a refresh is as long as the refresh took, within these bounds. */
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
@@ -59,39 +56,42 @@ const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
 
 /**
- * Makes progress visible, always in this order: refresh; positions and other versions of the lists that changed, in one script; commit. Therefore
- * what is committed is searchable, and what a client reads of positions, versions and watermark is true of what it finds. After a crash between
- * two steps records are read again, which changes nothing but versions of lists.
+ * Publishes progress in rounds: refresh; visible positions and new list versions, in one script; commit. In this order, every committed record
+ * is searchable, and a client never reads a position, list version or watermark ahead of the documents that a search returns. After a crash
+ * between two steps, the next owner reads some records again: their documents stay the same, and their lists get new versions.
  */
 export class VisibilityPublisher {
   readonly #options: PublisherOptions
   /** Lists whose documents were written since the last refresh. */
   #written = new Set<TeamList>()
-  /** Lists that were refreshed and are to get another version. */
+  /** Lists whose changes are searchable and whose new versions are not published. */
   readonly #refreshed = new Set<TeamList>()
-  /** The round in progress. Concurrent rounds could commit what the other one has not refreshed yet. */
+  /** The round in progress. Rounds run one after the other: a concurrent round could commit records before they are refreshed. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = Number.NEGATIVE_INFINITY
-  /** The end of the rest after the last refresh, or after a failed round. */
+  /** When the pause after the last refresh, or after a failed round, ends. */
   #restedAtMs = Number.NEGATIVE_INFINITY
   #wake = (): void => undefined
-  /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
+  /** How far the clock of this process is ahead of the clock of Redis (ms); undefined before the first round. */
   clockOffsetMs: number | undefined
-  /** Why progress does not become visible; undefined while it does. */
+  /** The error of the last round; undefined after a round that succeeded, and before the first round. */
   blockedReason: string | undefined
 
   constructor(options: PublisherOptions) {
     this.#options = options
   }
 
-  /** Notes an acknowledged or stale write. Whoever wrote a stale one may not have refreshed it or replaced its token. */
+  /**
+   * Notes that a record of the list was stored or found stale. Example of a stale one: another indexer has stored it, and crashed before it refreshed the
+   * index and published a new list version.
+   */
   noteWrite(list: TeamList): void {
     const isFirst = this.#written.size === 0
     this.#written.add(list)
     if (isFirst) this.#wake()
   }
 
-  /** The owned partitions that were published, and below which offset every record of each is visible and committed. */
+  /** The published partitions, each up to an offset below which every record is visible and committed. */
   visible(): readonly VisiblePartition[] {
     return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start }) => {
       const { visibleTo, visibleAtMs } = visible
@@ -103,7 +103,7 @@ export class VisibilityPublisher {
     })
   }
 
-  /** Publishes until `signal` aborts or the generation is retired; a failed step is repeated in the next round. */
+  /** Publishes until `signal` aborts or the generation is retired. A step that failed is repeated in the next round. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = this.#dueInMs()
@@ -123,7 +123,7 @@ export class VisibilityPublisher {
     }
   }
 
-  /** Milliseconds until the next round, or until this must be asked again; a round is due when that is not positive. */
+  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be read again. */
   #dueInMs(): number {
     const { elapsedMs, isBehind } = this.#options
     const nowMs = elapsedMs()
@@ -134,14 +134,14 @@ export class VisibilityPublisher {
     return Math.min(behindCheckMs, Math.max(restMs, behindIntervalMs - sinceMs))
   }
 
-  /** Ends early at the first write of a round. */
+  /** Sleeps, and wakes at the first `noteWrite` since the last refresh. */
   async #pause(forMs: number, signal: AbortSignal): Promise<void> {
     const pause = new AbortController()
     this.#wake = () => pause.abort()
     await sleep(forMs, undefined, { signal: AbortSignal.any([signal, pause.signal]) }).catch(() => undefined)
   }
 
-  /** Runs one round after the one in progress. Throws the error of a failed step. */
+  /** Runs one round, once the round in progress has ended. Rejects with the error of a failed step. */
   publish(): Promise<RoundResult> {
     const round = this.#round.then(() => this.#publishOnce())
     this.#round = round.catch(() => undefined)
@@ -149,17 +149,16 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Has partitions whose logs are others than were read be read from their beginnings: commits these, and joins the group again. What was committed
-   * speaks of other logs: records below it, and dead letters among them, were never read.
+   * Reads partitions whose logs were replaced again, from their first offsets (`low`): commits these, and joins the group again. Of the new logs, no
+   * record below the former commits was read or dead-lettered.
    */
-  readAgain(partitions: readonly { readonly of: AssignedPartition; readonly low: Offset }[]): Promise<void> {
+  readAgain(replaced: readonly ReplacedPartition[]): Promise<void> {
     const { consumer, tag } = this.#options
     const again = this.#round.then(async () => {
       const assigned = consumer.assigned()
-      const owned = partitions.filter(({ of }) => assigned.includes(of))
+      const owned = replaced.filter(({ partition }) => assigned.includes(partition))
       if (owned.length === 0) return
-      const commits = owned.map(({ of, low }) => {
-        const { topic, partition, coverage, log } = of
+      const commits = owned.map(({ partition: { topic, partition, coverage, log }, low }) => {
         const metadata = commitMetadata(tag, 0n, coverage.coveredAtMs, log.state(low))
         return { topic, partition, position: low, metadata }
       })
@@ -170,26 +169,31 @@ export class VisibilityPublisher {
     return again
   }
 
-  /** Each step takes what it works on by itself, and gives it back when it fails: the next round finds all that is left to do. */
+  /** One round. A step that fails keeps its work (lists, positions) for the next round. */
   async #publishOnce(): Promise<RoundResult> {
     const { consumer, offsetRanges, elapsedMs } = this.#options
     this.#publishedAtMs = elapsedMs()
-    const owned = consumer
-      .assigned()
-      .map((of) => ({ of, readBefore: of.log.upTo(of.offsets.progress().position).below }))
-    // The clocks are read before the end offsets, so that a record beyond those was appended after that reading.
+    const owned = consumer.assigned().map((partition) => ({
+      partition,
+      readBefore: partition.log.upTo(partition.offsets.progress().position).below,
+    }))
+    // 1. Clocks, then end offsets: every record at or beyond an end was appended after `askedAtMs`.
     const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()
-    const partitions = owned.map(({ of, readBefore }) =>
-      progressOf(of, ranges.get(partitionName(of))?.high, askedAtMs, readBefore),
+    // 2. Positions, before the refresh: a write that is acknowledged during the refresh may not be searchable after it.
+    const progress = owned.map(({ partition, readBefore }) =>
+      progressOf(partition, ranges.get(partitionName(partition))?.high, askedAtMs, readBefore),
     )
+    // 3. Refresh: every record below the positions becomes searchable.
     await this.#makeSearchable(ranges)
-    const published = await this.#publishVisible(partitions, ranges)
-    await this.#commit(partitions)
+    // 4. Positions, times and list versions, in one script: clients see the progress.
+    const published = await this.#publishVisible(progress, ranges)
+    // 5. Commit: the next owner starts at the positions.
+    await this.#commit(progress)
     return await this.#options.afterRound(published)
   }
 
-  /** What the slower clock reads, ours or that of Redis (epoch ms). */
+  /** The time of the slower clock, of this process or of Redis (epoch ms). */
   async #readClocks(): Promise<number> {
     const { clock, redisTimeMs } = this.#options
     const beforeMs = clock()
@@ -199,16 +203,16 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Refreshes what was written until now. A refresh that fails may have made changes visible all the same: while one shard has no primary, those of all
-   * others are. So the lists get other versions, or a client would be served what is kept of the old ones for as long as that shard is away. They
-   * get others once more with their positions (`VisibleProgress.changedBelow`).
+   * Refreshes the indices if anything was written. A refresh that fails at a shard without a primary has made the changes in all other shards visible.
+   * So the lists get new versions at once: otherwise the API would serve cached answers until that shard is back. They get new versions again with
+   * their positions (`VisibleProgress.changedBelow`).
    */
   async #makeSearchable(known: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
     const written = this.#written
     if (written.size === 0) return
     const beganAtMs = elapsedMs()
-    // A list that is written during the refresh waits for the next one.
+    // A list that is written during the refresh is refreshed by the next round.
     this.#written = new Set()
     await refresh().catch(async (error: unknown) => {
       for (const list of written) this.#written.add(list)
@@ -221,53 +225,61 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Publishes what the refresh has made searchable. A partition is withheld while its prefix is no state of the log: then, and
-   * while a rebuild switches, only its lists get another version, which is not enough for followers. The next publication of that partition
-   * gives all lists another one, as those that changed are not remembered.
+   * Publishes positions and list versions. A partition is withheld while its log is doubted, and while the index is in no state that its log had
+   * (`VisibleProgress.isState`). Then, and while a rebuild has the lock of the switch, only list versions are published. The lists need new versions
+   * again with the position. Their names are not kept, so that publication changes the version of every list.
    */
   async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(
-      ({ of, position, isDoubted }) => !isDoubted && !of.log.isDoubted && of.visible.isState(position),
+      ({ partition, position, isDoubted }) =>
+        !isDoubted && !partition.log.isDoubted && partition.visible.isState(position),
     )
-    const changed = visible.flatMap(({ of, position }) => of.visible.changedBelow(position))
+    const changed = visible.flatMap(({ partition, position }) => partition.visible.changedBelow(position))
     const lists = [...new Set([...this.#refreshed, ...changed])]
     const { changesEveryList, ...named } = namedOrAll(lists)
     const published = await this.#options.publishVisible({
       ...named,
-      changesEveryList: changesEveryList || visible.some(({ of }) => of.visible.hasUnpublishedLists),
-      partitions: visible.map(({ of, position, coveredAtMs }) => ({
-        ...{ topic: of.topic, partition: of.partition },
-        ...{ from: of.visible.from, to: position, timeMs: coveredAtMs },
+      changesEveryList: changesEveryList || visible.some(({ partition }) => partition.visible.hasUnpublishedLists),
+      partitions: visible.map(({ partition, position, coveredAtMs }) => ({
+        topic: partition.topic,
+        partition: partition.partition,
+        from: partition.visible.from,
+        to: position,
+        timeMs: coveredAtMs,
       })),
       known,
     })
     for (const list of lists) this.#refreshed.delete(list)
-    for (const each of progress) {
-      const isPublished = published.outcome !== 'locked' && visible.includes(each)
-      each.of.visible.endRound(isPublished ? { to: each.position, timeMs: each.coveredAtMs } : undefined)
+    for (const partitionProgress of progress) {
+      const { partition, position, coveredAtMs } = partitionProgress
+      const isPublished = published.outcome !== 'locked' && visible.includes(partitionProgress)
+      partition.visible.endRound(isPublished ? { to: position, timeMs: coveredAtMs } : undefined)
     }
     return published
   }
 
-  async #commit(partitions: readonly PartitionProgress[]): Promise<void> {
+  async #commit(progress: readonly PartitionProgress[]): Promise<void> {
     const { consumer, tag } = this.#options
-    // A rebalance during this round may have given the partition to another indexer, whose commits must not be overwritten.
+    // A rebalance during this round may have assigned a partition to another indexer, whose commit must not be overwritten.
     const assigned = consumer.assigned()
-    const due = partitions.filter((each) => hasNews(each) && assigned.includes(each.of))
+    const due = progress
+      .filter((partitionProgress) => hasNews(partitionProgress) && assigned.includes(partitionProgress.partition))
+      .map(({ partition, position, coveredAtMs }) => {
+        return { partition, position, coveredAtMs, log: partition.log.state(position) }
+      })
     if (due.length === 0) return
-    const logs = due.map(({ of, position }) => of.log.state(position))
-    const commits = due.map(({ of: { topic, partition, start }, position, coveredAtMs }, at) => {
-      const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredAtMs, logs[at] ?? unreadLog)
-      return { topic, partition, position, metadata }
-    })
-    await consumer.commit(commits)
-    due.forEach(({ of, position, coveredAtMs }, at) => {
-      of.committed = { position, coveredAtMs, isReplaced: logs[at]?.isReplaced ?? false }
-    })
+    await consumer.commit(
+      due.map(({ partition: { topic, partition, start }, position, coveredAtMs, log }) => {
+        const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredAtMs, log)
+        return { topic, partition, position, metadata }
+      }),
+    )
+    for (const { partition, position, coveredAtMs, log } of due)
+      partition.committed = { position, coveredAtMs, isReplaced: log.isReplaced }
   }
 }
 
-/** The lists that get other versions; all of them rather than thousands by name. */
+/** The lists that get new versions: by name, or every list of the generation where they are more than `maxListsPerRound`. */
 function namedOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
   const isBeyondBound = lists.length > maxListsPerRound
   return { lists: isBeyondBound ? [] : lists, changesEveryList: isBeyondBound }

@@ -1,72 +1,74 @@
 import type { TeamList } from '../src/core/model/ids.ts'
 
-/** The first and the last record of a list that were written and are not published. */
+/** The offsets of the first and the last record of a list that are written and not published. */
 type Unpublished = { readonly first: bigint; readonly last: bigint }
 
-/** How far one partition was published as visible by the indexer that owns it, and whether it may be published further. */
+/** The published visible position of a partition, and whether and with which lists the next one may be published. */
 export class VisibleProgress {
-  /** Every record below is searchable, as this owner has published; undefined before its first publication. */
+  /** The visible position that this owner has published: every record below it is searchable. Undefined before its first publication. */
   visibleTo: bigint | undefined
-  /** The time that was published with it: everything that was appended before (epoch ms) is below. */
+  /** Every record that was appended before this time (epoch ms) is below `visibleTo`. */
   visibleAtMs = 0
   readonly #start: bigint
-  /** The end of the partition when it was assigned; undefined until that is known. */
+  /** The end offset of the partition, from the first query after it was assigned; undefined before that query. */
   #endAtStart: bigint | undefined
   #gapBelow = 0n
   readonly #written = new Map<TeamList, Unpublished>()
-  /** A round has passed without publishing this partition: the lists that it changed are not remembered. */
+  /** The last round withheld this partition, and did not keep which of its lists have changed. */
   #hasUnpublishedLists = false
 
-  /** `start`: where reading begins. */
+  /** `start`: the offset at which reading starts. */
   constructor(start: bigint) {
     this.#start = start
   }
 
-  /** Where the next publication begins: where the last one has ended, of this owner or, by its commit, of the one before. */
+  /** The position that was published last, by this owner or the one before (its commit). */
   get from(): bigint {
     return this.visibleTo ?? this.#start
   }
 
-  /** Whether lists have changed below the next position to publish that the next round does not name. */
+  /** Whether the next publication must change the version of every list. */
   get hasUnpublishedLists(): boolean {
     return this.#hasUnpublishedLists
   }
 
-  /** Notes an end of the partition; the first one counts, which was asked for after the partition was assigned. */
+  /** Notes an end offset of the partition. Only the first is kept. */
   noteEnd(end: bigint): void {
     this.#endAtStart ??= end
   }
 
   /**
-   * Notes that offsets are missing in what was fetched: compaction has removed them, since a later record below `end` has replaced each. Until
-   * that one is read, too, the index holds a state that the log never had. Example: `a@0` and `a@1` are appended, and compaction removes `a@0`.
-   * An index that has read up to offset 1 lacks `a`, which every reader has seen since offset 0.
+   * Notes that offsets are missing in a fetched batch: compaction removed their records, because later records below `end` have the same keys. Until
+   * these are read, too, the index is in a state that the log never had. Example: `a`, `b`, `a` are appended at offsets 0, 1, 2, and compaction
+   * removes offset 0. An index that has read offset 1 has `b` without `a`, although `a` was there first.
    */
   noteGap(end: bigint): void {
     if (end > this.#gapBelow) this.#gapBelow = end
   }
 
-  /** Notes an acknowledged, stale or rejected write of a record. */
+  /** Notes that the record at `offset`, of this list, was stored, found stale or rejected. */
   noteWrite(list: TeamList, offset: bigint): void {
     const { first = offset, last = offset } = this.#written.get(list) ?? {}
     this.#written.set(list, { first: offset < first ? offset : first, last: offset > last ? offset : last })
   }
 
   /**
-   * The lists that have changed below `position` since the last publication. A list gets another version as soon as a change of it is visible,
-   * which may be before its position is published: a record in front of it may still be retried. It must get one more with that position.
-   * Otherwise a follower that reads the new version with the old position is told "nothing new" when the position has reached the change.
+   * The lists that have changed below `position` since the last publication. They get new versions with that position, even if they got one before. Example:
+   * the record at offset 7 is still retried, and a change of list L at offset 8 is searchable.
+   * 1. A round publishes version v2 of L, and position 7. A follower reads both, and finds no change below 7.
+   * 2. The record at 7 is stored. The next round publishes position 9.
+   * 3. If L still had v2, the API would answer the follower "nothing new", and it would never get offset 8.
    */
   changedBelow(position: bigint): readonly TeamList[] {
     return [...this.#written].flatMap(([list, { first }]) => (first < position ? [list] : []))
   }
 
-  /** Whether an index that has read everything below `position` holds the state of the log at that position. */
+  /** Whether an index of all records below `position` is in a state that the log had: all gaps are passed, and the end at the start is reached. */
   isState(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 
-  /** Notes the end of a round. `published`: the position that was published, and its time; undefined if it was withheld. */
+  /** Ends a round. `published`: the position and time (epoch ms) that it published for this partition; undefined if it withheld the partition. */
   endRound(published: { readonly to: bigint; readonly timeMs: number } | undefined): void {
     this.#hasUnpublishedLists = published === undefined
     if (published === undefined) return

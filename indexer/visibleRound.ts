@@ -1,10 +1,10 @@
-import type { Config } from '../src/core/process/config.ts'
-import type { PublishedRound } from '../src/core/stores/visiblePositions.ts'
+import type { Config } from '../src/core/config/config.ts'
+import type { PublishedRound } from '../src/core/redis/visiblePositions.ts'
 import type { Generation } from './generations/generation.ts'
 import { documentTopics, entityTypeIn } from './topics.ts'
 import type { VisibleRound } from './visibilityPublisher.ts'
 
-/** What a round publishes of a generation: partitions by entity type, without those of account keys. */
+/** The round to publish for a generation: with the entity types of partitions, and without partitions of account keys. */
 export function visibleRound(
   config: Config,
   { tag, indices, cursorKeys }: Pick<Generation, 'tag' | 'indices' | 'cursorKeys'>,
@@ -12,18 +12,23 @@ export function visibleRound(
   mayLackDeletions: boolean,
 ): PublishedRound {
   const documents = documentTopics(config)
-  const countOf = (topic: string): number => [...known.values()].filter((each) => each.topic === topic).length
+  const countOf = (topic: string): number => [...known.values()].filter((partition) => partition.topic === topic).length
   return {
-    ...{ generation: tag, indices, cursorKeys, lists, changesEveryList, mayLackDeletions },
+    generation: tag,
+    indices,
+    cursorKeys,
+    lists,
+    changesEveryList,
+    mayLackDeletions,
     partitionCounts: { forms: countOf(config.TOPIC_FORMS), submissions: countOf(config.TOPIC_SUBMISSIONS) },
-    partitions: partitions.flatMap(({ topic, ...of }) =>
-      documents.includes(topic) ? [{ ...of, type: entityTypeIn(topic, config) }] : [],
+    partitions: partitions.flatMap(({ topic, ...partition }) =>
+      documents.includes(topic) ? [{ ...partition, type: entityTypeIn(topic, config) }] : [],
     ),
   }
 }
 
-/** A round that promises no time. */
+/** The round without times, hence without a watermark. */
 export const withoutTimes = (round: VisibleRound): VisibleRound => ({
   ...round,
-  partitions: round.partitions.map((each) => ({ ...each, timeMs: 0 })),
+  partitions: round.partitions.map((partition) => ({ ...partition, timeMs: 0 })),
 })

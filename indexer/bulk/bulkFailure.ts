@@ -1,36 +1,35 @@
 import { errors } from '@elastic/elasticsearch'
-import { refusalOf, summaryOf } from '../../src/core/process/log.ts'
+import { refusalOf, summaryOf } from '../../src/core/monitoring/log.ts'
 
 type Failed<Kind extends string> = Kind extends string ? { readonly kind: Kind; readonly reason: string } : never
 
 /**
- * A failure of a document or of a whole request, after which the same may succeed:
- * - `retry`: later;
- * - `away`: later, too: the shard has no primary, so that whatever is sent beside the document waits for it;
- * - `busy`: later, when requests are smaller and fewer: Elasticsearch is overloaded;
- * - `pause`: once somebody has acted (permissions, a missing index, a full disk).
+ * A failure of a document or of a whole request that may pass:
+ * - `retry`: by itself;
+ * - `away`: by itself. The shard has no primary, and a request with the document is answered late;
+ * - `busy`: with smaller and fewer requests. Elasticsearch is overloaded;
+ * - `pause`: when an operator acts (permissions, a missing index, a full disk).
  */
 export type BulkFailure = Failed<'retry' | 'away' | 'busy' | 'pause'>
 
 /**
  * The result of one document of a bulk request.
  * - `stale`: Elasticsearch holds the same or a higher version.
- * - `split`: too large. Smaller requests succeed, or find the record that is too large alone.
- * - `suspect`: neither overload nor a known outage: the document may be at fault.
- * - `reject`: the document can never be stored: its record becomes a dead letter.
+ * - `split`: too large. Smaller requests succeed, or show which record is too large by itself.
+ * - `suspect`: neither overload nor a known outage. The document may be at fault.
+ * - `reject`: Elasticsearch never accepts the document. Its record becomes a dead letter.
  */
 export type ItemOutcome = { readonly kind: 'written' | 'stale' } | BulkFailure | Failed<'split' | 'suspect' | 'reject'>
 
 /**
- * Why a whole bulk request has no results by document. `bad-request` (status 400): either one record is at fault, which smaller requests
- * find, or anything between us and Elasticsearch.
+ * Why a bulk request has no results by document. `bad-request` (status 400): either one record is at fault, which smaller requests show, or something
+ * else, such as a proxy.
  */
 export type RequestFailure = BulkFailure | Failed<'split' | 'bad-request'>
 
-/** The error of one document in a bulk response. Its `reason` may quote the document: it is classified, and never logged. */
+/** The error of one document in a bulk response. `reason` may quote the document: it is classified, and never logged. */
 export type ItemError = { readonly type?: string; readonly reason?: string; readonly caused_by?: { type?: string } }
 
-/** The items of a bulk response do not correspond to the documents of its request. */
 export class MalformedBulkResponse extends Error {
   constructor(what: string) {
     super(`bulk response does not match its request: ${what}`)
@@ -42,7 +41,6 @@ const written: ItemOutcome = { kind: 'written' }
 const stale: ItemOutcome = { kind: 'stale' }
 const tooLarge = { kind: 'split', reason: 'is larger than Elasticsearch takes at once' } as const
 
-/** Classifies one item of a bulk response by its status, as Elasticsearch documents them for the bulk API. */
 export function classifyItem(status: number, error: ItemError | undefined): ItemOutcome {
   if (status === 200 || status === 201) return written
   const reason = refusalOf(status, error)
@@ -56,7 +54,7 @@ export function classifyItem(status: number, error: ItemError | undefined): Item
   return { kind: outageStatuses.has(status) ? 'retry' : 'suspect', reason }
 }
 
-/** Errors of status 400 that may lie in the index: an alias without a write index, the mappings of another release. */
+/** Errors of status 400 whose cause may be the index: an alias without a write index, the mappings of another release. */
 const badDocumentKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = new Map([
   ['index_closed_exception', 'pause'],
   ['illegal_argument_exception', 'suspect'],
@@ -68,16 +66,16 @@ const pauseStatuses: ReadonlySet<number> = new Set([401, 403, 404])
 /** A shard or a node is away, or does not answer in time. */
 const outageStatuses: ReadonlySet<number> = new Set([408, 502, 503, 504])
 
-/** The outcomes of a rebuild's request. Throws when its write alias is gone: no other one will give it back. */
+/** Returns the outcomes of a rebuild's request. Throws when its write alias is gone, which no other process restores. */
 export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
-  if (outcomes.some((each) => each.kind === 'pause' && each.reason.startsWith('404 index_not_found')))
+  if (outcomes.some((outcome) => outcome.kind === 'pause' && outcome.reason.startsWith('404 index_not_found')))
     throw new Error(
       'the indices that this rebuild writes were deleted, or taken over by another one: run the rebuild again',
     )
   return outcomes
 }
 
-/** Classifies the error that a request to Elasticsearch threw; undefined for a bug of ours. */
+/** Classifies an error that a request to Elasticsearch threw; undefined for a bug of this program. */
 export function classifyRequestError(error: unknown): RequestFailure | undefined {
   const reason = summaryOf(error)
   if (error instanceof MalformedBulkResponse) return { kind: 'retry', reason }
@@ -95,10 +93,10 @@ function classifyResponse({ statusCode: status = 0, body }: errors.ResponseError
   return { kind: status === 429 ? 'busy' : 'retry', reason }
 }
 
-/** Elasticsearch answers 429 even to what exceeds its memory limits by itself; only the reason has the numbers. */
+/** Whether a request is larger than a memory limit, and fails even without other load. Elasticsearch answers 429; only the reason has the numbers. */
 function isTooLarge(reason = ''): boolean {
   if (/^Request contains an operation of size \[\d+\] bytes, which exceeds/.test(reason)) return true
   const [, place, bytes, max] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
-  // A primary reserves four times the largest document beside the document itself, and names only the former.
+  // A primary reserves memory for the document and four times as much beside it. The reason has only the latter number.
   return Number(bytes) * (place === 'primary' ? 5 / 4 : 1) > Number(max)
 }

@@ -1,22 +1,21 @@
-/** The number of latest records of which the rejected share is taken. */
 const windowSize = 1_000
-/** The breaker opens at so many rejected records in the window. */
+/** With so many rejected records in the window, the breaker is open. */
 const opensAt = 950
-/** An open breaker lets one record pass at this interval, so that it can close by itself. */
+/** An open breaker lets one paused record pass at this interval (ms), so that the records behind it are read, and it can close by itself. */
 const trickleMs = 1_000
 
-/** A paused record. `left` aborts once its partition belongs to another indexer, which reads the record again. */
+/** A paused record. `left` aborts when its partition is assigned to another indexer, which reads the record again. */
 type Paused = { readonly left: AbortSignal; pass(): void; end(): void }
 
 /**
- * A circuit breaker that pauses the dead letters of one topic while nearly all of its records are rejected: a bad release must not move a
- * topic into the dead letters. Records behind the paused ones are still validated; once enough are valid, every paused record passes.
+ * A circuit breaker for the dead letters of one topic. Example: a bad release rejects every record. Without the breaker it would dead-letter the whole
+ * topic; with it, the dead letters are paused after 950 records, until a better release runs. Records behind the paused ones are still validated, and
+ * once enough of them are valid, every paused record passes.
  */
 export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
   #observed = 0
   #rejected = 0
-  /** In the order in which they came. */
   readonly #paused = new Set<Paused>()
   #trickle: NodeJS.Timeout | undefined
 
@@ -29,27 +28,27 @@ export class Breaker {
     this.#rejected += Number(isRejected) - (this.#outcomes[at] ?? 0)
     this.#outcomes[at] = Number(isRejected)
     if (this.isOpen) return
-    for (const each of this.#paused) each.pass()
+    for (const paused of this.#paused) paused.pass()
     this.#paused.clear()
   }
 
-  /** Resolves when a rejected record may become a dead letter, after those that came before; rejects once `left` aborts. */
+  /** Resolves when a rejected record may become a dead letter, in order of arrival. Rejects when `left` aborts. */
   async acquirePermit(left: AbortSignal): Promise<void> {
     left.throwIfAborted()
     if (!this.isOpen) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#paused.add({ left, pass: resolve, end: () => reject(left.reason) })
-    // Added once for all records of a partition: the same listener again is none.
+    // All records of a partition share one listener: adding it again has no effect.
     left.addEventListener('abort', this.#endLeft, { once: true })
     this.#startTrickle()
     await promise
   }
 
   readonly #endLeft = (): void => {
-    for (const each of this.#paused) {
-      if (!each.left.aborted) continue
-      this.#paused.delete(each)
-      each.end()
+    for (const paused of this.#paused) {
+      if (!paused.left.aborted) continue
+      this.#paused.delete(paused)
+      paused.end()
     }
   }
 

@@ -1,22 +1,22 @@
 import type { Logger } from 'pino'
+import type { Config } from '../../src/core/config/config.ts'
 import { type RecordHeader, RecordHeaders } from '../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSink } from '../../src/core/kafka/sink.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import type { Problem } from '../../src/core/model/schema.ts'
-import type { Config } from '../../src/core/process/config.ts'
 import type { AssignedPartition } from '../assignedPartition.ts'
 import type { Retries } from '../backoff.ts'
 import { sourceTopics } from '../topics.ts'
 import { Breaker } from './breaker.ts'
 
-/** A product changes an entity without raising its revision. */
+/** The problem of a record whose revision was stored before with other content: the product has changed an entity without a new revision. */
 export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
 const prefix = 'tidemark.'
 
 /**
- * The headers of a dead letter: the record's own ones, then the reason and the source. A record may have headers of the same names, such as one
- * that somebody copied out of the dead letters: the last of a name is the letter's.
+ * The headers of a dead letter: those of the record, then the reason and the source. A record that was copied out of the dead letters has headers of the
+ * same names: the last header of each name is that of the dead letter.
  */
 export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
   record.headers.followedBy(
@@ -36,14 +36,26 @@ export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: D
 const letterHeaders = ['path', 'reason', 'topic', 'partition', 'offset', 'appended-at', 'dead-lettered-at'] as const
 type LetterHeader = (typeof letterHeaders)[number]
 
-/** A rejected record as received, with the reason and the source from its headers. */
-export type DeadLetter = ReturnType<typeof readDeadLetter>
+/** A rejected record as received, with the reason and the source from the headers of its dead letter. */
+export type DeadLetter = {
+  /** Its partition and offset in the dead-letters topic. */
+  readonly place: string
+  readonly topic: string
+  readonly partition: string
+  readonly offset: string
+  readonly path: string
+  readonly reason: string
+  readonly deadLetteredAt: string
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  /** The headers of the record itself. */
+  readonly headers: RecordHeaders
+}
 
-export function readDeadLetter({ partition, offset, key, value, headers }: SourceRecord) {
-  const told = lettersOwn(headers)
-  const header = (name: LetterHeader): string => String(told.get(name)?.value ?? '')
+export function readDeadLetter({ partition, offset, key, value, headers }: SourceRecord): DeadLetter {
+  const added = addedHeaders(headers)
+  const header = (name: LetterHeader): string => String(added.get(name)?.value ?? '')
   return {
-    /** Where it is in the dead-letters topic. */
     place: `${partition}/${offset}`,
     topic: header('topic'),
     partition: header('partition'),
@@ -53,20 +65,18 @@ export function readDeadLetter({ partition, offset, key, value, headers }: Sourc
     deadLetteredAt: header('dead-lettered-at'),
     key,
     value,
-    /** The record's own headers. */
-    headers: headers.without([...told.values()]),
+    headers: headers.without([...added.values()]),
   }
 }
 
-/** Of each name that a letter adds the last header. */
-function lettersOwn(headers: RecordHeaders): Map<LetterHeader, RecordHeader> {
-  const found = new Map<LetterHeader, RecordHeader>()
+function addedHeaders(headers: RecordHeaders): Map<LetterHeader, RecordHeader> {
+  const added = new Map<LetterHeader, RecordHeader>()
   const names = new Map<string, LetterHeader>(letterHeaders.map((name) => [prefix + name, name]))
   for (const header of headers) {
     const name = header.name.length > longestName ? undefined : names.get(header.name.toString('latin1'))
-    if (name !== undefined) found.set(name, header)
+    if (name !== undefined) added.set(name, header)
   }
-  return found
+  return added
 }
 
 const longestName = prefix.length + Math.max(...letterHeaders.map((name) => name.length))
@@ -91,8 +101,8 @@ export class DeadLetterWriter {
   }
 
   /**
-   * Writes a rejected record byte for byte as received, once the breaker permits it, until that succeeds. `stale`: it was written before, or its
-   * partition was `left`: whoever has it now reads the record again, and may accept it.
+   * Writes a rejected record, byte for byte as received, once the breaker permits it, and retries until that succeeds. Resolves with `stale` if it was
+   * written before, or if its partition was `left`: then the next owner reads the record again, and may accept it.
    */
   async reject(record: SourceRecord, problem: Problem, { start, left }: Assignment): Promise<'dead-letter' | 'stale'> {
     const { sink, config, log, retries } = this.#deps
@@ -106,7 +116,7 @@ export class DeadLetterWriter {
     }
     try {
       await breaker?.acquirePermit(left)
-      // A letter that Kafka never takes is tried for ever: its record is not lost. So it is named.
+      // Retried for ever, so that no record is lost, even if Kafka never accepts it. The step names the record, for the operator.
       await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, left)
     } catch (error) {
       if (!left.aborted) throw error
@@ -116,17 +126,15 @@ export class DeadLetterWriter {
     return 'dead-letter'
   }
 
-  /** Tells the breaker of the record's topic that the record was not rejected. */
   recordAccepted({ topic }: SourceRecord): void {
     this.#breakers.get(topic)?.observe(false)
   }
 
-  /** Whether the breaker of a topic is open. */
   isPaused(topic: string): boolean {
     return this.#breakers.get(topic)?.isOpen ?? false
   }
 
-  /** Names the topics whose breaker is open; undefined when none is. */
+  /** The topics whose breaker is open; undefined without any. */
   blockedReason(): string | undefined {
     const open = [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
     return open.length > 0

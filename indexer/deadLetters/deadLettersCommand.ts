@@ -4,15 +4,15 @@ import { pino } from 'pino'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
+import { jsonLine, printable } from '../../src/core/monitoring/log.ts'
 import { configOrExit } from '../../src/core/process/lifecycle.ts'
-import { jsonLine, printable } from '../../src/core/process/log.ts'
 import { type DeadLetter, readDeadLetter } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
 type OnLetter = (letter: DeadLetter) => Promise<unknown>
 
 export const command = new Command()
-filtered(command.command('list').description('prints place, time, source, key and reason of each'))
+withFilters(command.command('list').description('prints place, time, source, key and reason of each'))
   .option('--json', 'print one JSON object a line')
   .action(async ({ json, ...filter }: Filter & { json?: true }) => {
     await withLetters(filter, async (readLetters) => {
@@ -24,33 +24,33 @@ filtered(command.command('list').description('prints place, time, source, key an
     })
   })
 const replay = 'sends records to their topics again; the dead letters stay where they are'
-filtered(command.command('replay').description(replay))
+withFilters(command.command('replay').description(replay))
   .option('--place <partition/offset...>', 'only these, as listed')
   .option('--all', 'all that the filter leaves')
   .action(async ({ place: places, all, ...filter }: Filter & { place?: string[]; all?: true }) => {
     if ((places === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
     await withLetters(filter, async (readLetters, sink) => {
       const sendAgain: OnLetter = ({ topic, key, value, headers }) => sink.append([{ topic, key, value, headers }])
-      const found = new Map<string, DeadLetter>()
+      const chosen = new Map<string, DeadLetter>()
       const count = await readLetters(async (letter) => {
         if (places === undefined) await sendAgain(letter)
-        else if (places.includes(letter.place)) found.set(letter.place, letter)
+        else if (places.includes(letter.place)) chosen.set(letter.place, letter)
       })
-      const unknown = places?.filter((place) => !found.has(place)) ?? []
+      const unknown = places?.filter((place) => !chosen.has(place)) ?? []
       if (unknown.length > 0) throw new Error(`no dead letter at ${unknown.join(', ')}`)
-      for (const letter of found.values()) await sendAgain(letter)
-      process.stderr.write(`${places === undefined ? count : found.size} records sent again\n`)
+      for (const letter of chosen.values()) await sendAgain(letter)
+      process.stderr.write(`${places === undefined ? count : chosen.size} records sent again\n`)
     })
   })
 
-function filtered(each: Command): Command {
-  return each
+function withFilters(subcommand: Command): Command {
+  return subcommand
     .option('--topic <name>', 'from this topic')
     .option('--path <path>', 'whose first problem is here, such as form.title')
     .option('--key <text>', 'whose record key contains this')
 }
 
-/** Gives `action` what reads the letters that the filter leaves, one after the other, and resolves with their number. */
+/** Calls `action` with a function that reads the dead letters that match the filter, one after the other, and resolves with their number. */
 async function withLetters(
   filter: Filter,
   action: (readLetters: (onLetter: OnLetter) => Promise<number>, sink: KafkaSink) => Promise<void>,
@@ -62,7 +62,7 @@ async function withLetters(
     let count = 0
     await kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
-      // Reading ends by itself when the topic brings nothing for long.
+      // Never aborts: reading ends at the present end of the topic, or with an error after ten minutes without a record.
       signal: new AbortController().signal,
       onRecord: async (record) => {
         const letter = readDeadLetter(record)
@@ -88,7 +88,7 @@ function matches(letter: DeadLetter, { topic, path, key }: Filter): boolean {
   return key === undefined || (letter.key?.toString().includes(key) ?? false)
 }
 
-/** What `--json` prints: all but the value and the record's own headers. */
+/** The object that `--json` prints: without the value and headers of the record, which may be personal data. */
 const shown = ({ value: _value, headers: _headers, key, ...letter }: DeadLetter) => ({
   ...letter,
   key: key?.toString() ?? null,

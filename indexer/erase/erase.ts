@@ -1,20 +1,21 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { kindsOf, type PhysicalIndex, readPhysicalName } from '../../src/core/elasticsearch/indices.ts'
+import { multiGet } from '../../src/core/elasticsearch/readDocuments.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { type DocumentId, deletedRevision, documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, instantRule, parseInstant, toInstant } from '../../src/core/model/instant.ts'
-import { jsonLine, printable } from '../../src/core/process/log.ts'
-import { kindsOf, type PhysicalIndex, readPhysicalName } from '../../src/core/stores/indices.ts'
-import { multiGet } from '../../src/core/stores/readDocuments.ts'
+import { jsonLine, printable } from '../../src/core/monitoring/log.ts'
 import { until } from '../backoff.ts'
 import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCommand.ts'
+import type { FoundGeneration } from '../generations/generation.ts'
 import { Generations } from '../generations/generations.ts'
 import { expunge, type Place } from './expunge.ts'
 import { type KeptRecord, lettersOf, placesOf, readKeeping, readKept, recordsOf } from './keptRecords.ts'
 
 const appliedDeadlineMs = 60_000
-/** By how much the clocks of this machine and of Elasticsearch may differ. */
+/** The greatest difference (ms) between the clocks of this machine and of Elasticsearch. */
 const clockOffsetMs = 5_000
-/** No key there names a submission, or holds anything of one (`redisKeys`). */
+/** No key of Redis names a submission, or has data of one (`redisKeys`). */
 const redis: Place = { engine: 'redis', name: 'Redis', state: 'nothing', until: null, detail: 'holds no submissions' }
 
 export const command = new Command()
@@ -41,12 +42,22 @@ function readInstant(text: string): Instant {
   return instant
 }
 
+export type Receipt = {
+  readonly key: DocumentId
+  readonly deletedAt: Instant
+  readonly lookedAt: Instant
+  /** No place is `left`. */
+  readonly erased: boolean
+  readonly places: readonly Place[]
+}
+
 /**
- * Removes what is left of a submission that the product has deleted, and tells what remains: `erased` if no place is `left`. Otherwise changes
- * nothing, and throws. `cleanSince`: when an earlier run left it in no index.
+ * Removes the data of a submission that the product has deleted from Elasticsearch, and lists the places where data remain. Throws, without any change,
+ * unless the product has deleted it. `cleanSince`: when an earlier run found it in no index.
  */
-export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant) {
+export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
+  // 1. Checks that the product has deleted it, and that an indexer has applied the deletion.
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
   const own = records.filter(({ other }) => other === undefined)
   expectDeleted(id, own)
@@ -56,18 +67,20 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
     [config.TOPIC_DEAD_LETTERS, await readKept(tools, config.TOPIC_DEAD_LETTERS, lettersOf(id, config))],
   ] as const
   const kafka: Place[] = []
-  for (const [topic, found] of kept) kafka.push(...placesOf(found, await readKeeping(tools, topic), tools.clock()))
+  for (const [topic, keptRecords] of kept)
+    kafka.push(...placesOf(keptRecords, await readKeeping(tools, topic), tools.clock()))
   const { deletedAt, documents } = await untilApplied(tools, id, own.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
-  // Fails before anything is changed, where the command may not look.
+  // 2. Reads the snapshots: without permission for that, fails before any change.
   await snapshotsOf(tools)
+  // 3. Rewrites the segments that have it.
   const indices: Place[] = []
   for (const { index, age, state, seqNo } of documents)
     indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, age, state))
   const { indices: present } = await submissionIndices(tools)
   indices.push(...madeMeanwhile(present, documents))
-  // A snapshot that was begun during the merges may hold what they have removed, too.
+  // 4. Lists the snapshots, after the rewriting: one that was started meanwhile may have the former segments.
   const backups = backupsOf(await snapshotsOf(tools), present, cleanSince)
   const detail = 'nobody is served them; until API processes restart, or newer answers take their memory'
   const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
@@ -76,9 +89,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
-export type Receipt = Awaited<ReturnType<typeof erase>>
-
-/** A line for each place, what is left last, and one for the result. */
+/** A line for each place, those with data last, and one for the result. */
 export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
   const isLeft = ({ state }: Place): number => Number(state === 'left')
   const sorted = places.toSorted((a, b) => isLeft(a) - isLeft(b))
@@ -89,7 +100,7 @@ export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Recei
   return [...lines, `${key}, deleted ${deletedAt}: ${result}; looked ${lookedAt}`]
 }
 
-/** Throws unless the newest record is a deletion. None at all: Kafka has forgotten the deletion, or has never known the submission. */
+/** Throws if the newest record is no deletion. Without any record, Kafka has removed the deletion, or there never was such a submission. */
 export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): void {
   const [newest] = records.toSorted((a, b) => {
     return a.partition === b.partition ? Number(b.offset - a.offset) : b.appendedAtMs - a.appendedAtMs
@@ -99,26 +110,46 @@ export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): v
   throw new Error(`the product has not deleted ${id}: its newest record, ${at}, is no deletion. Nothing was changed`)
 }
 
-/** The indices of submissions, each with the number of its generation, and the number of the one that serves. */
-async function submissionIndices({ elasticsearch, config, signal }: CommandTools) {
-  const found = await new Generations(elasticsearch, config, { signal }).find()
-  const indices = found.flatMap((each) => each.indices).filter(({ kind }) => kindsOf.submissions.includes(kind))
-  return { indices, serving: found.find(({ complete }) => complete?.isServing)?.number }
+type SubmissionIndices = {
+  readonly indices: FoundGeneration['indices']
+  readonly serving: number | undefined
 }
 
-type FoundIndices = Awaited<ReturnType<typeof submissionIndices>>['indices']
+async function submissionIndices({ elasticsearch, config, signal }: CommandTools): Promise<SubmissionIndices> {
+  const generations = await new Generations(elasticsearch, config, { signal }).find()
+  const indices = generations
+    .flatMap((generation) => generation.indices)
+    .filter(({ kind }) => kindsOf.submissions.includes(kind))
+  return { indices, serving: generations.find(({ complete }) => complete?.isServing)?.number }
+}
 
-/** Indices that a rebuild has made since `known` were looked at: it may have written there what Kafka still holds. */
-function madeMeanwhile(present: FoundIndices, known: readonly { readonly index: PhysicalIndex }[]): Place[] {
+/** Indices that a rebuild has created since `known` were read: it may have written records there that Kafka still has. */
+function madeMeanwhile(
+  present: SubmissionIndices['indices'],
+  known: readonly { readonly index: PhysicalIndex }[],
+): Place[] {
   const made = present.filter(({ name }) => !known.some(({ index }) => index === name))
   const detail = 'was made meanwhile: run again'
   return made.map(({ name }) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
 }
 
-/** Waits until the generation that serves holds the tombstones. Returns the documents of every generation. */
-async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: boolean) {
-  /** `age`: how far the generation of the document's index is above the one that serves. */
-  let documents: (Awaited<ReturnType<typeof readDocument>> & { readonly age: number })[] = []
+type IndexedState = {
+  readonly index: PhysicalIndex
+  readonly state: 'deleted' | 'live' | 'missing'
+  /** The sequence number of its document; 0 without one. */
+  readonly seqNo: number
+  readonly deletedAt: Instant | undefined
+}
+/** `age`: the number of its generation less that of the serving one. */
+type AgedState = IndexedState & { readonly age: number }
+
+/** Waits until the serving generation has the tombstones. Resolves with the states in every generation. */
+async function untilApplied(
+  tools: CommandTools,
+  id: DocumentId,
+  isInKafka: boolean,
+): Promise<{ readonly deletedAt: Instant; readonly documents: readonly AgedState[] }> {
+  let documents: AgedState[] = []
   const isApplied = async (): Promise<boolean> => {
     const { indices, serving } = await submissionIndices(tools)
     if (serving === undefined) throw new Error('no complete generation of indices serves')
@@ -139,41 +170,52 @@ async function untilApplied(tools: CommandTools, id: DocumentId, isInKafka: bool
   return { deletedAt, documents }
 }
 
-async function readDocument({ elasticsearch, signal }: CommandTools, index: PhysicalIndex, id: DocumentId) {
-  const [found] = await multiGet(elasticsearch, index, [id], ['tombstone'], { signal })
-  const source = JSON.parse(found?.source ?? '{}') as { readonly tombstone?: { readonly deletedAt: Instant } }
-  const present = found?.version === deletedRevision ? 'deleted' : 'live'
-  const state: 'deleted' | 'live' | 'missing' = found === undefined ? 'missing' : present
-  return { index, state, seqNo: found?.seqNo ?? 0, deletedAt: source.tombstone?.deletedAt }
+async function readDocument(
+  { elasticsearch, signal }: CommandTools,
+  index: PhysicalIndex,
+  id: DocumentId,
+): Promise<IndexedState> {
+  const [document] = await multiGet(elasticsearch, index, [id], ['tombstone'], { signal })
+  if (document === undefined) return { index, state: 'missing', seqNo: 0, deletedAt: undefined }
+  const source = JSON.parse(document.source) as { readonly tombstone?: { readonly deletedAt: Instant } }
+  const state = document.version === deletedRevision ? 'deleted' : 'live'
+  return { index, state, seqNo: document.seqNo, deletedAt: source.tombstone?.deletedAt }
 }
 
-/** What is said of an index that does not serve and holds no tombstone. */
-function otherGeneration(name: PhysicalIndex, age: number, found: 'live' | 'missing'): Place {
+/** The place of an index that does not serve and has no tombstone. */
+function otherGeneration(name: PhysicalIndex, age: number, state: 'live' | 'missing'): Place {
   const place = { engine: 'elasticsearch', name, until: null } as const
   if (age > 0) return { ...place, state: 'left', detail: 'a rebuild fills it: run again once that has ended' }
-  if (found === 'missing') return { ...place, state: 'nothing', detail: 'it was never there' }
+  if (state === 'missing') return { ...place, state: 'nothing', detail: 'it was never there' }
   return { ...place, state: 'left', detail: 'serves no longer: until `npm run rebuild` removes it' }
 }
 
-/** Snapshots with indices of submissions, in the repositories that Elasticsearch knows. */
-async function snapshotsOf({ elasticsearch, config, signal }: CommandTools) {
+type Snapshot = {
+  readonly name: string
+  readonly begunMs: number
+  readonly indices: readonly string[]
+}
+
+async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Promise<Snapshot[]> {
   const { snapshots = [] } = await elasticsearch.snapshot.get({ repository: '*', snapshot: '*' }, { signal })
   const isOurs = (index: string): boolean =>
     kindsOf.submissions.some((kind) => readPhysicalName(config.INDEX_PREFIX, index)?.kind === kind)
   return snapshots
     .map(({ repository, snapshot, indices = [], start_time_in_millis: begunMs }) => ({
-      ...{ name: `snapshot ${repository}/${snapshot}`, begunMs: Number(begunMs), indices: indices.filter(isOurs) },
+      name: `snapshot ${repository}/${snapshot}`,
+      begunMs: Number(begunMs),
+      indices: indices.filter(isOurs),
     }))
     .filter(({ indices }) => indices.length > 0)
 }
 
 /**
- * What is said of snapshots. Nobody can look into one: each may hold the submission, but those that were begun after an earlier run had left it
- * in no index. A rebuild makes indices from Kafka, which may still hold the submission.
+ * The places of snapshots, whose content cannot be read. Each counts as having the submission, unless it was started after an earlier run had found it in no
+ * index, and has only indices from before that run: a rebuild fills new ones from Kafka, which may still have the submission.
  */
 function backupsOf(
-  snapshots: Awaited<ReturnType<typeof snapshotsOf>>,
-  present: FoundIndices,
+  snapshots: readonly Snapshot[],
+  present: SubmissionIndices['indices'],
   cleanSince: Instant | undefined,
 ): Place[] {
   const cleanMs = cleanSince === undefined ? Infinity : Date.parse(cleanSince)

@@ -1,30 +1,37 @@
+import type { Config } from '../../src/core/config/config.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type DocumentId, entityIdOf, isIdentifier } from '../../src/core/model/ids.ts'
 import { clampToInstants, type Instant, toInstant } from '../../src/core/model/instant.ts'
-import type { Config } from '../../src/core/process/config.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
 import { saysId } from './saysId.ts'
 
-/** A record that Kafka still holds of a submission. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
-  /** Of a record whose value alone says that it is of the submission: its key as text, and when the next record of that key was appended. */
+  /** Set for a record under another key, whose value has the id of the submission. */
   readonly other?: Other
 }
+/** Another key, and when its next record was appended (epoch ms; `never` if there is none). */
 type Other = { readonly key: string | undefined; replacedAtMs: number }
 
-/** How a record is known to be of a submission: by its key, or under another key by its value. */
+/** Whether a record is of a submission: by its key, under another key by its value, or not. */
 type Known = 'by-key' | 'by-value' | undefined
 
-/** After what time a topic no longer has a record, at the latest: after the deletion, after the record, and its file after that. */
-export type Keeping = { readonly compactedMs: number; readonly agedMs: number; readonly fileMs: number }
+/** When a topic has dropped a record at the latest (ms; `never` without a bound). */
+export type Keeping = {
+  /** By compaction: after its deletion was appended. */
+  readonly compactedMs: number
+  /** By retention: after the record was appended. */
+  readonly agedMs: number
+  /** The time that the file of the record stays after that. */
+  readonly fileMs: number
+}
 
 const never = Number.POSITIVE_INFINITY
 const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms', 'segment.ms', 'file.delete.delay.ms']
 
-/** Reads how long a topic keeps records. Rejects if Kafka does not tell. */
+/** Reads how long a topic keeps records. Rejects if Kafka does not answer. */
 export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Keeping> {
   const setting = await source.topicSettings([topic], settingNames)
   const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => setting(topic, name))
@@ -32,13 +39,13 @@ export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topi
   return {
     // Kafka's default lag is the greatest 64-bit integer.
     compactedMs: policy.includes('compact') && Number(lagMs) <= Number.MAX_SAFE_INTEGER ? Number(lagMs) : never,
-    // A segment goes as a whole, once its last record is old.
+    // Retention deletes a whole segment, once its last record is old enough.
     agedMs: isAged ? Number(retentionMs) + Number(segmentMs) : never,
     fileMs: Number(fileMs),
   }
 }
 
-/** Reads every partition of a topic: since partitions were added, records of one key may be in several. */
+/** Reads every partition of a topic: after partitions were added, records of one key are in several. */
 export async function readKept(
   { source, report, signal }: Pick<CommandTools, 'source' | 'report' | 'signal'>,
   topic: string,
@@ -48,46 +55,49 @@ export async function readKept(
   const total = ranges.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const kept: KeptRecord[] = []
   let done = 0
-  /** By partition and key, the record under another key that no later one has replaced yet. */
+  /** By partition and key: records under another key, until a later record of that key replaces them. */
   const others = new Map<string, Other>()
   const onRecord = async (record: SourceRecord): Promise<void> => {
     report.progress(`records of ${topic} read`, ++done, total)
     const { partition, offset, appendedAtMs, value } = record
     const known = recognise(record)
-    // Of nearly every record nothing is to be known.
+    // The fast path, for nearly every record.
     if (known === undefined && others.size === 0) return
     const place = `${partition} ${record.key?.toString('latin1')}`
     const replaced = others.get(place)
     if (replaced !== undefined) replaced.replacedAtMs = appendedAtMs
     others.delete(place)
     if (known === undefined) return
-    const found = { topic, partition, offset, appendedAtMs, isDeletion: value === null }
-    if (known === 'by-key') return void kept.push(found)
+    const keptRecord = { topic, partition, offset, appendedAtMs, isDeletion: value === null }
+    if (known === 'by-key') {
+      kept.push(keptRecord)
+      return
+    }
     const other = { key: record.key?.toString(), replacedAtMs: never }
     others.set(place, other)
-    kept.push({ ...found, other })
+    kept.push({ ...keptRecord, other })
   }
   await source.readTopic({ topic, signal, onRecord })
   return kept
 }
 
-/** Recognises the records of a submission in `submissions`, and those of them that were sent to `forms`. */
+/** Recognises the records of a submission in `submissions`, and those that were sent to `forms` by mistake. */
 export const recordsOf =
   (id: DocumentId, { TOPIC_SUBMISSIONS: submissions }: Pick<Config, 'TOPIC_SUBMISSIONS'>) =>
   ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): Known => {
     const text = key?.toString()
     if (topic === submissions && text === id) return 'by-key'
     const entity = entityIdOf(id)
-    // Another team has a submission of this id.
+    // The key of another team's submission with this id.
     if (text !== id && isIdentifier(text?.slice(0, -entity.length - 1) ?? '') && text?.endsWith(`/${entity}`)) return
     return saysId(value, entity) ? 'by-value' : undefined
   }
 
-/** Recognises the dead letters of a submission, from whichever topic. */
+/** Recognises the dead letters of a submission, of any source topic. */
 export const lettersOf = (id: DocumentId, config: Pick<Config, 'TOPIC_SUBMISSIONS'>) => (record: SourceRecord) =>
   recordsOf(id, config)(readDeadLetter(record))
 
-/** What is said of each record that one topic holds of a submission, and of what brokers may hold though no consumer is given it. */
+/** The places of the records that a topic has of a submission, and of the files that brokers may have although no consumer can read them. */
 export function placesOf(records: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] {
   const own = records.filter(({ other }) => other === undefined)
   return records.flatMap((record) => {
@@ -96,8 +106,9 @@ export function placesOf(records: readonly KeptRecord[], keeping: Keeping, nowMs
   })
 }
 
-const placeOf = (record: KeptRecord) => ({
-  ...{ engine: 'kafka' as const, name: `${partitionName(record)}/${record.offset}` },
+const placeOf = (record: KeptRecord): Pick<Place, 'engine' | 'name'> & { readonly what: string } => ({
+  engine: 'kafka',
+  name: `${partitionName(record)}/${record.offset}`,
   what: `${record.isDeletion ? 'deletion' : 'record'} of ${toInstant(record.appendedAtMs)}`,
 })
 
@@ -111,17 +122,17 @@ function deletionPlaces(record: KeptRecord, own: readonly KeptRecord[], keeping:
 function ownPlace(record: KeptRecord, own: readonly KeptRecord[], keeping: Keeping): Place {
   const { what, ...place } = placeOf(record)
   const { partition, offset, appendedAtMs } = record
-  const deletion = own.find((each) => each.isDeletion && each.partition === partition && each.offset > offset)
+  const deletion = own.find((later) => later.isDeletion && later.partition === partition && later.offset > offset)
   const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + keeping.compactedMs
   const untilMs = Math.min(compactedMs, appendedAtMs + keeping.agedMs)
   const until = instantAfter(untilMs, keeping)
-  // Kafka does not compact the segment that it writes; an append closes it once its first record is as old as the lag.
+  // Kafka does not compact its active segment. An append closes that segment once its first record is older than `max.compaction.lag.ms`.
   const known = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : 'until it is old'
   const unknown = deletion === undefined ? 'kept for ever: its partition has no deletion' : unbounded
   return { ...place, state: 'left', until, detail: `${what}, ${until === null ? unknown : known}` }
 }
 
-/** What is said of a record under another key. Only a later record of that key replaces it: the deletion of the submission does not. */
+/** The place of a record under another key. Compaction removes it after a later record of that key, not after the deletion of the submission. */
 function otherPlace(record: KeptRecord, { key, replacedAtMs }: Other, keeping: Keeping): Place {
   const untilMs = Math.min(replacedAtMs + keeping.compactedMs, record.appendedAtMs + keeping.agedMs)
   const until = instantAfter(untilMs, keeping)
@@ -134,7 +145,7 @@ function otherPlace(record: KeptRecord, { key, replacedAtMs }: Other, keeping: K
 
 const unbounded = 'until compaction, unknown when: no max.compaction.lag.ms'
 
-/** What is said of the records before a deletion that its leader has compacted: each replica is compacted by itself, and its old files stay a while. */
+/** The place of records before a deletion that the leader has compacted away. Other replicas may not have yet, and replaced files stay for a while. */
 function replacedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): Place[] {
   const until = instantAfter(deletion.appendedAtMs + Math.min(keeping.compactedMs, keeping.agedMs), keeping)
   if (until !== null && Date.parse(until) < nowMs) return []
@@ -143,6 +154,6 @@ function replacedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): 
   return [{ ...named, detail: until === null ? `${detail}, ${unbounded}` : detail }]
 }
 
-/** When the last file is gone of what Kafka removes then; null where it never does. */
+/** When the last file of a record is gone that Kafka removes at `removedMs` (epoch ms); null if it never does. */
 const instantAfter = (removedMs: number, { fileMs }: Keeping): Instant | null =>
   removedMs === never ? null : toInstant(clampToInstants(removedMs + fileMs))

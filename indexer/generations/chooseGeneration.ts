@@ -1,25 +1,23 @@
-import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import type { FoundGeneration, Generation, KnownGeneration } from './generation.ts'
 
 /**
- * Indexers number the generations that they create with odd numbers, rebuilds with even ones. So the two never create the same one, and none
- * goes on with what the other has left unfinished.
+ * Indexers create generations with odd numbers, rebuilds with even ones. So they never create the same generation, nor continue an unfinished one of the
+ * other.
  */
 const isOfRebuild = (number: number): boolean => number % 2 === 0
 
-/** The lowest number above all of these that a rebuild, or an indexer, gives to a generation that it creates. */
+/** The number of a new generation of a rebuild, or of an indexer: the lowest of its own numbers above all of these. */
 export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'>[], forRebuild: boolean): number {
   const next = 1 + Math.max(0, ...generations.map(({ number }) => number))
   return isOfRebuild(next) === forRebuild ? next : next + 1
 }
 
 /**
- * The generation to which a rebuild has switched in Redis, while the read aliases still name the one before: whoever sees that moves them. `named`:
- * the generation that Redis names.
+ * The generation to which a rebuild has switched in Redis (`named`) while the read aliases still name the one before; undefined without such a switch.
  *
- * A rebuild's generation gets into Redis only by a switch; an indexer names there also the one that it still builds. Of the generations that
- * Redis and the aliases name, the one with the higher number is right: Redis may have fallen back to an older state, and numbers are never
- * used again.
+ * Redis names a generation of a rebuild only after a switch, but one of an indexer also while it is built. If Redis and the aliases differ, the higher
+ * number is right: Redis may have fallen back to an older state, and numbers are never reused.
  */
 export function findUnfinishedSwitch(
   found: readonly FoundGeneration[],
@@ -32,11 +30,18 @@ export function findUnfinishedSwitch(
 }
 
 /**
- * Chooses the generation to write: the one that serves; else the newest one that was written so far (its aliases were removed); else an
- * unfinished one of an indexer; else a new number above every known one, so that committed offsets of a lost generation never count for another.
- * `complete` is undefined while indices are missing.
+ * Chooses the generation that an indexer writes:
+ * 1. the one that serves;
+ * 2. the newest one that was written so far (`newest`): its aliases were removed;
+ * 3. an unfinished one of an indexer, or one that has served;
+ * 4. a new one. Its number is above every known one, so that commits for a lost generation never count for it.
+ *
+ * `complete` is undefined if indices are to be created.
  */
-export function chooseGeneration(found: readonly FoundGeneration[], newest: KnownGeneration | undefined) {
+export function chooseGeneration(
+  found: readonly FoundGeneration[],
+  newest: KnownGeneration | undefined,
+): Pick<FoundGeneration, 'number' | 'complete'> {
   const newestNumber = newest?.number ?? 0
   return (
     found.findLast(({ complete }) => complete?.isServing) ??
@@ -51,7 +56,7 @@ export function chooseGeneration(found: readonly FoundGeneration[], newest: Know
   )
 }
 
-/** What a rebuild does with a generation that it finds when it begins, beside the one that serves. */
+/** What a rebuild does, when it starts, with a generation beside the one that serves. */
 export function decideLeftOver(
   { number, complete, hasCurrentMappings }: Pick<FoundGeneration, 'number' | 'complete' | 'hasCurrentMappings'>,
   serving: KnownGeneration,

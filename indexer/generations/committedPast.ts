@@ -6,20 +6,26 @@ import type { Generation } from './generation.ts'
 
 const pollMs = 250
 
+export type WaitLimit = {
+  readonly deadlineMs: number
+  /** Called several times a second, with the time waited so far (ms). Ends the wait by rejecting. */
+  readonly afterPoll: (waitedMs: number) => unknown
+}
+
 /**
- * Waits until the indexers of the serving generation have committed up to the offsets `wanted` (by `partitionName`), below which a rebuild has met
- * records that it could not use. Example: `a@5` is such a record, and compaction has removed the state `a@3` and the deletion `a@4`, both of which
- * an indexer has still read. While it has not written the deletion, a comparison would copy `a@3` as live, and whoever reads the log later never
- * finds the deletion.
+ * Waits until the indexers of the serving generation have committed the offsets `wanted` (by `partitionName`), below which a rebuild has rejected
+ * records. Example, with a record `a@5` that breaks the contract:
+ * 1. An indexer fetches `a@3`, the deletion `a@4` and `a@5`, and has written `a@3` so far.
+ * 2. Compaction removes `a@3` and `a@4`. A rebuild reads `a@5` only, and rejects it.
+ * 3. If the rebuild compared now, it would copy `a@3` as live, and no later reader of the log would find the deletion. So it waits for the indexer.
  *
- * Where no indexer is in the group, nothing is on its way to the serving generation. Rejects after `deadlineMs`, and when `afterPoll` does, which is called
- * several times a second with the time waited so far (ms).
+ * Does not wait while no indexer is in the group: then no write to the serving generation is in flight. Rejects after the deadline.
  */
 export async function untilCommittedPast(
   { source, config, report, signal }: Pick<CommandTools, 'source' | 'config' | 'report' | 'signal'>,
   serving: Pick<Generation, 'number' | 'tag'>,
   wanted: ReadonlyMap<string, bigint>,
-  { deadlineMs, afterPoll }: { readonly deadlineMs: number; readonly afterPoll: (waitedMs: number) => unknown },
+  { deadlineMs, afterPoll }: WaitLimit,
 ): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += pollMs) {
     const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))

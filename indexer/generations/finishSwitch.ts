@@ -1,11 +1,11 @@
-import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import { findUnfinishedSwitch } from './chooseGeneration.ts'
 import type { FoundGeneration } from './generation.ts'
 import { AliasesMoved, type Generations } from './generations.ts'
 
 /**
- * Completes a switch whose rebuild has not moved the aliases yet: points them to the generation that Redis names, unless another process does so at
- * the same moment. `named` is what Redis named before these generations were found. Resolves with the generations as they are then.
+ * Completes a switch whose rebuild has not moved the aliases yet: points them to the generation that Redis names. Another process may do so at the same
+ * moment. `named`: the generation that Redis named before this call. Resolves with the generations after that.
  */
 export async function finishSwitch(
   generations: Generations,

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
-import { redisTimeMs } from '../../src/core/stores/serving.ts'
-import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
+import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { redisTimeMs } from '../../src/core/redis/serving.ts'
+import { publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import type { AccountKeys } from '../accountKeys.ts'
 import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
@@ -17,10 +17,10 @@ import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
 const keyCheckMs = 1_000
-/** The settings of the topics are read again with every so many checks of the generation. */
+/** The settings of the topics are read again after so many checks of the generation. */
 const checksPerRules = 60
 
-/** How often it is asked whether partitions have just been assigned, and whether all are still the logs that were read. */
+/** How often assignments are checked for new partitions, whose logs are checked at once. */
 const logPollMs = 1_000
 const logCheckMs = 15_000
 
@@ -32,18 +32,16 @@ type GenerationRunnerDeps = Stores & {
   readonly retries: Retries
   readonly log: Logger
   readonly clock: () => number
-  /** Aborts when the process is asked to stop. */
   readonly stopping: AbortSignal
-  /** Aborts when the process has published its last records. */
+  /** Aborts when the process has published the records in flight. */
   readonly closing: AbortSignal
-  /** Called with a bug. */
   fail(error: unknown): void
 }
 
-/** Runs the pipeline of the generation to be written; when that is retired or lost, that of the next one. */
+/** Runs a pipeline that writes the current generation. When that generation is retired or lost, runs one for the next. */
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
-  /** The generation that is written, and what writes it; undefined before the first one is opened. */
+  /** The generation that is written, and its pipeline; undefined until a generation is open. */
   current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
   #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
 
@@ -51,7 +49,7 @@ export class GenerationRunner {
     this.#deps = deps
   }
 
-  /** Runs until the process is asked to stop. Where brokers stamp no append times, there is no watermark. */
+  /** Runs until the process is asked to stop. Without append times of the brokers, no watermark is published. */
   async run({ hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>): Promise<void> {
     const { retries, log, stopping } = this.#deps
     while (!stopping.aborted) {
@@ -70,12 +68,12 @@ export class GenerationRunner {
       await pipeline
         .shutDown()
         .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
-      // Writes that a retired generation refuses block nobody while the next one is waited for.
+      // Otherwise `/readyz` would report the writes that the retired generation refuses, for as long as the next one is not open.
       this.current = undefined
     }
   }
 
-  /** Why deletions may have been missed, so that no watermark is promised; undefined while there is no such reason. */
+  /** Why a deletion may have been missed, so that no watermark is published; undefined if none can have been. */
   missedReason(): string | undefined {
     const reasons = Object.entries(this.#rules.forgetful).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
@@ -89,7 +87,7 @@ export class GenerationRunner {
     return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
   }
 
-  /** Which partitions are other logs than the generation was read from, so that nothing is promised; undefined while there are none. */
+  /** The partitions whose logs were replaced since the generation was read from them, so that nothing is promised; undefined without any. */
   replacedReason(): string | undefined {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
     const replaced = partitions.filter(({ log }) => log.isReplaced).map(partitionName)
@@ -116,14 +114,19 @@ export class GenerationRunner {
   #createPipeline(written: WrittenGeneration, hasAppendTimes: boolean): Pipeline {
     const { config, elasticsearch, redis, source, accountKeys, deadLetters, metrics, log, fail } = this.#deps
     return new Pipeline({
-      ...{ config, source, elasticsearch, metrics, log, fail },
+      config,
+      source,
+      elasticsearch,
+      metrics,
+      log,
+      fail,
       generation: written.generation,
       groupId: config.CONSUMER_GROUP,
       topics: sourceTopics(config),
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       redisTimeMs: () => redisTimeMs(redis),
       publishVisible: (round) => {
-        // Where brokers stamp no append times, a log that was replaced is not noticed: no watermark is promised.
+        // Without append times of the brokers, a replaced log is not detected: no watermark is promised.
         const timed = hasAppendTimes ? round : withoutTimes(round)
         return publishVisiblePositions(redis, visibleRound(config, written.generation, timed, this.#promisesNothing()))
       },
@@ -132,15 +135,17 @@ export class GenerationRunner {
         kept: () => readLogsOf(redis, written.generation.tag),
       },
       serving: {
-        ...{ deadLetters, accountKeys },
+        deadLetters,
+        accountKeys,
         afterRound: (published) => written.afterRound(published),
       },
     })
   }
 
-  /** Checks the logs of partitions soon after they were assigned, and then again and again. A check that fails says nothing. */
+  /** Checks the logs of partitions within seconds after they were assigned, and then every 15 s. An error of Kafka is no result. */
   async #watchLogs(pipeline: Pipeline, ended: AbortSignal): Promise<void> {
-    let [nextMs, hasFailed] = [0, false]
+    let nextMs = 0
+    let hasFailed = false
     while (!ended.aborted) {
       await sleep(logPollMs, undefined, { signal: ended }).catch(() => undefined)
       const isNew = pipeline
@@ -159,14 +164,16 @@ export class GenerationRunner {
   }
 
   /**
-   * Replays all account keys when a deletion of one may have been missed: a producer deletes by a null value, and Kafka forgets that after
-   * `delete.retention.ms`. Tries again each second.
+   * Replays all account keys when the deletion of a key may have been missed: a producer deletes it by a null value, which Kafka may remove after
+   * `delete.retention.ms`. After a failure, tries again in a second.
    */
   async #makeUpForMissedKeys({ consumer }: Pipeline, ended: AbortSignal): Promise<void> {
     const { config, accountKeys, clock, log } = this.#deps
     const topic = config.TOPIC_ACCOUNT_KEYS
     while (!ended.aborted) {
-      const missed = consumer.assigned().filter((each) => each.topic === topic && each.coverage.mayHaveMissed)
+      const missed = consumer
+        .assigned()
+        .filter((partition) => partition.topic === topic && partition.coverage.mayHaveMissed)
       if (missed.length > 0 && !(topic in this.#rules.forgetful))
         try {
           const beganAtMs = clock()
@@ -183,13 +190,13 @@ export class GenerationRunner {
     }
   }
 
-  /** Leaves the generation when it is not the one to write any more. A check that fails says nothing. */
+  /** Checks every second whether the generation is still the one to write; if not, `written.left` aborts. An error of Elasticsearch is no result. */
   async #watch(written: WrittenGeneration, ended: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
     for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
-      // The next start withdraws the watermark.
+      // Ends the process. After the restart, the watermark is withdrawn.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
         fail(new Error('a document topic lacks message.timestamp.type=LogAppendTime since it was started'))
       if (!ended.aborted) await written.isCurrent().catch(() => false)

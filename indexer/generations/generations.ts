@@ -1,7 +1,6 @@
 import { type Client, errors, type estypes } from '@elastic/elasticsearch'
-import { entityTypes } from '../../src/core/model/ids.ts'
-import type { Config } from '../../src/core/process/config.ts'
-import { defaultRequestTimeoutMs, type RequestOptions } from '../../src/core/stores/elasticsearch.ts'
+import type { Config } from '../../src/core/config/config.ts'
+import { defaultRequestTimeoutMs, type RequestOptions } from '../../src/core/elasticsearch/elasticsearch.ts'
 import {
   aliasOf,
   type DocumentKind,
@@ -12,13 +11,14 @@ import {
   physicalName,
   writeAliasesOf,
   writeAliasOf,
-} from '../../src/core/stores/indices.ts'
-import { newCursorKey } from '../../src/core/stores/visiblePositions.ts'
+} from '../../src/core/elasticsearch/indices.ts'
+import { entityTypes } from '../../src/core/model/ids.ts'
+import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type FoundGeneration, type Generation, generationsIn, readOfIndices, servedAlias } from './generation.ts'
 
 /**
- * Set whatever templates say: documents are stored as they are sent, and read back byte for byte; what is acknowledged is on disk, so that a
- * node that restarts lacks nothing that a commit or a position promises.
+ * Settings that override templates of the cluster. Documents are stored and read back byte for byte. An acknowledged write is on disk, so that a node that
+ * restarts has every document below the commits and visible positions.
  */
 const ownSettings = {
   default_pipeline: '_none',
@@ -27,7 +27,6 @@ const ownSettings = {
   'translog.durability': 'request',
 }
 
-/** What of a configuration names and makes indices. */
 type OfIndices = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>
 
 /** The generations of one prefix of indices, and the aliases by which they are read and written. */
@@ -35,7 +34,7 @@ export class Generations {
   readonly #client: Client
   readonly #config: OfIndices
   readonly #options: RequestOptions
-  /** How long Elasticsearch waits for its master, nodes and shards: it answers before the client gives up, and does nothing later. */
+  /** How long Elasticsearch waits for its master, nodes and shards: shorter than the client, so that no change is made after the client has given up. */
   readonly #waits: { readonly master_timeout: string; readonly timeout: string }
 
   constructor(client: Client, config: OfIndices, options: RequestOptions) {
@@ -46,7 +45,6 @@ export class Generations {
     this.#waits = { master_timeout: `${waitMs}ms`, timeout: `${waitMs}ms` }
   }
 
-  /** Finds every generation, lowest number first. */
   async find(): Promise<FoundGeneration[]> {
     const states = await this.#client.indices.get(
       {
@@ -68,26 +66,28 @@ export class Generations {
   /** Creates the missing indices of a generation, which does not serve yet. Safe to call from several processes at once. */
   async create(number: number, rebuild?: string): Promise<Generation> {
     await Promise.all(documentKinds.map((kind) => this.#createIndex(kind, number, rebuild)))
-    const created = (await this.find()).find((each) => each.number === number)?.complete
+    const created = (await this.find()).find((generation) => generation.number === number)?.complete
     if (created === undefined) throw new Error(`generation ${number} is not complete`)
     await this.expectOwnSettings(created)
     return created
   }
 
   /**
-   * Creates a generation that a rebuild fills, or takes over what another one has left unfinished: that one writes it no more, and cannot make
-   * it serve, if it was only frozen. Rejects when it has served, or another rebuild takes it over at the same moment.
+   * Creates a generation for a rebuild to fill, or takes over an unfinished one. Fencing: if the other rebuild is alive after all (it was frozen), it can
+   * write the generation no more, nor make it serve. Rejects when the generation has served, or a third rebuild takes it over at the same moment.
    */
   async fill(number: number, rebuild: string): Promise<Generation> {
     const created = await this.create(number, rebuild)
     const { indices } = created
-    const index = Object.values(indices)
-    const found = await this.#client.indices.getAlias({ index }, this.#options)
-    const writersOf = (each: PhysicalIndex): readonly string[] =>
-      Object.keys(found[each]?.aliases ?? {}).filter((alias) => alias.startsWith(writeAliasOf(each)))
+    const names = Object.values(indices)
+    const states = await this.#client.indices.getAlias({ index: names }, this.#options)
+    const writersOf = (index: PhysicalIndex): readonly string[] =>
+      Object.keys(states[index]?.aliases ?? {}).filter((alias) => alias.startsWith(writeAliasOf(index)))
     const served = servedAlias(this.#config.INDEX_PREFIX, number)
-    const others = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
-    if (index.some((each) => writersOf(each).length === 0 || found[each]?.aliases[served] !== undefined)) throw others
+    const isAnothers = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
+    if (names.some((index) => writersOf(index).length === 0 || states[index]?.aliases[served] !== undefined))
+      throw isAnothers
+    // 1. Replaces the write aliases of the other rebuild by our own: its later writes fail.
     const writeAliases = writeAliasesOf(indices, rebuild)
     await this.#updateAliases(
       documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => [
@@ -95,14 +95,14 @@ export class Generations {
         { add: { index: indices[kind], alias: writeAliases[kind], is_write_index: true } },
       ]),
     ).catch((error: unknown) => {
-      throw isError(error, 'aliases_not_found_exception') ? others : error
+      throw isError(error, 'aliases_not_found_exception') ? isAnothers : error
     })
-    // Its writes that have reached a shard end before the block; later ones fail while it stands.
-    if (index.some((each) => !writersOf(each).includes(writeAliasOf(each, rebuild))))
+    // 2. Ends its writes in flight: those that have reached a shard are finished before the write block is set, and the block refuses the rest.
+    if (names.some((index) => !writersOf(index).includes(writeAliasOf(index, rebuild))))
       try {
-        await this.#blockWrites(index)
+        await this.#blockWrites(names)
       } finally {
-        await this.#unblockWrites(index)
+        await this.#unblockWrites(names)
       }
     return { ...created, writeAliases }
   }
@@ -120,14 +120,14 @@ export class Generations {
       })
   }
 
-  /** Deletes a generation that never served, and throws, if templates have added to it what would lose documents. */
+  /** If templates have added settings to a new generation with which it would lose documents, deletes the generation and throws. */
   async expectOwnSettings({ hasServed, foreignSettings: foreign, indices }: Generation): Promise<void> {
     if (hasServed || foreign.length === 0) return
     await this.#delete(Object.values(indices))
     throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
   }
 
-  /** Sets how the cursors of a generation that does not serve yet are sealed, and whether entities were carried over into it. */
+  /** Stores the cursor keys of a generation that does not serve yet, and whether entities were carried over into it. */
   async describe(
     { indices }: Pick<Generation, 'indices'>,
     { cursorKeys, hasCarriedOver }: Pick<Generation, 'cursorKeys' | 'hasCarriedOver'>,
@@ -146,45 +146,51 @@ export class Generations {
     await this.#client.indices.delete({ index, ignore_unavailable: true, ...this.#waits }, this.#options)
   }
 
-  /** The number of searches, points in time and scrolls that are open on a generation; none once it is removed, `Infinity` where a node does not tell. */
+  /**
+   * The number of searches, points in time and scrolls that are open on a generation. 0 if the generation does not exist any more, `Infinity` if a node
+   * did not answer.
+   */
   async countReaders(generation: Pick<Generation, 'indices'>): Promise<number> {
-    const asked = { index: Object.values(generation.indices), metric: 'search' } as const
-    const stats = await this.#client.indices.stats(asked, this.#options).catch(unlessRemoved(generation))
+    const stats = await this.#client.indices
+      .stats({ index: Object.values(generation.indices), metric: 'search' }, this.#options)
+      .catch(unlessRemoved(generation))
     return stats !== undefined && stats._shards.failed > 0 ? Infinity : (stats?._all.total?.search?.open_contexts ?? 0)
   }
 
   /**
-   * Points the read aliases to a generation, in one request, gives it the write aliases of indexers instead of a rebuild's, and removes those of
-   * every lower one. With `isSwitch`, changes nothing and rejects with `AliasesMoved` unless the aliases still are where they were found.
+   * Makes a generation serve, in one request: points the read aliases to it, replaces the write aliases of a rebuild by those of indexers, and removes the
+   * write aliases of every lower generation. With `isSwitch`, rejects with `AliasesMoved`, without any change, if a read alias was moved since this
+   * method has read it (optimistic concurrency).
    */
   async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
     const found = await this.find()
-    if (!found.some((each) => each.number === number && each.complete !== undefined))
+    if (!found.some((generation) => generation.number === number && generation.complete !== undefined))
       throw new Error(`generation ${number} is not complete any more`)
-    const moved = found.flatMap((each) =>
-      each.indices.flatMap(({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
-        const read = aliasOf(this.#config.INDEX_PREFIX, kind)
-        const write = writeAliasOf(index)
-        if (each.number === number) {
-          const ofRebuilds = Object.keys(aliases).filter((alias) => alias.startsWith(`${write}-`))
-          return [
-            ...ofRebuilds.map((alias) => ({ remove: { index, alias, must_exist: true } })),
-            { add: { index, alias: write, is_write_index: true } },
-            ...[read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } })),
-          ]
-        }
-        const retired = [read, ...(each.number < number ? [write] : [])]
-        return retired
-          .filter((alias) => alias in aliases)
-          .map((alias) => ({ remove: { index, alias, must_exist: isSwitch && alias === read } }))
-      }),
+    const moved = found.flatMap((generation) =>
+      generation.indices.flatMap(
+        ({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
+          const read = aliasOf(this.#config.INDEX_PREFIX, kind)
+          const write = writeAliasOf(index)
+          if (generation.number === number) {
+            const ofRebuilds = Object.keys(aliases).filter((alias) => alias.startsWith(`${write}-`))
+            return [
+              ...ofRebuilds.map((alias) => ({ remove: { index, alias, must_exist: true } })),
+              { add: { index, alias: write, is_write_index: true } },
+              ...[read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } })),
+            ]
+          }
+          const retired = [read, ...(generation.number < number ? [write] : [])]
+          return retired
+            .filter((alias) => alias in aliases)
+            .map((alias) => ({ remove: { index, alias, must_exist: isSwitch && alias === read } }))
+        },
+      ),
     )
     await this.#updateAliases(moved).catch((error: unknown) => {
       throw isError(error, 'aliases_not_found_exception') ? new AliasesMoved() : error
     })
   }
 
-  /** Gives back write aliases that somebody has removed. */
   async restoreWriteAliases({ indices }: Pick<Generation, 'indices'>): Promise<void> {
     await this.#updateAliases(
       Object.values(indices).map((index) => ({ add: { index, alias: writeAliasOf(index), is_write_index: true } })),
@@ -194,16 +200,15 @@ export class Generations {
   /** Resolves once no write is in flight on any shard. */
   async #blockWrites(indices: readonly PhysicalIndex[]): Promise<void> {
     for (const index of indices) {
-      // Of an index that is blocked already, only `acknowledged` is true.
+      // For an index that was blocked before, `shards_acknowledged` is false: only `acknowledged` can be checked.
       const blocked = await this.#client.indices.addBlock({ index, block: 'write', ...this.#waits }, this.#options)
       if (!blocked.acknowledged) throw new Error(`writes to ${index} may still be under way: run the rebuild again`)
     }
   }
 
-  /** Ends also a block that Elasticsearch is still adding, or could not verify on each shard: the setting alone would leave that one. */
+  /** Removes the write block by its own request: a change of the setting would leave a block that Elasticsearch is still adding. */
   async #unblockWrites(index: PhysicalIndex[]): Promise<void> {
-    const asked = { index, block: 'write', ...this.#waits } as const
-    expectAcknowledged(await this.#client.indices.removeBlock(asked, this.#options))
+    expectAcknowledged(await this.#client.indices.removeBlock({ index, block: 'write', ...this.#waits }, this.#options))
   }
 
   async #updateAliases(actions: estypes.IndicesUpdateAliasesAction[]): Promise<void> {
@@ -211,7 +216,7 @@ export class Generations {
   }
 }
 
-/** An alias is not any more where it was found. */
+/** Another process has moved an alias since it was read. */
 export class AliasesMoved extends Error {
   override readonly name = 'AliasesMoved'
 
@@ -220,7 +225,7 @@ export class AliasesMoved extends Error {
   }
 }
 
-/** Throws unless every node knows of a change; the master may have made it. */
+/** Throws unless every node has applied a change. The master may have made it all the same. */
 function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase): void {
   if (!acknowledged) throw new Error('a node of Elasticsearch may not know of a change yet')
 }
@@ -228,7 +233,7 @@ function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase):
 const isError = (error: unknown, text: string): boolean =>
   error instanceof errors.ResponseError && error.message.includes(text)
 
-/** Throws an error again, unless it says that an index of this generation is missing: another rebuild has removed it meanwhile. */
+/** Rethrows an error, except that an index of this generation is missing: another rebuild has removed it. */
 export const unlessRemoved =
   ({ indices }: Pick<Generation, 'indices'>) =>
   (error: unknown): undefined => {

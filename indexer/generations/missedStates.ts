@@ -1,9 +1,9 @@
+import type { RequestOptions } from '../../src/core/elasticsearch/elasticsearch.ts'
+import { kindsOf } from '../../src/core/elasticsearch/indices.ts'
+import { multiGet, scan } from '../../src/core/elasticsearch/readDocuments.ts'
 import { type DocumentId, type EntityType, entityTypes } from '../../src/core/model/ids.ts'
 import { type LogPosition, logPosition, offsetOf, partitionOf } from '../../src/core/model/logPosition.ts'
-import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
-import { kindsOf } from '../../src/core/stores/indices.ts'
-import { multiGet, scan } from '../../src/core/stores/readDocuments.ts'
-import { readPublishedPositions } from '../../src/core/stores/readVisiblePositions.ts'
+import { readPublishedPositions } from '../../src/core/redis/readVisiblePositions.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { entityTypeIn } from '../topics.ts'
 import type { VisiblePartition } from '../visibilityPublisher.ts'
@@ -11,16 +11,16 @@ import type { Generation } from './generation.ts'
 
 const documentsPerRequest = 2_000
 
-/** A list document of the new generation. */
 type ListState = { readonly id: DocumentId; readonly version: number; readonly position: LogPosition }
 
-/** Partition → offset: every record below it was compared, or is to be. */
+/** Partition → offset, below which every record was compared, or is to be compared. */
 type Positions = ReadonlyMap<number, number>
 
 /**
- * Finds states that the new generation has and the old one never had, although it has read past them: their records are dead letters. Example:
- * Elasticsearch refuses `a@5` at offset 10. A follower reads on to offset 20. A rebuild reads offset 10 again, and now Elasticsearch takes `a@5`, or a
- * newer release accepts it. In the new generation `a` is at offset 10, which the follower has passed: it must be told to start anew.
+ * Finds states that the new generation has, and that the old one never had although it has read past them: their records are dead letters. Example:
+ * 1. Elasticsearch rejects `a@5` at offset 10. A follower reads on to offset 20.
+ * 2. A rebuild reads offset 10 again. Now Elasticsearch accepts `a@5`, or a newer release does.
+ * 3. In the new generation `a` has position 10, which the follower has passed. Its cursor must be refused, so that it starts anew.
  */
 export class MissedStates {
   readonly #tools: CommandTools
@@ -29,10 +29,10 @@ export class MissedStates {
   readonly #types: readonly EntityType[]
   readonly #request: RequestOptions
   readonly #compared = new Map<EntityType, Positions>()
-  /** What the old generation lacked when it was compared. A newer state may have come since. */
+  /** The entities whose states the old generation lacked when they were compared. It may have got newer states since. */
   readonly #lacking = new Map<EntityType, Set<DocumentId>>()
 
-  /** `replaced`: types whose followers start anew anyhow. */
+  /** `replaced`: types with a replaced log, whose followers start anew in any case. */
   constructor(tools: CommandTools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
     this.#tools = tools
     this.#from = from
@@ -42,8 +42,8 @@ export class MissedStates {
   }
 
   /**
-   * Compares what both generations have read since the last call. The new one must be refreshed. `reached`: what the new one shows of each partition;
-   * `afterPart` is called every few seconds at least.
+   * Compares the records that both generations have read since the last call. The new one must be refreshed. `reached`: its visible partitions;
+   * `afterPart`: called at least every few seconds.
    */
   async compare(reached: readonly VisiblePartition[], afterPart = async (): Promise<void> => undefined): Promise<void> {
     const { redis, config } = this.#tools
@@ -51,7 +51,7 @@ export class MissedStates {
       const published = await readPublishedPositions(redis, type, this.#from.tag)
       const compared = this.#compared.get(type) ?? new Map<number, number>()
       const ofType = reached.filter(({ topic }) => entityTypeIn(topic, config) === type)
-      // Redis may not know what the old generation shows. Followers may have read all of it.
+      // If Redis has no visible position of the old generation, followers may have read all of it.
       const below = new Map(
         ofType.map(({ partition, to }) => {
           const read = Math.min(Number(to), published.get(partition) ?? Number(to))
@@ -59,17 +59,16 @@ export class MissedStates {
         }),
       )
       for await (const states of this.#read(type, compared, below)) {
-        const lacking = await this.#lackingOf(type, states)
-        const known = this.#lacking.get(type) ?? new Set()
-        for (const id of lacking) known.add(id)
-        this.#lacking.set(type, known)
+        const ids = this.#lacking.get(type) ?? new Set()
+        for (const id of await this.#lackingOf(type, states)) ids.add(id)
+        this.#lacking.set(type, ids)
         await afterPart()
       }
       this.#compared.set(type, below)
     }
   }
 
-  /** How many of the entities that were found the old generation still lacks; call it when it publishes nothing any more, after `compare`. */
+  /** The number of these entities whose states the old generation still lacks. To be called after the last `compare`, under the lock of the switch. */
   async count(afterPart: () => Promise<void>): Promise<number> {
     let count = 0
     for (const [type, ids] of this.#lacking) {
@@ -88,44 +87,43 @@ export class MissedStates {
     return offsetOf(position) < (this.#compared.get(type)?.get(partitionOf(position)) ?? 0)
   }
 
-  /** Yields the list documents of the new generation whose records lie between two positions of their partitions. */
+  /** The list documents of the new generation with a position in these ranges of their partitions. */
   async *#read(type: EntityType, from: Positions, below: Positions): AsyncGenerator<ListState[]> {
     const ranges = [...below].flatMap(([partition, offset]) => {
       const first = from.get(partition) ?? 0
-      const at = (each: number): LogPosition => logPosition({ partition, offset: BigInt(each) })
-      return first < offset ? [{ range: { logPosition: { gte: at(first), lt: at(offset) } } }] : []
+      const positionOf = (at: number): LogPosition => logPosition({ partition, offset: BigInt(at) })
+      return first < offset ? [{ range: { logPosition: { gte: positionOf(first), lt: positionOf(offset) } } }] : []
     })
     if (ranges.length === 0) return
-    const asked = {
+    const search = {
       query: { bool: { should: ranges, minimum_should_match: 1 } },
       size: documentsPerRequest,
       _source: false,
       docvalue_fields: [{ field: 'logPosition' }],
     }
     const [list] = kindsOf[type]
-    for await (const documents of scan(this.#tools.elasticsearch, this.#to.indices[list], asked, this.#request))
+    for await (const documents of scan(this.#tools.elasticsearch, this.#to.indices[list], search, this.#request))
       yield documents.map(({ id, version, fields }) => ({ id, version, position: positionIn(fields) }))
   }
 
-  /** The newest states that the new generation has of these entities. */
   async #statesOf(type: EntityType, ids: readonly DocumentId[]): Promise<ListState[]> {
     const index = this.#to.indices[kindsOf[type][0]]
-    const found = await multiGet(this.#tools.elasticsearch, index, ids, ['logPosition'], this.#request)
-    return found.flatMap((document) => {
+    const documents = await multiGet(this.#tools.elasticsearch, index, ids, ['logPosition'], this.#request)
+    return documents.flatMap((document) => {
       if (document === undefined) return []
       const { logPosition: position } = JSON.parse(document.source) as { logPosition?: LogPosition }
       return position === undefined ? [] : [{ id: document.id, version: document.version, position }]
     })
   }
 
-  /** Those of which the old generation has an older list document or detail, or none. */
+  /** The entities of which the old generation lacks the list document or the detail document, or has an older one. */
   async #lackingOf(type: EntityType, states: readonly ListState[]): Promise<DocumentId[]> {
     const ids = states.map(({ id }) => id)
     const lacking = new Set<DocumentId>()
     for (const kind of kindsOf[type]) {
-      const found = await multiGet(this.#tools.elasticsearch, this.#from.indices[kind], ids, [], this.#request)
+      const documents = await multiGet(this.#tools.elasticsearch, this.#from.indices[kind], ids, [], this.#request)
       states.forEach(({ id, version }, at) => {
-        if ((found[at]?.version ?? 0) < version) lacking.add(id)
+        if ((documents[at]?.version ?? 0) < version) lacking.add(id)
       })
     }
     return [...lacking]

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
-import { isSwitchLocked, redisTimeMs } from '../../src/core/stores/serving.ts'
-import { publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
+import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { isSwitchLocked, redisTimeMs } from '../../src/core/redis/serving.ts'
+import { publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { pipelineMetrics } from '../metrics.ts'
@@ -17,16 +17,16 @@ import type { Generation } from './generation.ts'
 import { Generations } from './generations.ts'
 import { doubtPollMs, MixedLogs } from './replacedLogs.ts'
 
-/** Longer than what is in flight takes to be published. */
+/** Longer than the pipeline takes to publish the records in flight (ms). */
 const stopDeadlineMs = 8_500
-/** A killed rebuild stays a member of its group until its session times out. */
+/** A killed rebuild stays a member of its group until its session times out, after less than this time (ms). */
 const groupDeadlineMs = 20_000
 const checkMs = 5_000
 const switchDeadlineMs = 20_000
 const requestTimeoutMs = 30_000
 const pollMs = 250
 
-/** Reads both topics into a generation that nobody reads yet: the indexer's pipeline, in a group of its own. */
+/** Fills a generation that has no readers yet from both topics: the pipeline of an indexer, in a consumer group of its own. */
 export class RebuildPipeline {
   readonly #tools: CommandTools
   readonly #generation: Generation
@@ -36,7 +36,7 @@ export class RebuildPipeline {
   readonly #running: Promise<void>
   #stopped: Promise<unknown> | undefined
 
-  /** Begins to read. `fail` is called when the pipeline stops because of a bug. */
+  /** Starts to read. `fail` is called when the pipeline stops because of a bug. */
   constructor(tools: CommandTools, generation: Generation, rules: TopicRules, fail: (error: unknown) => void) {
     const { config, source, elasticsearch, redis, log } = tools
     const topics = documentTopics(config)
@@ -44,12 +44,18 @@ export class RebuildPipeline {
     this.#generation = generation
     this.#hasAppendTimes = rules.hasAppendTimes
     this.#pipeline = new Pipeline({
-      ...{ config, source, elasticsearch, generation, topics, log, fail },
+      config,
+      source,
+      elasticsearch,
+      generation,
+      topics,
+      log,
+      fail,
       groupId: rebuildGroup(config.CONSUMER_GROUP),
       keptMs: (topic) => rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       serving: undefined,
       redisTimeMs: () => redisTimeMs(redis),
-      // Nobody reads its lists yet, and nobody asks for their versions.
+      // No client has read a version of its lists yet, so one change for all lists is enough.
       publishVisible: (round) =>
         publishVisiblePositions(
           redis,
@@ -64,14 +70,13 @@ export class RebuildPipeline {
     this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)
   }
 
-  /** What the new generation shows of each partition. */
   visible(): readonly VisiblePartition[] {
     return this.#pipeline.publisher.visible()
   }
 
   /**
-   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with what it shows then. With `extendLock`,
-   * which is called several times a second, the watermark stands still meanwhile: then there is a deadline.
+   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with its visible partitions. With `extendLock`,
+   * which is called several times a second, the watermark stands still meanwhile: then the wait has a deadline.
    */
   async readToTheEnd(extendLock?: () => Promise<void>): Promise<readonly VisiblePartition[]> {
     const { source, config, report, signal } = this.#tools
@@ -80,9 +85,9 @@ export class RebuildPipeline {
     let reported = ''
     for (let waitedMs = 0; ; waitedMs += pollMs) {
       const visible = this.visible()
-      const positions = new Map(visible.map((each) => [partitionName(each), each.to]))
+      const positions = new Map(visible.map((partition) => [partitionName(partition), partition.to]))
       const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
-      const left = unread.reduce((sum, each) => sum + each, 0)
+      const left = unread.reduce((sum, records) => sum + records, 0)
       if (extendLock === undefined) report.progress('records read', total - left, total)
       if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
       if (extendLock !== undefined && waitedMs > switchDeadlineMs)
@@ -93,7 +98,7 @@ export class RebuildPipeline {
         report.step(`waiting: ${reasons}`)
         reported = reasons
       }
-      // The deadline of the switch is enough, and the lock must not wait for these questions.
+      // Not under the lock: the check would delay its renewal, and the switch has its own deadline.
       if (extendLock === undefined && waitedMs % checkMs === 0) await this.expectUndisturbed()
       await extendLock?.()
       await sleep(pollMs, undefined, { signal })
@@ -101,17 +106,19 @@ export class RebuildPipeline {
   }
 
   /**
-   * Waits until the indexers of the serving generation have committed past every record that this rebuild could not use; with `extendLock`, until
-   * a deadline. A rebuild that goes on where another one was killed does not know which records that one could not use: it waits for all that it has
-   * not read itself.
+   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected; with `extendLock`, until a
+   * deadline. A rebuild that continues a killed one does not know which records that one has rejected: it waits for all records below its start
+   * offsets.
    */
   async untilRejectedAreCommitted(serving: Generation, extendLock?: () => Promise<void>): Promise<void> {
     const wanted = new Map(
-      this.#pipeline.documentPartitions().map(({ start, ...of }) => [partitionName(of), start.position as bigint]),
+      this.#pipeline
+        .documentPartitions()
+        .map((partition) => [partitionName(partition), partition.start.position as bigint]),
     )
     for (const [name, below] of this.#pipeline.rejectedBelow)
       if (below > (wanted.get(name) ?? 0n)) wanted.set(name, below)
-    // Another rebuild may have switched while this one was frozen: then indexers commit for its generation, and never again for that one.
+    // If another rebuild has switched while this one was frozen, indexers commit for its generation, and never again for `serving`.
     const afterPoll = async (waitedMs: number): Promise<void> => {
       if (waitedMs % checkMs === 0) await this.expectUndisturbed()
     }
@@ -123,15 +130,15 @@ export class RebuildPipeline {
   }
 
   /**
-   * Throws when the generation that is filled was deleted, or another rebuild fills it now, or has: the two share the partitions, and this one
-   * would wait for those of the other. Throws `MixedLogs` when another log has come in the place of one that it was filled from.
+   * Throws when the generation was deleted, or was taken over by another rebuild: the two share the partitions of the group, so that this one would wait
+   * for ever for those of the other. Throws `MixedLogs` when a log was replaced while the generation was filled from it.
    */
   async expectUndisturbed(): Promise<void> {
     await this.expectOwn()
     if (this.#hasAppendTimes) await this.#expectSameLogs()
   }
 
-  /** Throws when the generation that is filled was deleted, or another rebuild fills it now, or has. */
+  /** Throws when the generation was deleted, or was taken over by another rebuild. */
   async expectOwn(): Promise<void> {
     const { number, tag, writeAliases } = this.#generation
     const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
@@ -154,8 +161,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Publishes what is in flight, and leaves the group, both within `stopDeadlineMs`. False when a write may still be under way: readers of the
-   * generation would see it without another version of its list.
+   * Publishes the records in flight, and leaves the group, within `stopDeadlineMs`. False if a write may still be in flight: after the switch, readers
+   * would see its document without a new version of its list.
    */
   async stop(): Promise<boolean> {
     this.#stopping.abort()
@@ -172,9 +179,9 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws when another rebuild runs. Waits until the group has forgotten one that was killed, and its lock has expired. */
+/** Throws when another rebuild runs. Waits for a killed one to leave the group by its session timeout, and for its lock to expire. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // A rebuild leaves the group before it switches, when it has the lock; so the group is asked first.
+  // In this order: a rebuild takes the lock before it leaves the group.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

@@ -1,25 +1,24 @@
+import { type DocumentKind, entityTypeOf, isList, kindsOf } from '../../src/core/elasticsearch/indices.ts'
 import { type DocumentId, deletedRevision, type EntityType, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
-import { type DocumentKind, entityTypeOf, isList, kindsOf } from '../../src/core/stores/indices.ts'
 import { carriedOver, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 import type { Reconciliation, Version } from './reconcile.ts'
 
-/** Their ids are kept in memory. So many are no missed deletions: a topic has lost its records. */
+/** The most ids that are kept in memory. More entities without a record are no missed deletions: a topic has lost its records. */
 const maxAbsent = 1_000_000
 const documentsAtOnce = 500
 
 /**
- * The live entities that the old generation has and the new one lacks. A topic that is purely compacted keeps a record of each live key: if
- * it holds none, the entity was deleted, and Kafka has forgotten the deletion before an indexer read it. A dead letter counts as a
- * record: its entity lives on as it was before.
+ * Live entities that the old generation has and the new one lacks. A topic with `cleanup.policy=compact` keeps a record of each live key. If it has none, the
+ * entity was deleted, and Kafka has removed the deletion before an indexer read it. If it has one, as of a dead letter, the entity is live as it was.
  */
 export class ForgottenEntities {
   readonly #tools: CommandTools
   readonly #hasCarriedOver: Generation['hasCarriedOver']
-  /** By purely compacted topic; what other topics lack says nothing, nor what one lacks that was replaced. */
+  /** By topic. Only topics that are purely compacted and not replaced: others may lack records of live entities. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
   constructor(
@@ -37,49 +36,49 @@ export class ForgottenEntities {
     })
   }
 
-  /** Takes a document that the new generation lacks; false for one that is to be copied. */
+  /** Notes a document that the new generation lacks, to be looked up in its topic. False if it is to be copied without that. */
   takes(kind: DocumentKind, { id, version, logPosition }: Version): boolean {
     const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
     if (absent === undefined || version === deletedRevision) return false
     // Lists are compared before details.
     if (!isList(kind)) return absent.ids.has(id)
-    // It was carried over from a log that was replaced: that no record of the present one names it does not mean that it was deleted.
+    // It was carried over from a former log, and is live although the present log has no record of it.
     if (this.#hasCarriedOver[absent.type] && logPosition === carriedOver) return false
     if (absent.ids.add(id).size > maxAbsent)
-      throw new Error(`the topics hold no record of more than ${maxAbsent} ${absent.type}`)
+      throw new Error(`the topics have no record of more than ${maxAbsent} ${absent.type}`)
     return true
   }
 
-  /** Copies those of which the topics still hold a record. */
-  async copyHeld(reconciliation: Reconciliation): Promise<void> {
+  /** Reads the topics, and copies the noted entities that have a record. */
+  async copyRecorded(reconciliation: Reconciliation): Promise<void> {
     const { source, report, signal } = this.#tools
     for (const { topic, type, ids } of this.#absent) {
       if (ids.size === 0) continue
       report.step(`${topic} is read for ${ids.size} ${type} that the new generation lacks`)
-      const held = new Set<DocumentId>()
+      const recorded = new Set<DocumentId>()
       let records = 0
       await source.readTopic({
-        ...{ topic, signal },
+        topic,
+        signal,
         onRecord: async ({ key }) => {
           records++
           const id = key?.toString('latin1') as DocumentId | undefined
-          if (id !== undefined && ids.delete(id)) held.add(id)
+          if (id !== undefined && ids.delete(id)) recorded.add(id)
         },
       })
-      // A topic that was lost and created anew says nothing, and a deletion is for good.
+      // A topic that was lost and created again lacks records of live entities, and a tombstone could not be undone.
       if (ids.size > records)
         throw new Error(
-          `${topic} holds ${records} records and none of ${ids.size} ${type}: was it lost? Have them all appended again`,
+          `${topic} has ${records} records and none of ${ids.size} ${type}: was it lost? Have them all appended again`,
         )
-      for (const kind of kindsOf[type]) await reconciliation.copy(kind, [...held])
+      for (const kind of kindsOf[type]) await reconciliation.copy(kind, [...recorded])
       if (ids.size > 0) report.step(`${ids.size} ${type} are in no record of their topic any more`)
     }
   }
 
   /**
-   * Writes deletions of those that the new generation still lacks, so that followers of changes are told. To be called when it holds every
-   * record, also those that were appended while the topics were read. Calls `extendLock` at least every few seconds.
-   * Resolves with the number of documents that were dropped.
+   * Writes tombstones of the noted entities without a record, unless the new generation has them now. To be called when it has every record, also those that
+   * were appended while `copyRecorded` read. Calls `extendLock` at least every few seconds. Resolves with the number of tombstones.
    */
   async drop(reconciliation: Reconciliation, deletedAtMs: number, extendLock: () => Promise<void>): Promise<number> {
     let droppedInAll = 0

@@ -1,9 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { Config } from '../../src/core/process/config.ts'
-import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import { readServing, setServing } from '../../src/core/stores/serving.ts'
-import type { RoundPublished } from '../../src/core/stores/visiblePositions.ts'
+import type { Config } from '../../src/core/config/config.ts'
+import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
+import type { RedisConnection } from '../../src/core/redis/redis.ts'
+import { readServing, setServing } from '../../src/core/redis/serving.ts'
+import type { RoundPublished } from '../../src/core/redis/visiblePositions.ts'
 import type { RoundResult } from '../visibilityPublisher.ts'
 import { chooseGeneration } from './chooseGeneration.ts'
 import { finishSwitch } from './finishSwitch.ts'
@@ -12,28 +12,27 @@ import { Generations } from './generations.ts'
 
 export type Stores = { readonly config: Config; readonly elasticsearch: Client; readonly redis: RedisConnection }
 
-/** The generations that the commits of the indexers' group and of the rebuilds' group for the document topics name. */
+/** The generations that the commits for the document topics name, of the group of the live indexers (`own`) and of the group of rebuilds. */
 type Committed = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined)[]>>
 
 const timeoutMs = 30_000
 
 /**
- * The generation that this indexer writes and publishes. One that was lost (deleted, or restored from an older snapshot) is built again from
- * Kafka: it has no watermark, and serves once the positions of all partitions are published, which is at the ends that they had when it was
- * assigned to them.
+ * The generation that this indexer writes and publishes. After a loss (indices were deleted, or restored from an older snapshot) it is a new one, built from
+ * Kafka: without a watermark, and not served, until all partitions are read to the ends that they had when they were assigned.
  */
 export class WrittenGeneration {
   readonly generation: Generation
   readonly #redis: RedisConnection
   readonly #generations: Generations
-  /** The generation that Redis named when this one was opened. */
+  /** The generation that Redis named when this one was opened; undefined if it named none. */
   readonly #adoptedBefore: GenerationTag | undefined
   readonly #left = new AbortController()
-  /** Aborts, for good, once a look shows that it is not the generation to write. */
+  /** Aborts once a check shows that this is not the generation to write any more. */
   readonly left = this.#left.signal
-  /** Nobody reads it, because it may lack what another one had promised. */
+  /** Requests do not search it yet, because it may lack records below the watermark of the generation before. */
   #isBuilding: boolean
-  /** The watermark as it was last published. */
+  /** The watermark (epoch ms) that was published last; undefined if there is none. */
   watermarkMs: number | undefined
 
   private constructor(stores: Stores, generations: Generations, own: Own) {
@@ -48,7 +47,7 @@ export class WrittenGeneration {
    * Finds the generation to write, or creates one. Completes a switch whose rebuild has died before it moved the aliases. Rejects when the mappings
    * are of another release. Safe to call from several processes at once.
    */
-  static async open(stores: Stores, committed: Committed, signal: AbortSignal) {
+  static async open(stores: Stores, committed: Committed, signal: AbortSignal): Promise<WrittenGeneration> {
     const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
     const own = await findOwn(stores, generations, committed)
     const { number, hasCurrentMappings, hasWriteAliases, isServing } = own.generation
@@ -62,7 +61,7 @@ export class WrittenGeneration {
     return opened
   }
 
-  /** Why readers do not read this generation; undefined while they do. */
+  /** Why requests do not search this generation; undefined if they do. */
   notServingReason(): string | undefined {
     return this.#isBuilding ? `generation ${this.generation.number} is being built from Kafka` : undefined
   }
@@ -72,15 +71,15 @@ export class WrittenGeneration {
     const isBuilding = this.#isBuilding
     const found = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
     const own = found.find(({ tag }) => tag === this.generation.tag)
-    // Where nobody reads what is not being built, the read aliases were removed: opening the generation again restores them.
+    // A complete generation without its read aliases is opened again, which restores them.
     const isRead = own?.isServing === true || (isBuilding && !found.some(({ isServing }) => isServing))
     if (!isRead || !own?.hasWriteAliases) this.#left.abort()
-    // Another indexer may have made it serve.
+    // Another indexer has made it serve.
     if (own?.isServing) this.#isBuilding = false
     return !this.left.aborted
   }
 
-  /** Acts on what came of a round of publishing: makes a generation serve that is complete, and leaves one that is retired. */
+  /** Acts on the outcome of a round of publishing: makes the generation serve once it is complete, and ends its pipeline once another one serves. */
   async afterRound({ outcome, serving, watermarkMs }: RoundPublished): Promise<RoundResult> {
     if (outcome !== 'locked') this.watermarkMs = watermarkMs
     const isOther = serving !== undefined && serving !== this.generation.tag
@@ -92,30 +91,34 @@ export class WrittenGeneration {
     return this.left.aborted ? 'retired' : 'continue'
   }
 
-  /** Whether it is served, and Redis names one before it: Redis has fallen back to an older state. */
+  /** Whether this generation serves, although Redis names a lower one: Redis has fallen back to an older state. */
   #isAbove(serving: GenerationTag): boolean {
     const named = readTag(serving)
     return named !== undefined && !this.#isBuilding && named.number < this.generation.number
   }
 
-  /** Points the read aliases to the generation, and adopts it. */
   async #serve(): Promise<void> {
     await this.#generations.serve(this.generation)
     this.#isBuilding = false
     await this.#adopt(this.#adoptedBefore)
   }
 
-  /** Has requests read its positions and versions, and search its indices, if Redis still names the generation `instead`, or none. */
+  /** Makes Redis name this generation, whose indices, positions and list versions requests use then. Only if Redis names `instead`, or none. */
   async #adopt(instead: GenerationTag | undefined): Promise<void> {
     await setServing(this.#redis, this.generation.tag, instead ?? '')
   }
 }
 
-type Own = Awaited<ReturnType<typeof findOwn>>
+type Own = {
+  readonly generation: Generation
+  readonly adopted: GenerationTag | undefined
+  /** Whether the generation has every record below the present watermark. */
+  readonly holdsPromised: boolean
+}
 
-/** The generation to write, whether it holds all that was promised of the last one, and which one Redis names now (`adopted`). */
-async function findOwn({ redis }: Stores, generations: Generations, committed: Committed) {
-  // Read first: a rebuild that switches later changes it, so that an indexer which was frozen meanwhile cannot adopt what served before.
+async function findOwn({ redis }: Stores, generations: Generations, committed: Committed): Promise<Own> {
+  // Read first (optimistic concurrency): if this process is frozen from here on and a rebuild switches, `#adopt` finds another name in Redis, and does
+  // not bring back the former generation.
   const adopted = await readServing(redis)
   const found = await finishSwitch(generations, adopted)
   const known = [adopted, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
@@ -123,8 +126,8 @@ async function findOwn({ redis }: Stores, generations: Generations, committed: C
   const { number, complete } = chooseGeneration(found, newest)
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
-  // A rebuild that has not switched yet may lack what indexers have read since.
+  // Commits of a rebuild count only after its switch: before that, its generation may lack records that live indexers have read.
   const tags = [adopted, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])]
-  const isFirst = newest === undefined && !found.some((each) => each.complete?.hasServed)
+  const isFirst = newest === undefined && !found.some(({ complete }) => complete?.hasServed)
   return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
 }

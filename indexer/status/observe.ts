@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Gauge, Registry } from 'prom-client'
+import type { Config } from '../../src/core/config/config.ts'
+import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/elasticsearch/indices.ts'
 import type { KafkaSource, OffsetRanges } from '../../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
-import type { Config } from '../../src/core/process/config.ts'
-import { metricsIn, type Sample } from '../../src/core/process/metrics.ts'
-import type { ContestedDigest } from '../../src/core/stores/accountKeyStore.ts'
-import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
-import { readVisibleTimes, type VisibleTimes } from '../../src/core/stores/readVisiblePositions.ts'
-import { readRedisMemory } from '../../src/core/stores/redis.ts'
+import { metricsIn, type Sample } from '../../src/core/monitoring/metrics.ts'
+import type { ContestedDigest } from '../../src/core/redis/accountKeyStore.ts'
+import { readVisibleTimes, type VisibleTimes } from '../../src/core/redis/readVisiblePositions.ts'
+import { readRedisMemory } from '../../src/core/redis/redis.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
 import { readTag } from '../generations/generation.ts'
 import type { GenerationRunner } from '../generations/generationRunner.ts'
@@ -16,57 +16,73 @@ import type { Stores } from '../generations/writtenGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, sourceTopics } from '../topics.ts'
 
-export type OwnState = ReturnType<typeof stateOf>
+/** The state of this indexer. Undefined members are unknown until a generation is open. */
+export type OwnState = {
+  readonly maxInFlightBytes: number
+  readonly inFlightBytes: number
+  readonly watermarkMs: number | undefined
+  /** How far its clock is ahead of the clock of Redis (ms). */
+  readonly clockOffsetMs: number | undefined
+  /** The time since the first failure of the record that has waited longest (ms); 0 while no record waits after a failure. */
+  readonly writerBlockedMs: number
+  /** The partitions that it owns. A paused one waits at a record batch that cannot be decoded, or for the breaker of its topic. */
+  readonly partitions: readonly (TopicPartition & { readonly isPaused: boolean })[]
+  readonly generation: number | undefined
+}
 
-/** The state of this indexer itself; what is undefined is not known yet. */
-export const stateOf = (config: Config, { current }: GenerationRunner, deadLetters: DeadLetterWriter) => ({
+export const stateOf = (config: Config, { current }: GenerationRunner, deadLetters: DeadLetterWriter): OwnState => ({
   maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
   inFlightBytes: current?.pipeline.consumer.inFlightBytes ?? 0,
-  /** The watermark that it published last. */
   watermarkMs: current?.written.watermarkMs,
-  /** How far its clock is ahead of that of Redis. */
   clockOffsetMs: current?.pipeline.publisher.clockOffsetMs,
-  /** For how long the record that waits longest has not been stored; 0 when none waits after a failure. */
   writerBlockedMs: current?.pipeline.writer.blockedMs() ?? 0,
-  /** Those that it owns; a paused one waits at an undecodable record batch, or for the breaker of its topic. */
   partitions: (current?.pipeline.consumer.assigned() ?? []).map(({ topic, partition, undecodable }) => ({
-    ...{ topic, partition },
+    topic,
+    partition,
     isPaused: deadLetters.isPaused(topic) || undecodable !== undefined,
   })),
-  /** The generation that it writes. */
   generation: current?.written.generation.number,
 })
 
-/** A result of polling and the time of its arrival. */
+/** A result of polling and the time of its arrival (epoch ms). */
 type Seen<T> = { readonly value: T; readonly atMs: number }
 
-/** The newest known state of the whole replica, each part with its own time. */
-export type Observed = ReturnType<ReturnType<typeof observe>>
+type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
 
-/** Between two questions to Kafka or Redis, and after one without an answer. */
+/** The newest known state of the whole replica. Each part has its own time, and is undefined until it was read once. */
+export type Observed = {
+  readonly group: Seen<GroupSurvey> | undefined
+  readonly watermarkMs: number | undefined
+  readonly visibleMs: VisibleMs
+  readonly redisMemory: Seen<RedisMemory> | undefined
+  readonly indices: Seen<readonly IndexSize[]> | undefined
+}
+
+/** The interval of queries to Kafka and Redis, and of all queries after a failure. */
 const pollMs = 5_000
 /** Index statistics are expensive for Elasticsearch and change slowly. */
 const indicesPollMs = 30_000
-/** An older survey no longer counts as the current state. */
+/** A survey that is older than this does not count as the current state. */
 const staleMs = 3 * pollMs
 const requestTimeoutMs = 10_000
 
-/** Polls Kafka, Redis and Elasticsearch until `signal` aborts. Returns what tells the newest known state. */
+type ObservedFrom = Stores & {
+  /** A source of its own: its queries fail while any topic is missing. */
+  readonly source: KafkaSource
+  own(): OwnState
+}
+
+/** Polls Kafka, Redis and Elasticsearch until `signal` aborts. Returns a function that returns the newest known state. */
 export function observe(
-  from: Stores & {
-    /** A source of its own: reading from it fails as long as any topic is missing. */
-    readonly source: KafkaSource
-    own(): OwnState
-  },
+  { config, source, elasticsearch, redis, own }: ObservedFrom,
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
-) {
-  const { config, source, elasticsearch, redis, own } = from
-  /** Asks again and again, one call at a time. The newest answer outlives later failures. */
-  const poll = <T>(ask: () => Promise<T>, everyMs = pollMs): (() => Seen<T> | undefined) => {
+): () => Observed {
+  /** Polls, with one query at a time. After a failure, the newest result stays. */
+  const poll = <T>(query: () => Promise<T>, everyMs = pollMs): (() => Seen<T> | undefined) => {
     let latest: Seen<T> | undefined
     const run = async (): Promise<void> => {
       while (!signal.aborted) {
-        const value = await ask().catch(() => undefined)
+        const value = await query().catch(() => undefined)
         if (value !== undefined) latest = { value, atMs: clock() }
         await sleep(value === undefined ? pollMs : everyMs, undefined, { signal, ref: false })
       }
@@ -84,7 +100,7 @@ export function observe(
   const redisMemory = poll(() => readRedisMemory(redis))
   const indices = poll(() => surveyIndices(elasticsearch, config.INDEX_PREFIX, signal), indicesPollMs)
   return () => {
-    // The greater one is the newer, because the watermark never decreases.
+    // The watermark never decreases, so the greater value is the newer.
     const known = [own().watermarkMs, visible()?.value.watermarkMs].filter((ms) => ms !== undefined)
     return {
       group: group(),
@@ -96,8 +112,8 @@ export function observe(
   }
 }
 
-/** Before which time (epoch ms) everything that was appended to a partition is searchable; undefined if that is not published. */
-export type VisibleMs = (of: TopicPartition) => number | undefined
+/** The time (epoch ms) before which every record of a partition is searchable; undefined if none is published. */
+export type VisibleMs = (partition: TopicPartition) => number | undefined
 
 const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs => {
   const documents = documentTopics(config)
@@ -105,11 +121,22 @@ const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs =
     documents.includes(topic) ? times?.timeMs(entityTypeIn(topic, config), partition) : undefined
 }
 
-/** What Kafka knows about the whole consumer group. */
-export type GroupSurvey = Awaited<ReturnType<typeof surveyGroup>>
+type SurveyedPartition = TopicPartition & {
+  readonly position: bigint
+  readonly behindRecords: number
+  readonly isOwned: boolean
+}
 
-/** Reads the group's progress from Kafka; `serving` is the generation that its commits belong to. */
-export async function surveyGroup(source: KafkaSource, config: Config, serving: number) {
+export type GroupSurvey = {
+  readonly partitions: readonly SurveyedPartition[]
+  readonly indexers: number
+  readonly deadLetters: number
+  /** The rebuild that runs, or was left unfinished, and its share of processed records; undefined without a rebuild. */
+  readonly rebuild: { readonly isRunning: boolean; readonly progress: number } | undefined
+}
+
+/** Reads the group's progress from Kafka. `serving`: the number of the generation that its commits are for. */
+export async function surveyGroup(source: KafkaSource, config: Config, serving: number): Promise<GroupSurvey> {
   const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
   const rebuildGroupId = rebuildGroup(groupId)
   const [ends, commits, rebuilt, letters, members, rebuilding] = await Promise.all([
@@ -122,51 +149,64 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
   ])
   const owned = new Set(members.flat().map(partitionName))
   const partitions = [...ends].map(([name, { topic, partition, low, high }]) => {
-    // The first offset that is not processed, whichever indexer owns the partition, if any.
     const position: bigint = commits.get(name)?.position ?? low
     const behindRecords = Math.max(0, Number(high - position))
     return { topic, partition, position, behindRecords, isOwned: owned.has(name) }
   })
-  // The commits of a finished rebuild name the generation that serves.
+  // Commits that name the serving generation are those of a finished rebuild.
   const filled = [...rebuilt].filter(([, { generation }]) => (readTag(generation)?.number ?? 0) > serving)
   const isRunning = rebuilding.length > 0
   return {
     partitions,
     indexers: members.length,
-    /** Those that Kafka still keeps. */
     deadLetters: [...letters.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0),
-    /** The rebuild that runs, or was left unfinished; undefined if there is none. */
     rebuild: isRunning || filled.length > 0 ? { isRunning, progress: progressOf(filled, ends, config) } : undefined,
   }
 }
 
-/** The share of all records that a rebuild has processed. */
-function progressOf(filled: readonly (readonly [string, CommittedOffset])[], ends: OffsetRanges, config: Config) {
+/** The share of all records that a rebuild has processed, 0 to 1. */
+function progressOf(
+  filled: readonly (readonly [string, CommittedOffset])[],
+  ends: OffsetRanges,
+  config: Config,
+): number {
   const documents = [...ends.values()].filter(({ topic }) => documentTopics(config).includes(topic))
   const total = documents.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const read = filled.map(([name, { position }]) => Math.max(0, Number(position - (ends.get(name)?.low ?? position))))
-  return total === 0 ? 1 : Math.min(1, read.reduce((sum, each) => sum + each, 0) / total)
+  return total === 0 ? 1 : Math.min(1, read.reduce((sum, records) => sum + records, 0) / total)
 }
 
-export type PartitionLag = ReturnType<typeof lagsOf>[number]
+export type PartitionLag = SurveyedPartition & {
+  /** An upper bound of the age of the oldest record that is not visible; undefined if no time is published, as for account keys. */
+  readonly behindSeconds: number | undefined
+}
 
-/**
- * The lag of every partition at the time of a survey. It grows while Redis, or whoever should read the partition, is away. `behindSeconds`: the age
- * of the oldest record that is not visible at most; undefined when no such time is published, as of account keys.
- */
-export const lagsOf = ({ value: { partitions }, atMs }: Seen<GroupSurvey>, visibleMs: VisibleMs) =>
-  partitions.map((each) => {
-    const timeMs = visibleMs(each)
+/** The lag of every partition at the time of a survey. It also grows while Redis or the owner of a partition is down. */
+export const lagsOf = (
+  { value: { partitions }, atMs }: Seen<GroupSurvey>,
+  visibleMs: VisibleMs,
+): readonly PartitionLag[] =>
+  partitions.map((partition) => {
+    const timeMs = visibleMs(partition)
     const known = timeMs === undefined ? undefined : Math.max(0, atMs - timeMs) / 1_000
-    return { ...each, behindSeconds: each.behindRecords === 0 ? 0 : known }
+    return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : known }
   })
 
-/** The lags as they are now; none while Kafka tells nothing. */
+/** The current lags; empty while Kafka does not answer. */
 export const currentLags = ({ group, visibleMs }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, visibleMs) : []
 
-/** Reads the sizes of all indices of a prefix, of every generation, from Elasticsearch. Rejects while there are none. */
-export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal) {
+type IndexSize = {
+  readonly name: string
+  readonly generation: number
+  /** Tombstones included. */
+  readonly documents: number
+  /** Of all copies of the shards together. */
+  readonly bytes: number
+}
+
+/** Reads the sizes of all indices of a prefix, of every generation. Rejects while there is no index. */
+export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal): Promise<IndexSize[]> {
   const { indices = {} } = await client.indices.stats(
     {
       index: documentKinds.map((kind) => `${aliasOf(prefix, kind)}-v*`),
@@ -175,19 +215,18 @@ export async function surveyIndices(client: Client, prefix: string, signal: Abor
     },
     { requestTimeout: requestTimeoutMs, signal },
   )
-  const found = Object.entries(indices)
-    .flatMap(([name, { primaries, total }]) => {
+  const sizes = Object.entries(indices)
+    .flatMap(([name, { primaries, total }]): IndexSize[] => {
       const generation = readPhysicalName(prefix, name)?.generation
-      // Documents with the tombstones of deleted entities, bytes of all shard copies together.
-      const [documents, bytes] = [primaries?.docs?.count ?? 0, total?.store?.size_in_bytes ?? 0]
-      return generation === undefined ? [] : [{ name, generation, documents, bytes }]
+      if (generation === undefined) return []
+      const documents = primaries?.docs?.count ?? 0
+      return [{ name, generation, documents, bytes: total?.store?.size_in_bytes ?? 0 }]
     })
     .sort((a, b) => a.generation - b.generation || a.name.localeCompare(b.name))
-  if (found.length === 0) throw new Error('there are no indices yet')
-  return found
+  if (sizes.length === 0) throw new Error('there are no indices yet')
+  return sizes
 }
 
-/** The metrics of one indexer, `own`, and of the state that all indexers share and report, `observed`. */
 export function indexerMetrics(
   registry: Registry,
   own: () => OwnState,

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
+import type { AdminPages } from '../../src/core/http/adminServer.ts'
+import type { PlainAnswer } from '../../src/core/http/clientErrors.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import type { AdminPages } from '../../src/core/process/adminServer.ts'
-import type { PlainAnswer } from '../../src/core/process/clientErrors.ts'
-import type { Health } from '../../src/core/process/health.ts'
-import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/core/process/html.ts'
-import { readIcon, readStyle } from '../../src/core/process/staticFile.ts'
+import type { Health } from '../../src/core/monitoring/health.ts'
+import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/core/pages/html.ts'
+import { readIcon, readStyle } from '../../src/core/pages/staticFile.ts'
 import { lagsOf, type Observed, type OwnState, type PartitionLag } from './observe.ts'
 
 const refreshSeconds = 5
@@ -23,7 +23,7 @@ type Sources = {
   readonly clock: () => number
 }
 
-/** The status page at `/status`, a redirect from `/`, and the files that the page loads. All URLs are relative, so that they work below any path of a proxy. */
+/** The status page at `/status`, a redirect from `/`, and the files of the page. All URLs are relative, so that they work below any path of a proxy. */
 export function statusPages(sources: Sources): AdminPages {
   const page = async (query: URLSearchParams): Promise<PlainAnswer> => {
     const body = String(await statusPage(sources, query.get('refresh') !== 'off'))
@@ -43,14 +43,16 @@ export function statusPages(sources: Sources): AdminPages {
   ])
 }
 
-/** The whole document, which the browser loads again every few seconds, unless paused. */
+/** The page. With `isRefreshing`, the browser loads it again every few seconds. */
 async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html> {
   const checks = await sources.health.results()
-  const [own, observed, nowMs] = [sources.own(), sources.observed(), sources.clock()]
+  const own = sources.own()
+  const observed = sources.observed()
+  const nowMs = sources.clock()
   const { watermarkMs } = observed
   const ageSeconds = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
   const isReady = sources.health.isReady(checks)
-  const problems = checks.filter(({ problem }) => problem !== undefined)
+  const problems = checks.filter((check) => !check.ok)
   const are = problems.length === 1 ? 'is' : 'are'
   return htmlDocument({
     language: 'en',
@@ -87,16 +89,15 @@ function tiles(ageSeconds: number | undefined, { group }: Observed): Html {
 <small class="text-light">${about}</small>
 </article>`
   return html`<section class="tiles" aria-label="Figures">
-${tile('Watermark age', watermarkLevel(ageSeconds), told(ageSeconds, duration), 'Everything appended to Kafka before it is searchable.')}
-${tile('Records behind', 'success', told(behind, count), 'Appended to Kafka and not visible yet, all partitions.')}
-${tile('Dead letters', deadLetters ? 'warning' : 'success', told(deadLetters, count), 'Dead-lettered records that Kafka still keeps.')}
+${tile('Watermark age', watermarkLevel(ageSeconds), orUnknown(ageSeconds, duration), 'Everything appended to Kafka before it is searchable.')}
+${tile('Records behind', 'success', orUnknown(behind, count), 'Appended to Kafka and not visible yet, all partitions.')}
+${tile('Dead letters', deadLetters ? 'warning' : 'success', orUnknown(deadLetters, count), 'Dead-lettered records that Kafka still keeps.')}
 </section>`
 }
 
 const lateSeconds = 30
 const veryLateSeconds = 300
 
-/** The level of a watermark's age, by the thresholds of the alerts. */
 function watermarkLevel(ageSeconds: number | undefined): Level {
   if (ageSeconds === undefined || ageSeconds > veryLateSeconds) return 'danger'
   return ageSeconds > lateSeconds ? 'warning' : 'success'
@@ -110,7 +111,7 @@ function partitionTables(own: OwnState, { group, visibleMs }: Observed): Html {
   const row = (lag: PartitionLag): Html => {
     const { partition, behindRecords, behindSeconds, isOwned } = lag
     const owner = owned.has(partitionName(lag)) ? 'this' : html`<span class="text-light">other</span>`
-    return html`<tr><th scope="row">${partition}</th><td class="number">${count(behindRecords)}</td><td class="number">${told(behindSeconds, duration)}</td><td>${isOwned || owner === 'this' ? owner : badge('danger', 'none')}</td></tr>`
+    return html`<tr><th scope="row">${partition}</th><td class="number">${count(behindRecords)}</td><td class="number">${orUnknown(behindSeconds, duration)}</td><td>${isOwned || owner === 'this' ? owner : badge('danger', 'none')}</td></tr>`
   }
   const table = (topic: string, lags: readonly PartitionLag[]): Html => html`<div class="card">
 <table>
@@ -128,7 +129,9 @@ function partitionTables(own: OwnState, { group, visibleMs }: Observed): Html {
 
 function indexTable(own: OwnState, { indices, group }: Observed): Html {
   if (indices === undefined) return html`<section><h2>Indices</h2><p class="card">Not known yet.</p></section>`
-  const others = new Set(indices.value.map(({ generation }) => generation).filter((each) => each !== own.generation))
+  const others = new Set(
+    indices.value.map(({ generation }) => generation).filter((number) => number !== own.generation),
+  )
   const written = own.generation === undefined ? 'No generation is written' : `Generation ${own.generation} is written`
   const rebuild = group?.value.rebuild
   return html`<section>
@@ -164,8 +167,8 @@ const hour = 3_600
 const day = 86_400
 const mebi = 1024 ** 2
 
-const told = (value: number | undefined, say: (value: number) => string): string =>
-  value === undefined ? 'not known' : say(value)
+const orUnknown = (value: number | undefined, format: (value: number) => string): string =>
+  value === undefined ? 'not known' : format(value)
 
 /** A duration in the largest unit that is precise enough. */
 function duration(seconds: number): string {

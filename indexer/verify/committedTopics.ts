@@ -1,7 +1,7 @@
+import { entityTypeOf } from '../../src/core/elasticsearch/indices.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import { documentId, type Offset } from '../../src/core/model/ids.ts'
 import { readKey } from '../../src/core/model/record.ts'
-import { entityTypeOf } from '../../src/core/stores/indices.ts'
 import { convertRecord } from '../convertRecord.ts'
 import type { Generation } from '../generations/generation.ts'
 import { Generations } from '../generations/generations.ts'
@@ -10,32 +10,29 @@ import { documentTopics, entityTypeIn } from '../topics.ts'
 import { type ComparedRecord, type DocumentComparison, deadLetterVersion, storedContentOf } from './compareDocuments.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** Every record from `low` to below `committed` is in the generation that serves; `high` is the offset after the last record. */
+/** A partition: every record from `low` to below `committed` is in the serving generation; `high` is the offset after the last record. */
 type Partition = TopicPartition & {
   readonly low: Offset
   readonly committed: Offset
   readonly high: Offset
-  /** The offset after the last record that was read, and the latest append time. */
   next: bigint
   latestMs: number
-  /** The latest append time in front of the first missing offset. */
+  /** The latest append time before the first gap between offsets (epoch ms); undefined without a gap. */
   gapMs: number | undefined
 }
 
-/** The document topics, with what indexers have committed of them for the generation that serves. */
 export class CommittedTopics {
   readonly generation: Generation
   readonly #context: VerifyContext
-  /** By partition name. */
   readonly #partitions: ReadonlyMap<string, Partition>
 
   private constructor(context: VerifyContext, generation: Generation, partitions: readonly Partition[]) {
     this.#context = context
     this.generation = generation
-    this.#partitions = new Map(partitions.map((each) => [partitionName(each), each]))
+    this.#partitions = new Map(partitions.map((partition) => [partitionName(partition), partition]))
   }
 
-  /** Notes which generation serves, and what is committed for it. */
+  /** Reads which generation serves, and the commits for it. */
   static async note(context: VerifyContext): Promise<CommittedTopics> {
     const { config, source, elasticsearch, signal } = context
     const generation = await new Generations(elasticsearch, config, { signal }).serving()
@@ -52,69 +49,79 @@ export class CommittedTopics {
       indexedLogs: async () => new Map(),
       clock: Date.now,
     })
-    // After the commits, so that no commit is above the noted end of its partition.
+    // Read after the commits, so that no commit is above the end of its partition.
     const ranges = await source.offsetRanges(topics)
     const partitions = [...ranges].map(([name, { topic, partition, low, high }]): Partition => {
       const start = starts.get(name)
       if (start === undefined || (start.position <= low && low < high))
         throw new Error(`no indexer has committed ${name} for generation ${generation.number} yet`)
       return {
-        ...{ topic, partition, low: low as Offset, committed: start.position, high: high as Offset },
-        ...{ next: low, latestMs: Number.NEGATIVE_INFINITY, gapMs: undefined },
+        topic,
+        partition,
+        low: low as Offset,
+        committed: start.position,
+        high: high as Offset,
+        next: low,
+        latestMs: Number.NEGATIVE_INFINITY,
+        gapMs: undefined,
       }
     })
     return new CommittedTopics(context, generation, partitions)
   }
 
-  /** Throws unless at least as much is committed as was noted: for the same generation, of the same partitions. */
+  /** Throws unless the same generation serves, of the same partitions, and no commit is lower than in `note`. */
   async expectUnchanged(): Promise<void> {
     const now = await CommittedTopics.note(this.#context)
     if (now.generation.tag !== this.generation.tag)
       throw new Error(`generation ${now.generation.number} serves meanwhile, not ${this.generation.number}`)
     for (const [name, { low, committed, high }] of this.#partitions) {
-      const each = now.#partitions.get(name)
-      // The first offset of a topic only grows.
-      if (each === undefined || each.low < low || each.high < high || each.committed < committed)
+      const present = now.#partitions.get(name)
+      // The first offset of a partition only grows, unless its topic is created again.
+      const hasGoneBack =
+        present !== undefined && (present.low < low || present.high < high || present.committed < committed)
+      if (present === undefined || hasGoneBack)
         throw new Error(`${name} was created anew, or its commits were set back, meanwhile`)
     }
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
-  /** How many records no indexer had committed when the comparison began. */
   get uncommitted(): number {
     return [...this.#partitions.values()].reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
 
-  /** Adds every committed record to a comparison. */
   async readCommitted(comparison: DocumentComparison): Promise<void> {
     await this.#readOn('records read', ({ committed }) => committed, comparison)
   }
 
-  /** Adds what was appended since the last reading. */
   async readAppended(what: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))
-    await this.#readOn(what, (each) => ranges.get(partitionName(each))?.high ?? each.high, comparison)
+    await this.#readOn(what, (partition) => ranges.get(partitionName(partition))?.high ?? partition.high, comparison)
   }
 
   async #readOn(what: string, endOf: (partition: Partition) => bigint, comparison: DocumentComparison): Promise<void> {
     const { config, source, report, rest, signal } = this.#context
-    const unread = [...this.#partitions.values()].filter((each) => each.next < endOf(each))
-    const total = unread.reduce((sum, each) => sum + Number(endOf(each) - each.next), 0)
+    const unread = [...this.#partitions.values()].filter((partition) => partition.next < endOf(partition))
+    const total = unread.reduce((sum, partition) => sum + Number(endOf(partition) - partition.next), 0)
     let done = 0
     for (const topic of documentTopics(config)) {
-      const ofTopic = unread.filter((each) => each.topic === topic)
-      const ranges = new Map(ofTopic.map((each) => [each.partition, { from: each.next, to: endOf(each) }]))
+      const ranges = new Map(
+        unread
+          .filter((partition) => partition.topic === topic)
+          .map((partition) => [partition.partition, { from: partition.next, to: endOf(partition) }]),
+      )
       if (ranges.size === 0) continue
       await source.readTopic({
-        ...{ topic, ranges, signal },
+        topic,
+        ranges,
+        signal,
         onRecord: async (record) => {
           const partition = this.#partitions.get(partitionName(record))
           if (partition === undefined) return
-          // What compaction has removed counts as read.
+          // Offsets of records that compaction has removed count as read.
           done += Number(record.offset + 1n - partition.next)
-          const read = this.#comparedOf(record, partition)
-          if (read !== undefined) comparison.addRecord(read)
+          const compared = this.#comparedOf(record, partition)
+          if (compared !== undefined) comparison.addRecord(compared)
           report.progress(what, done, total)
           await rest()
         },
@@ -123,7 +130,7 @@ export class CommittedTopics {
     report.progress(what, total, total)
   }
 
-  /** Undefined where a record names no entity, or one of another team. */
+  /** What to compare of a record; undefined if it names no entity, or one of another team. */
   #comparedOf(record: SourceRecord, from: Partition): ComparedRecord | undefined {
     const { team, config } = this.#context
     const { partition, offset } = record
@@ -146,9 +153,9 @@ export class CommittedTopics {
 }
 
 /**
- * The lowest `changedAt` that documents of the next record of a partition may have: its append time, unless compaction may have removed an
- * equal record that was appended before it. Offsets are missing then, and what was there was not appended before the record in front of
- * the first gap.
+ * The lowest `changedAt` (epoch ms) that documents of the next record of a partition may have. It is the append time of the record, unless there was a gap
+ * between offsets before it: compaction may have removed an equal record there, from which the documents were made. That record was not appended
+ * before the last record in front of the first gap.
  */
 function changedAtLeast(partition: Partition, { offset, appendedAtMs }: SourceRecord): number {
   if (offset > partition.next) partition.gapMs ??= partition.latestMs

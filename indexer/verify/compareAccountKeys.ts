@@ -4,18 +4,18 @@ import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { type Digest, type DocumentId, documentId, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore, AccountKeysIncomplete, holderOf, readField } from '../../src/core/stores/accountKeyStore.ts'
-import type { KeyHolder } from '../../src/core/stores/keyLookups.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import { scanHashes } from '../../src/core/stores/scanHashes.ts'
+import { AccountKeyStore, AccountKeysIncomplete, holderOf, readField } from '../../src/core/redis/accountKeyStore.ts'
+import type { KeyHolder } from '../../src/core/redis/keyLookups.ts'
+import type { RedisConnection } from '../../src/core/redis/redis.ts'
+import { scanHashes } from '../../src/core/redis/scanHashes.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A change reaches both Kafka and Redis within seconds; what still differs after so many comparisons was not under way. */
+/** A change reaches both Kafka and Redis within seconds. What differs in so many comparisons is no change in flight. */
 const comparisons = 5
 const pauseMs = 1_000
 
-/** Compares the account-key store in Redis with the topic. Returns how many live keys it holds. */
+/** Compares the account-key store in Redis with the topic. Resolves with the number of live keys in the topic. */
 export async function verifyAccountKeys(context: VerifyContext, differences: DifferenceReport): Promise<number> {
   context.report.step('account keys in Redis are compared with their topic')
   const runId = await expectComplete(context)
@@ -31,16 +31,20 @@ export async function verifyAccountKeys(context: VerifyContext, differences: Dif
   return first.keys
 }
 
-/** Returns the run of Redis, in which the account-key store is complete. */
+/** Resolves with the run id of Redis; rejects unless the account-key store is complete. */
 async function expectComplete({ redis }: VerifyContext): Promise<string | undefined> {
   if (!(await new AccountKeyStore(redis).isComplete())) throw new AccountKeysIncomplete()
   return redis.runId()
 }
 
-async function compareOnce({ config, source, redis, team, rest, signal }: VerifyContext) {
+async function compareOnce({ config, source, redis, team, rest, signal }: VerifyContext): Promise<{
+  readonly keys: number
+  readonly differences: Map<string, Difference>
+}> {
   const fold = new AccountKeyFold()
   await source.readTopic({
-    ...{ topic: config.TOPIC_ACCOUNT_KEYS, signal },
+    topic: config.TOPIC_ACCOUNT_KEYS,
+    signal,
     onRecord: async (record) => {
       fold.apply(record)
       await rest()
@@ -53,21 +57,23 @@ async function compareOnce({ config, source, redis, team, rest, signal }: Verify
 
 const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === undefined || teamIdOf(id) === team
 
-/** What the account-key store holds: the state of each key, deleted ones included, and the holders of each digest. */
-export type AccountKeySurvey = Awaited<ReturnType<typeof surveyAccountKeys>>
+export type AccountKeySurvey = {
+  readonly states: ReadonlyMap<DocumentId, AccountKeyState>
+  /** Digest → the live keys that claim it. A look-up succeeds if there is exactly one. */
+  readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
+}
 
 /** Reads the whole account-key store in pages. Concurrent writes may be included or not. */
-export async function surveyAccountKeys(redis: RedisConnection) {
+export async function surveyAccountKeys(redis: RedisConnection): Promise<AccountKeySurvey> {
   const { keys: names } = redis
   const states = new Map<DocumentId, AccountKeyState>()
-  // A deletion moves from the first to the second.
+  // In this order: a deletion moves a key from the first to the second.
   for (const prefix of [names.teamKeys(''), names.deletedKeys('')])
     for await (const [teamId, hash] of scanHashes(redis, prefix))
       for (const [keyId, field] of Object.entries(hash)) {
         const state = readField(field)
         if (state !== undefined) states.set(`${teamId}/${keyId}` as DocumentId, state)
       }
-  // Digest → the live keys that share it; a look-up succeeds for one key only.
   const claims = new Map<Digest, readonly KeyHolder[]>()
   for await (const [digest, hash] of scanHashes(redis, names.accountKey(''))) {
     const holders = Object.values(hash).map((text) => JSON.parse(text) as KeyHolder)
@@ -76,21 +82,21 @@ export async function surveyAccountKeys(redis: RedisConnection) {
   return { states, claims }
 }
 
-/** The newest states of a key: several when two writers made one revision at once. */
+/** The newest states of a key: several if two writers made the same revision at once. */
 type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
- * What the account-key store must hold, by the rules of its scripts (`accountKeyStore.ts`), whatever the order of the records: a
- * deletion beats all, then the highest revision, then the revocation; a digest that several live keys claim opens none of them, nor one whose key has live records in two partitions.
+ * The expected content of the account-key store, computed from the records in any order, by the rules of its scripts (`accountKeyScripts.ts`): a deletion wins,
+ * then the highest revision, then a revocation. A digest opens no key if several live keys claim it, or if the records of its key are in two
+ * partitions.
  */
 export class AccountKeyFold {
-  /** Of every key, deleted ones included. */
   readonly states = new Map<DocumentId, Newest>()
-  /** The partition of the last live record of each key, and the keys that have one in another partition, too. */
   readonly #partitions = new Map<DocumentId, number>()
+  /** The keys with live records in two partitions. */
   readonly #split = new Set<DocumentId>()
 
-  /** Applies a record of `account-keys`; a dead letter changes nothing. */
+  /** Applies a record of `account-keys`. A record that breaks the contract has no effect. */
   apply(record: SourceRecord): void {
     const read = readAccountKeyRecord(record.key, record.value)
     if (!read.ok) return
@@ -106,7 +112,7 @@ export class AccountKeyFold {
     else if (order === 0 && !isAmong(state, known)) this.states.set(id, [...known, state])
   }
 
-  /** For each digest the live keys that claim it, each by the holders that a look-up may find; twice if two partitions have live records of it. */
+  /** By digest: a list for each live key that claims it, of the holders that a look-up may find. A key in `#split` has two lists. */
   claims(): ReadonlyMap<Digest, readonly (readonly KeyHolder[])[]> {
     const claims = new Map<Digest, KeyHolder[][]>()
     for (const [id, newest] of this.states) {
@@ -121,21 +127,25 @@ export class AccountKeyFold {
   }
 }
 
-/** Positive when `a` is newer than `b`: deleted, else by revision, then by being revoked. Two deletions are equal. */
+/** Positive if `a` is newer than `b`: a deletion, else the higher revision, else a revocation. Two deletions are equal. */
 function orderOf(a: AccountKeyState, b: AccountKeyState): number {
   if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null)
   return a.revision - b.revision || Number(a.key.state === 'revoked') - Number(b.key.state === 'revoked')
 }
 
 const isAmong = (state: AccountKeyState, states: readonly AccountKeyState[]): boolean =>
-  states.some((each) => accountKeyValue(each) === accountKeyValue(state))
+  states.some((other) => accountKeyValue(other) === accountKeyValue(state))
 
 const idOf = ({ teamId, keyId }: KeyHolder): DocumentId => documentId(teamId, keyId)
 
 type Add = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
-/** Compares the account-key store with the fold of the topic; with a team only that team's keys. By a name that is the same next time. */
-export function compareAccountKeys(fold: AccountKeyFold, stored: AccountKeySurvey, team: VerifyContext['team']) {
+/** The differences between the account-key store and the topic, of one team's keys or of all. By kind and key, to be found in the next comparison. */
+export function compareAccountKeys(
+  fold: AccountKeyFold,
+  stored: AccountKeySurvey,
+  team: VerifyContext['team'],
+): Map<string, Difference> {
   const differences = new Map<string, Difference>()
   const add: Add = (kind, id, detail) => {
     const name = `${kind} ${id}`
@@ -148,7 +158,7 @@ export function compareAccountKeys(fold: AccountKeyFold, stored: AccountKeySurve
 
 function compareClaims(fold: AccountKeyFold, { claims }: AccountKeySurvey, add: Add): void {
   const expected = fold.claims()
-  for (const [digest, found] of claims) compareOpened(opens(found), opens(expected.get(digest)) ?? [], add)
+  for (const [digest, holders] of claims) compareOpened(opens(holders), opens(expected.get(digest)) ?? [], add)
   for (const [digest, claimants] of expected) {
     const holders = claimants.flatMap(([holder]) => holder ?? [])
     for (const holder of holders)
@@ -159,20 +169,22 @@ function compareClaims(fold: AccountKeyFold, { claims }: AccountKeySurvey, add: 
   }
 }
 
-/** The one of a digest's claims that a look-up finds. */
+/** The claim of a digest that a look-up finds; undefined if there are several, or none. */
 const opens = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
 
-function compareOpened(found: KeyHolder | undefined, allowed: readonly KeyHolder[], add: Add): void {
-  if (found === undefined || allowed.some((each) => isDeepStrictEqual(each, found))) return
+function compareOpened(stored: KeyHolder | undefined, allowed: readonly KeyHolder[], add: Add): void {
+  if (stored === undefined || allowed.some((holder) => isDeepStrictEqual(holder, stored))) return
   const known = allowed[0] === undefined ? 'nobody may use its digest' : `the topic says ${describe(allowed[0])}`
-  const kind = isAccepted(found, allowed) ? 'key-accepted' : 'key-differs'
-  add(kind, idOf(found), `${describe(found)} in Redis, ${known}`)
+  const kind = isAcceptedWrongly(stored, allowed) ? 'key-accepted' : 'key-differs'
+  add(kind, idOf(stored), `${describe(stored)} in Redis, ${known}`)
 }
 
-/** Whether Redis accepts a key that the topic does not, or for longer. */
-const isAccepted = (found: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
-  found.state === 'active' &&
-  !allowed.some((each) => each.state === 'active' && idOf(each) === idOf(found) && expiryOf(each) >= expiryOf(found))
+/** Whether the API accepts a key that it must not accept by the topic, or for longer. */
+const isAcceptedWrongly = (stored: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
+  stored.state === 'active' &&
+  !allowed.some(
+    (holder) => holder.state === 'active' && idOf(holder) === idOf(stored) && expiryOf(holder) >= expiryOf(stored),
+  )
 const expiryOf = ({ expiresAtMs }: KeyHolder): number => expiresAtMs ?? Number.POSITIVE_INFINITY
 
 const describe = (holder: KeyHolder): string =>
@@ -183,7 +195,7 @@ function compareStates(fold: AccountKeyFold, { states }: AccountKeySurvey, add: 
     const problem = problemOf(states.get(id), newest)
     if (problem !== undefined) add(problem[0], id, problem[1])
   }
-  // Redis remembers a deletion whose record Kafka has forgotten.
+  // A deletion in Redis without a record is right: Kafka has removed the record after its retention.
   for (const [id, { key, revision }] of states)
     if (key !== null && !fold.states.has(id)) add('key-differs', id, `revision ${revision} in Redis, none in the topic`)
 }

@@ -1,46 +1,58 @@
 import { hash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
+import { isTombstone } from '../../src/core/elasticsearch/documentFormat.ts'
+import { type DocumentKind, documentKinds, entityTypeOf, isList } from '../../src/core/elasticsearch/indices.ts'
+import type { StoredDocument } from '../../src/core/elasticsearch/readDocuments.ts'
 import { withoutRepeatedNames } from '../../src/core/json/rawJson.ts'
 import { type DocumentId, deletedRevision, type EntityType, type Revision } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
-import { isTombstone } from '../../src/core/stores/documentFormat.ts'
-import { type DocumentKind, documentKinds, entityTypeOf, isList } from '../../src/core/stores/indices.ts'
-import type { StoredDocument } from '../../src/core/stores/readDocuments.ts'
 import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { Difference, Mismatch } from './differenceReport.ts'
 
-export type ComparedDocument = Readonly<ReturnType<typeof comparedOf>>
+type Content = {
+  /** The digest of the source without its time of change and its position. */
+  readonly digest: Buffer
+  /** Epoch ms: `changedAt` of a list document, the instant of deletion of a tombstone; null for a live detail document. */
+  readonly changedAtMs: number | null
+  /** 1 or 0, as SQLite stores it. */
+  readonly isTombstone: number
+}
 
-/** What is compared of a document. */
-export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDocument) => ({
-  ...{ kind, id, version, ...contentOf(kind, Buffer.from(source)) },
+export type ComparedDocument = Content & {
+  readonly kind: DocumentKind
+  readonly id: DocumentId
+  readonly version: number
+}
+
+export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDocument): ComparedDocument => ({
+  kind,
+  id,
+  version,
+  ...contentOf(kind, Buffer.from(source)),
 })
 
 const digestBytes = 16
 const instantLength = '2026-11-21T10:00:00.000Z'.length
-/** What follows a time of change in a list document, or in its tombstone. */
 const positionAfterTime = /^("\}?),"logPosition":\d+/
 const maxPositionLength = 40
 
 /**
- * Digests a source as it is stored (half a SHA-256). The time of change is taken out: it may differ between two indices that are both right
- * (see `ChangeTimes`), and is compared with the append time instead. So is the position: a producer may append one state twice.
+ * Digests a source as it is stored (half a SHA-256), without time of change and position: a producer may append one state twice, so that both differ between
+ * two indices that are right. The time is compared with the append time.
  */
-export function contentOf(kind: DocumentKind, source: Buffer) {
+export function contentOf(kind: DocumentKind, source: Buffer): Content {
   const isDeleted = isTombstone(source)
-  // A member of our own, which comes before the first one whose text is from a record.
+  // The first match is this member: it comes before all text of a record.
   const member = isDeleted ? '"deletedAt":"' : '"changedAt":"'
-  const found = isDeleted || isList(kind) ? source.indexOf(member) : -1
-  const start = found + member.length
+  const memberAt = isDeleted || isList(kind) ? source.indexOf(member) : -1
+  const start = memberAt + member.length
   const end = start + instantLength
-  const changedAtMs = found === -1 ? Number.NaN : Date.parse(source.toString('latin1', start, end))
+  const changedAtMs = memberAt === -1 ? Number.NaN : Date.parse(source.toString('latin1', start, end))
   const isTimed = !Number.isNaN(changedAtMs)
   const compared = isTimed ? Buffer.concat([source.subarray(0, start), withoutPosition(source.subarray(end))]) : source
   const digest = hash('sha256', compared, 'buffer').subarray(0, digestBytes)
   return {
-    /** Of the source without its time of change and its position. */
     digest,
-    /** The `changedAt` of a list document, the instant of deletion of a tombstone; null for a live detail document. */
     changedAtMs: isTimed ? changedAtMs : null,
     isTombstone: Number(isDeleted),
   }
@@ -51,14 +63,13 @@ function withoutPosition(afterTime: Buffer): Buffer {
   return position === undefined ? afterTime : Buffer.concat([Buffer.from(before), afterTime.subarray(position.length)])
 }
 
-/** The content of a document as Elasticsearch stores it: it rejects repeated names, and the bulk writer sends each name once then. */
-export function storedContentOf(document: DocumentWrite): ReturnType<typeof contentOf> {
+/** The content of a document as it is stored: if Elasticsearch rejects it for repeated names, the bulk writer sends it without them. */
+export function storedContentOf(document: DocumentWrite): Content {
   const source = document.source.toString()
   const isRejected = withoutRepeatedNames(source) !== source
   return contentOf(document.kind, isRejected ? withNamesOnce(document).source : document.source)
 }
 
-/** What a record demands of the documents of its entity. */
 export type ComparedRecord = {
   readonly type: EntityType
   readonly id: DocumentId
@@ -67,7 +78,7 @@ export type ComparedRecord = {
   readonly offset: bigint
   /** The lowest `changedAt` (epoch ms) that its documents may have (see `changedAtLeast`). */
   readonly changedAtLeastMs: number
-  /** 1 if an indexer has committed it: the indices must hold it, or something newer. */
+  /** 1 if an indexer has committed it, so that the indices must have it, or a newer record; else 0. */
   readonly isCommitted: number
   /** Digests of its documents; null for a dead letter. */
   readonly list: Uint8Array | null
@@ -75,14 +86,14 @@ export type ComparedRecord = {
 }
 
 /**
- * The version of a record that is a dead letter. It makes no document, but compaction may have removed for it the record that its entity is
- * still served from.
+ * The version of a record that is a dead letter. It has no documents. Compaction may have removed an earlier record with the same key, from which the
+ * documents of the entity were made.
  */
 export const deadLetterVersion = 0 as Revision
 
 /**
- * In a file that has no name: the operating system removes it with the process, however that ends. Nothing in it is ever read again, so it
- * needs neither a journal nor transactions. Versions and times are REAL, which holds whatever JavaScript makes of them.
+ * The tables of a temporary file without a name, which the operating system removes with the process. No other process reads it, so it needs neither a journal
+ * nor transactions. Versions and times are REAL, which stores every JavaScript number.
  */
 const schema = `
   PRAGMA journal_mode = OFF;
@@ -100,12 +111,12 @@ const schema = `
   ) WITHOUT ROWID;
 `
 
-/** So many documents are judged without a pause. */
+/** The number of documents that are compared without a pause. */
 const pageSize = 200
 
 /**
- * Judges each document that is there or should be by its records: those with the highest committed revision, and everything that was appended
- * after the commits. An index may be ahead of the commits, and in any state between.
+ * Compares each stored or expected document with the records of its entity. Its version must not be below the highest committed revision, nor above the highest
+ * appended one: an index may be ahead of the commits.
  */
 const judgement = (part: 'list' | 'detail'): string => `
   WITH page AS (
@@ -118,7 +129,7 @@ const judgement = (part: 'list' | 'detail'): string => `
       coalesce(max(record.version), 0) AS newest,
       coalesce(max(record.version) FILTER (WHERE record.isCommitted), 0) AS required,
       coalesce(min(record.version) = ${deadLetterVersion}, FALSE) AS hasDeadLetter,
-      -- Of two contents under one revision the first one counts; the later one is a dead letter.
+      -- Of two contents under one revision, the first is indexed; the later is a dead letter.
       (SELECT ${part} FROM records WHERE type = :type AND id = page.id AND version = document.version
         ORDER BY offset LIMIT 1) AS expected
     FROM page
@@ -133,13 +144,13 @@ const judgement = (part: 'list' | 'detail'): string => `
   )
   SELECT id, version, newest, required, changedAtMs, changedAtLeastMs, CASE
     WHEN version IS NULL THEN iif(required > 0, 'missing', NULL)
-    -- Compaction has removed the record that the document was made of, for the dead letter.
+    -- Compaction has removed the record of the document because of the dead letter.
     WHEN version > newest AND hasDeadLetter THEN NULL
-    -- Kafka forgets a tombstone after its retention, the index never does.
+    -- Kafka removes a deletion after its retention; the index keeps it.
     WHEN newest = 0 THEN iif(isTombstone, NULL, 'unexpected')
     WHEN version < required THEN 'older'
     WHEN version > newest THEN 'newer'
-    -- There is nothing expected of a version whose record has been compacted since it was indexed.
+    -- Where compaction has removed the record of this version, expected is NULL.
     WHEN digest <> expected THEN 'content'
     WHEN changedAtMs < changedAtLeastMs THEN 'time'
   END AS problem
@@ -156,7 +167,6 @@ type Row = {
   readonly problem: Mismatch | null
 }
 
-/** Digests of all records and all documents, on disk, and what differs between them. */
 export class DocumentComparison {
   readonly #database = openDatabase()
   readonly #addRecord = this.#database.prepare(
@@ -178,7 +188,6 @@ export class DocumentComparison {
     this.#setDocument.run(document)
   }
 
-  /** Makes a record a dead letter, if it is one of these. */
   markDeadLetter(type: EntityType, id: string, partition: string, offset: string): void {
     this.#markDeadLetter.run(type, id, partition, offset)
   }
@@ -187,7 +196,6 @@ export class DocumentComparison {
     return Number(this.#database.prepare(`SELECT count(*) AS count FROM ${what}`).get()?.['count'])
   }
 
-  /** Compares all documents with their records, page by page. */
   *differences(): Generator<{ kind: DocumentKind; found: readonly Difference[] }> {
     for (const kind of documentKinds) {
       const statement = this.#database.prepare(judgement(isList(kind) ? 'list' : 'detail'))

@@ -1,7 +1,6 @@
+import type { DocumentKind } from '../../src/core/elasticsearch/indices.ts'
 import type { DocumentId } from '../../src/core/model/ids.ts'
-import type { DocumentKind } from '../../src/core/stores/indices.ts'
 
-/** So many differences of each kind are named. */
 const maxNamed = 1_000
 
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
@@ -9,12 +8,12 @@ const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content
 export type Mismatch = (typeof documentDifferences)[number]
 export type DifferenceKind = (typeof accountKeyDifferences)[number] | Mismatch | `${Mismatch}-detail`
 
-/** The most serious kinds first; `docs/runbook.md` says what each means. */
+/** The most serious kinds first. `docs/runbook.md` explains them. */
 const kinds: readonly DifferenceKind[] = [
   ...accountKeyDifferences,
-  ...documentDifferences.flatMap((each) => [each, `${each}-detail`] as const),
+  ...documentDifferences.flatMap((mismatch) => [mismatch, `${mismatch}-detail`] as const),
 ]
-/** Usually right: named, and no reason to say that replica and topics differ. */
+/** Kinds that are listed but do not count as differences: the index is usually right. */
 const notes: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])
 
 export type Difference = {
@@ -24,25 +23,36 @@ export type Difference = {
   readonly detail: string
 }
 
-/** Counts differences of every kind, and names the first ones of each. */
+type OfKind = { count: number; readonly named: Difference[] }
+
+type ReportedDifference = Omit<Difference, 'id'> & { readonly key: DocumentId }
+
+export type ReportedDifferences = {
+  readonly isEqual: boolean
+  /** A line for each listed difference, and one for the rest of each kind. */
+  readonly lines: readonly string[]
+  readonly counts: Readonly<Record<string, number>>
+  readonly differences: readonly ReportedDifference[]
+  /** `4 differences (3 missing, 1 content)`, or `equal`. */
+  readonly summary: string
+  /** `2 newer`, or empty. */
+  readonly noted: string
+}
+
 export class DifferenceReport {
-  readonly #found = new Map<DifferenceKind, { count: number; readonly named: Difference[] }>()
+  readonly #byKind = new Map<DifferenceKind, OfKind>()
 
   add(difference: Difference): void {
-    const found = this.#found.get(difference.kind) ?? { count: 0, named: [] }
-    this.#found.set(difference.kind, found)
-    if (found.count < maxNamed) found.named.push(difference)
-    found.count++
+    const ofKind = this.#byKind.get(difference.kind) ?? { count: 0, named: [] }
+    this.#byKind.set(difference.kind, ofKind)
+    if (ofKind.count < maxNamed) ofKind.named.push(difference)
+    ofKind.count++
   }
 
-  /**
-   * A line for each difference that is named, and one for the rest of each kind. `summary`: `4 differences (3 missing, 1 content)`, or
-   * `equal`; `noted`: `2 newer`, or nothing. `counts` and `differences` are for programs.
-   */
-  report() {
+  report(): ReportedDifferences {
     const found = kinds.flatMap((kind) => {
-      const of = this.#found.get(kind)
-      return of === undefined ? [] : [{ kind, ...of }]
+      const ofKind = this.#byKind.get(kind)
+      return ofKind === undefined ? [] : [{ kind, ...ofKind }]
     })
     const counted = found.filter(({ kind }) => !notes.has(kind))
     const list = (some: typeof found): string => some.map(({ kind, count }) => `${count} ${kind}`).join(', ')

@@ -1,9 +1,9 @@
 import { constants, setPriority } from 'node:os'
 import { Command } from 'commander'
+import { documentKinds, type Indices } from '../../src/core/elasticsearch/indices.ts'
+import { readWhole, scan } from '../../src/core/elasticsearch/readDocuments.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { jsonLine, summaryOf } from '../../src/core/process/log.ts'
-import { documentKinds, type Indices } from '../../src/core/stores/indices.ts'
-import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
+import { jsonLine, summaryOf } from '../../src/core/monitoring/log.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn } from '../topics.ts'
@@ -21,12 +21,12 @@ export const command = new Command()
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
   .action(async ({ team, json }: { team?: TeamId; json?: true }) => {
-    // Node's own exit code would say that there are differences.
+    // Node's exit code 1 would mean that there are differences.
     process.on('uncaughtException', (error) => {
       process.stderr.write(`verify: ${summaryOf(error)}\n`)
       process.exit(exitCodes.notJudged)
     })
-    // Whatever serves goes first.
+    // Processes that serve requests have priority on this machine.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const run = async (tools: CommandTools): Promise<void> => {
       const { lines, result } = await verify({ ...tools, team, rest: restsAsLong(tools.signal) })
@@ -38,8 +38,8 @@ export const command = new Command()
   })
 
 /**
- * Compares every document and every account key with the topics. Returns a line for each difference and note and one for the result, and
- * the same as an object. Throws when nobody can tell: what the comparison rests on is missing, or has changed meanwhile.
+ * Compares every document and every account key with the topics. Resolves with a line for each difference and one for the result, and with the same as an
+ * object. Rejects if the comparison is not valid, because indices, commits or Redis are incomplete, or were replaced meanwhile.
  */
 export async function verify(context: VerifyContext) {
   const differences = new DifferenceReport()
@@ -47,22 +47,28 @@ export async function verify(context: VerifyContext) {
   const { documents, records, uncommitted } = await verifyDocuments(context, differences)
   if (context.team !== undefined && documents + records + accountKeys === 0)
     throw new Error(`neither the topics nor the replica hold anything of the team ${context.team}`)
-  const { isEqual, lines, summary, noted, ...found } = differences.report()
+  const { isEqual, lines, summary, noted, counts, differences: named } = differences.report()
   const last = [
     `${summary}; compared ${documents} documents and ${accountKeys} account keys`,
     ...(noted === '' ? [] : [`noted: ${noted}`]),
     ...(uncommitted === 0 ? [] : [`${uncommitted} records were not committed yet`]),
   ]
-  const result = { equal: isEqual, documents, accountKeys, uncommitted, ...found }
+  const result = { equal: isEqual, documents, accountKeys, uncommitted, counts, differences: named }
   return { lines: [...lines, last.join('; ')], result }
 }
 
+type Verified = {
+  readonly documents: number
+  readonly records: number
+  /** The number of records that no indexer had committed when the comparison started. */
+  readonly uncommitted: number
+}
+
 /**
- * Compares every document of the generation that serves with the fold of the records that indexers have committed for it, while records are
- * appended and indexed. Throws when the indices or the topics are replaced meanwhile. Returns how many documents and records there are,
- * and how many records no indexer had committed when the comparison began.
+ * Compares every document of the serving generation with the records that indexers have committed for it, while records are appended and indexed. Rejects
+ * if indices or topics were replaced meanwhile.
  */
-export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport) {
+export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
   const { elasticsearch, report, rest, signal } = context
   const topics = await CommittedTopics.note(context)
   const { number, indices } = topics.generation
@@ -77,8 +83,8 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     let isEqual = true
     for (const { kind, found } of comparison.differences()) {
       isEqual &&= found.length === 0
-      // Once more, in the live system: a write that was under way is no difference. Nobody deletes documents: what a look-up by its team does
-      // not find lies in the shard of another team, and stays as it was read.
+      // Reads documents that differ again, since a write may have been in flight. A document that is not found by its team is in the shard of another
+      // team: it stays as it was read.
       const ids = found.map(({ id }) => id)
       for await (const part of readWhole(elasticsearch, indices[kind], ids, { signal }))
         for (const document of part) comparison.setDocument(comparedOf(kind, document))
@@ -88,22 +94,25 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
       await topics.readAppended('records appended meanwhile', comparison)
       await markDeadLetters(context, comparison)
       for (const { found } of comparison.differences()) {
-        for (const each of found) differences.add(each)
+        for (const difference of found) differences.add(difference)
         await rest()
       }
     }
-    const [documents, records] = [comparison.count('documents'), comparison.count('records')]
-    return { documents, records, uncommitted: topics.uncommitted }
+    return {
+      documents: comparison.count('documents'),
+      records: comparison.count('records'),
+      uncommitted: topics.uncommitted,
+    }
   } finally {
     comparison.close()
-    // Says why, also when the comparison has failed: an index that is gone because another generation serves is no failure of Elasticsearch.
+    // Also after a failure, whose cause it may show: an index does not exist any more because another generation serves.
     await topics.expectUnchanged()
   }
 }
 
 const maxPartDocuments = 250
 
-/** Reads every document of the indices, each index at one moment; with a team only those that are routed to it. */
+/** Reads every document of the indices, each index in one snapshot; with a team, only documents that are routed to it. */
 async function readIndices(context: VerifyContext, indices: Indices, comparison: DocumentComparison): Promise<void> {
   const { elasticsearch, report, team, rest, signal } = context
   const query = team === undefined ? { match_all: {} } : { term: { _routing: team } }
@@ -122,10 +131,11 @@ async function readIndices(context: VerifyContext, indices: Indices, comparison:
   }
 }
 
-/** A record that Elasticsearch has rejected, or whose content came too late for its revision, is a dead letter like any other. */
+/** Marks the records that are in the dead letters: of these, some fulfil the contract, and Elasticsearch has rejected them or had their revision. */
 async function markDeadLetters({ config, source, rest, signal }: VerifyContext, comparison: DocumentComparison) {
   await source.readTopic({
-    ...{ topic: config.TOPIC_DEAD_LETTERS, signal },
+    topic: config.TOPIC_DEAD_LETTERS,
+    signal,
     onRecord: async (record) => {
       const { topic, partition, offset, key } = readDeadLetter(record)
       if (key !== null && documentTopics(config).includes(topic))

@@ -3,16 +3,16 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import type { CommandTools } from '../engineCommand.ts'
 
 export type VerifyContext = CommandTools & {
-  /** Compares only what belongs to this team. */
+  /** Compares only documents and keys of this team; undefined for all teams. */
   readonly team: TeamId | undefined
-  /** Awaited after every small piece of work: leaves readers and writers at least half of every engine. */
+  /** Awaited after every small piece of work. It pauses, to leave at least half of every engine to readers and writers. */
   rest(): Promise<void>
 }
 
 const workMs = 20
 const maxRestMs = 1_000
 
-/** Rests as long as the command has worked, once it has worked for 20 ms. */
+/** Pauses as long as the command has worked since the last pause (at most a second), once that are 20 ms. */
 export function restsAsLong(signal: AbortSignal): () => Promise<void> {
   let sinceMs = performance.now()
   return async () => {

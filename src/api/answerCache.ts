@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Counter, Registry } from 'prom-client'
-import { metricsIn } from '../core/process/metrics.ts'
+import { metricsIn } from '../core/monitoring/metrics.ts'
 
 /** A rendered answer: its body, and for a page the total of its list. */
 export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }

@@ -1,9 +1,9 @@
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
-import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
-import { windowSeconds } from '../core/stores/countRequests.ts'
-import { isValid, type KeyHolder, type LookUp, type RequestWindow } from '../core/stores/keyLookups.ts'
-import { fromRedis } from '../core/stores/redis.ts'
+import { AccountKeysIncomplete } from '../core/redis/accountKeyStore.ts'
+import { windowSeconds } from '../core/redis/countRequests.ts'
+import { isValid, type KeyHolder, type LookUp, type RequestWindow } from '../core/redis/keyLookups.ts'
+import { fromRedis } from '../core/redis/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
@@ -54,9 +54,9 @@ export const createRecheck =
 /** Looks up a request's key. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while the key cannot be looked up. */
 async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
-  if (lookup === 'incomplete') throw new AccountKeysIncomplete()
-  if (lookup.found === null || !isValid(lookup.found, nowMs)) throw unauthorized(true)
-  return { holder: lookup.found, freshness: lookup.freshness, window: lookup.window }
+  if (lookup.kind === 'incomplete') throw new AccountKeysIncomplete()
+  if (lookup.kind === 'unknown' || !isValid(lookup.holder, nowMs)) throw unauthorized(true)
+  return { holder: lookup.holder, freshness: lookup.freshness, window: lookup.window }
 }
 
 /** The digest of a request's account key. Throws `unauthorized` if it has none. */

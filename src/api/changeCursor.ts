@@ -3,9 +3,9 @@ import type { Served } from '../core/json/scanner.ts'
 import type { Branded, EntityType, TeamId } from '../core/model/ids.ts'
 import type { LogPosition } from '../core/model/logPosition.ts'
 import { attempt } from '../core/model/schema.ts'
-import type { ListVersion } from '../core/stores/listVersions.ts'
-import type { VisibleList } from '../core/stores/readVisiblePositions.ts'
-import type { CursorKey } from '../core/stores/visiblePositions.ts'
+import type { ListVersion } from '../core/redis/listVersions.ts'
+import type { VisibleList } from '../core/redis/readVisiblePositions.ts'
+import type { CursorKey } from '../core/redis/visiblePositions.ts'
 
 /*
  * A cursor, in base64url:

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { EntityType } from '../core/model/ids.ts'
 import { endOfPositions, type LogPosition, logPosition } from '../core/model/logPosition.ts'
-import type { VisibleList } from '../core/stores/readVisiblePositions.ts'
+import type { VisibleList } from '../core/redis/readVisiblePositions.ts'
 import {
   type ChangeCursor,
   type CursorScope,

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
+import { type ClientError, type Refuse, refuseAndLog } from '../core/http/clientErrors.ts'
+import { HttpError, type HttpErrorDetails } from '../core/http/httpError.ts'
 import { jsonOf } from '../core/json/iJson.ts'
-import { type ClientError, type Refuse, refuseAndLog } from '../core/process/clientErrors.ts'
-import { HttpError, type HttpErrorDetails } from '../core/process/httpError.ts'
-import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
-import { RedisUnavailable } from '../core/stores/redis.ts'
+import { AccountKeysIncomplete } from '../core/redis/accountKeyStore.ts'
+import { RedisUnavailable } from '../core/redis/redis.ts'
 import type { ApiMiddleware } from './context.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
 

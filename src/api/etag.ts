@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
+import type { ListIndices } from '../core/elasticsearch/indices.ts'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
-import { namesEtag } from '../core/process/staticFile.ts'
-import type { ListIndices } from '../core/stores/indices.ts'
-import type { ListVersion } from '../core/stores/listVersions.ts'
+import { namesEtag } from '../core/pages/staticFile.ts'
+import type { ListVersion } from '../core/redis/listVersions.ts'
 import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>

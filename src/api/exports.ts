@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
+import { cutOff } from '../core/http/httpServer.ts'
 import type { Served } from '../core/json/scanner.ts'
-import { cutOff } from '../core/process/httpServer.ts'
 import { unauthorized } from './authenticate.ts'
 import type { ExportParts, RouteContext, StartStream, WatchKey } from './context.ts'
 import { answerCodes, type CsvTable, csvTable } from './csv.ts'

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
+import { routeOf } from '../core/http/requestLog.ts'
 import { maxValueCharacters } from '../core/model/answers.ts'
 import { parseWindowBound, windowBoundPattern, windowBoundRule } from '../core/model/instant.ts'
 import { attempt, isObject, parsed } from '../core/model/schema.ts'
-import { metricsIn } from '../core/process/metrics.ts'
-import { routeOf } from '../core/process/requestLog.ts'
+import { metricsIn } from '../core/monitoring/metrics.ts'
 import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
 

@@ -1,6 +1,6 @@
 import { Router } from '@koa/router'
-import { maxUrlBytes } from '../core/process/clientErrors.ts'
-import { routeOf } from '../core/process/requestLog.ts'
+import { maxUrlBytes } from '../core/http/clientErrors.ts'
+import { routeOf } from '../core/http/requestLog.ts'
 import { feedEndpoints } from './changeFeeds.ts'
 import type { ApiMiddleware, RouteDeps, RouteState } from './context.ts'
 import { type ApiError, allowedMethods, apiError } from './errors.ts'

@@ -1,14 +1,15 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
-import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
+import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/engines/readinessChecks.ts'
+import { portOf, serve, stopServing } from '../core/http/httpServer.ts'
+import { listenerOf, observeRequests, requestMetrics } from '../core/http/requestLog.ts'
+import { usualPatienceMs } from '../core/http/slowReaders.ts'
+import { passed } from '../core/monitoring/health.ts'
 import { serviceCommand } from '../core/process/lifecycle.ts'
-import { listenerOf, observeRequests, requestMetrics } from '../core/process/requestLog.ts'
-import { usualPatienceMs } from '../core/process/slowReaders.ts'
-import { countRequests } from '../core/stores/countRequests.ts'
-import { readHolders, shareLookups } from '../core/stores/keyLookups.ts'
-import { readVersionsOf } from '../core/stores/listVersions.ts'
-import { type Opening, openStores, type Serving } from '../core/stores/openStores.ts'
-import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
+import { type Opening, openStores, type Serving } from '../core/process/openStores.ts'
+import { countRequests } from '../core/redis/countRequests.ts'
+import { readHolders, shareLookups } from '../core/redis/keyLookups.ts'
+import { readVersionsOf } from '../core/redis/listVersions.ts'
 import { AnswerCache } from './answerCache.ts'
 import { authenticate, createRecheck, watchKeys } from './authenticate.ts'
 import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
@@ -75,7 +76,7 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
         : usualPatienceMs,
     close: () => room.close(),
     checks: {
-      elasticsearch: (signal: AbortSignal) => probe(indexReader, signal).then(() => undefined),
+      elasticsearch: (signal: AbortSignal) => probe(indexReader, signal).then(() => passed),
       cluster: isolatedNodesAnswerNothing(elasticsearch),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(accountKeys),

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
-import type { Freshness } from '../core/stores/listVersions.ts'
-import { readVisibleList, type VisibleList } from '../core/stores/readVisiblePositions.ts'
-import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
-import type { CursorKey } from '../core/stores/visiblePositions.ts'
+import type { Freshness } from '../core/redis/listVersions.ts'
+import { readVisibleList, type VisibleList } from '../core/redis/readVisiblePositions.ts'
+import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
+import type { CursorKey } from '../core/redis/visiblePositions.ts'
 import { type CursorKeyId, keyIdOf } from './changeCursor.ts'
 
 /** Reads what is visible of lists, and caches cursor keys, so that "nothing new" needs no further round trip to Redis. */

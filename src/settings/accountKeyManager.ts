@@ -1,5 +1,6 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { Config } from '../core/config/config.ts'
 import type { KafkaSink, NewRecord } from '../core/kafka/sink.ts'
 import {
   type AccountKey,
@@ -23,8 +24,7 @@ import {
   type TeamId,
 } from '../core/model/ids.ts'
 import { type Instant, instantRule, parseInstant, toInstant } from '../core/model/instant.ts'
-import type { Config } from '../core/process/config.ts'
-import type { AccountKeyStore } from '../core/stores/accountKeyStore.ts'
+import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import { type KeyChange, keyChange } from './keyAudit.ts'
 
 /** The rule that a request breaks. `deleted`: another request deleted the key during its creation or revocation. */

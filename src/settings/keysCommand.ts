@@ -3,10 +3,10 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import { connectKafka } from '../core/kafka/client.ts'
 import { kafkaSink } from '../core/kafka/sink.ts'
+import { jsonLine, printable } from '../core/monitoring/log.ts'
 import { configOrExit } from '../core/process/lifecycle.ts'
-import { jsonLine, printable } from '../core/process/log.ts'
-import { AccountKeyStore } from '../core/stores/accountKeyStore.ts'
-import { connectRedis, untilConnected } from '../core/stores/redis.ts'
+import { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
+import { connectRedis, untilConnected } from '../core/redis/redis.ts'
 import { AccountKeyManager, type UsedKey } from './accountKeyManager.ts'
 
 export const command = new Command()

@@ -1,9 +1,9 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router'
+import { parameterOf } from '../core/http/query.ts'
 import type { TeamId } from '../core/model/ids.ts'
-import { html, htmlDocument } from '../core/process/html.ts'
-import { languageSwitch, preferredOf } from '../core/process/languages.ts'
-import { parameterOf } from '../core/process/query.ts'
-import { pageAssets, readStyle, readText } from '../core/process/staticFile.ts'
+import { html, htmlDocument } from '../core/pages/html.ts'
+import { languageSwitch, preferredOf } from '../core/pages/languages.ts'
+import { pageAssets, readStyle, readText } from '../core/pages/staticFile.ts'
 import type { Messages } from './pages/english.ts'
 import { catalogues, csrfField, type Page, urlsFrom } from './pages/parts.ts'
 

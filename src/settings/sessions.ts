@@ -1,7 +1,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import readBody from 'raw-body'
 import type { TeamId } from '../core/model/ids.ts'
-import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
+import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import { settingsError } from './errors.ts'
 import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 

@@ -1,5 +1,5 @@
 import type { TeamId } from '../core/model/ids.ts'
-import type { AccountKeyStore } from '../core/stores/accountKeyStore.ts'
+import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import type { AccountKeyManager } from './accountKeyManager.ts'
 
 /** Longer than an indexer takes to read the record of a complete change. */

@@ -5,11 +5,12 @@ import { jest } from '@jest/globals'
 import { type Admin, ConfigResourceTypes, type Kafka, type PartitionMetadata } from 'kafkajs'
 import { pino } from 'pino'
 import { ensureTopics, type TopicRules } from '../../indexer/topics.ts'
+import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
+import { isolatedNodesAnswerNothing } from '../../src/core/engines/readinessChecks.ts'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
 import { kafkaSource, type OffsetRange } from '../../src/core/kafka/source.ts'
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
-import { isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import type { Cluster, Engine } from '../../tools/engines/engines.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
 import { areInSync, isElasticsearchWhole } from '../support/clusterHealth.ts'
@@ -66,7 +67,7 @@ describe('Elasticsearch', () => {
   const shards = async (): Promise<Shard[]> =>
     (await elasticsearch.cat.shards({ index, format: 'json' })) as unknown as Shard[]
 
-  test('an index as the indexer creates it has a copy on another node', async () => {
+  test('an index that the indexer creates has a copy on another node', async () => {
     const { settings, mappings } = JSON.parse(await readFile('mappings/forms.json', 'utf8'))
     await elasticsearch.indices.create({ index, settings, mappings })
     await until(() => isElasticsearchWhole(elasticsearch))
@@ -75,23 +76,22 @@ describe('Elasticsearch', () => {
     expect(new Set(copies.map(({ node }) => node)).size).toBe(2)
   })
 
-  test('is not ready for an indexer or an API unless a node without its master answers nothing', async () => {
+  test('indexer and API are ready only if nodes that lost their master refuse searches', async () => {
     const client = connectElasticsearch(testConfig({ ELASTICSEARCH_URL: cluster.urls.ELASTICSEARCH_URL }))
-    const problem = (): Promise<string | undefined> =>
-      isolatedNodesAnswerNothing(client)(AbortSignal.timeout(deadlineMs))
+    const check = (): Promise<CheckOutcome> => isolatedNodesAnswerNothing(client)(AbortSignal.timeout(deadlineMs))
     const setBlock = (kind: 'persistent' | 'transient', value: string | null): Promise<unknown> =>
       elasticsearch.cluster.putSettings({ [kind]: { 'cluster.no_master_block': value } })
     const wrong = 'cluster.no_master_block is write, but must be all in a cluster of 3 nodes'
 
     // By elasticsearch.yml alone.
-    expect(await problem()).toBeUndefined()
+    expect(await check()).toEqual(passed)
     await setBlock('persistent', 'write')
-    expect(await problem()).toContain(wrong)
+    expect(await check()).toEqual(failed(expect.stringContaining(wrong)))
     await setBlock('transient', 'all')
-    expect(await problem()).toBeUndefined()
+    expect(await check()).toEqual(passed)
     await setBlock('transient', null)
     await setBlock('persistent', null)
-    expect(await problem()).toBeUndefined()
+    expect(await check()).toEqual(passed)
     await client.close()
   })
 })
@@ -138,7 +138,7 @@ describe('Kafka', () => {
     await until(() => inSync(3))
   }, clusterDeadlineMs)
 
-  test('topics as the indexer creates them have three copies in sync, of which two must acknowledge', async () => {
+  test('topics that the indexer creates have three in-sync replicas, two of which must acknowledge', async () => {
     expect(rules).toMatchObject({ hasAppendTimes: true, forgetful: {} })
     expect((await partitions()).every(({ replicas }) => replicas.length === 3)).toBe(true)
     const asked = { type: ConfigResourceTypes.TOPIC, name: topic, configNames: ['min.insync.replicas'] }
@@ -146,7 +146,7 @@ describe('Kafka', () => {
     expect(resources[0]?.configEntries[0]?.configValue).toBe('2')
   })
 
-  test('the leader is killed: appends go on, nothing acknowledged is lost; it comes back in sync', async () => {
+  test('when a leader is killed, appends go on and no acknowledged record is lost; after its restart it is in sync', async () => {
     await until(append)
     const stop = new AbortController()
     const writing = appendUntil(stop.signal)
@@ -161,7 +161,7 @@ describe('Kafka', () => {
     expect(await answered(lost)).toEqual([])
   })
 
-  test('the leader is frozen: reads and appends go on, nothing acknowledged is lost; it wakes up and is in sync', async () => {
+  test('when a leader is frozen, reads and appends go on and no acknowledged record is lost; it wakes up and is in sync', async () => {
     const source = kafkaSource(kafka)
     const ranges = (): Promise<ReadonlyMap<string, OffsetRange>> => source.offsetRanges([topic])
     const { size } = await ranges()
@@ -176,7 +176,7 @@ describe('Kafka', () => {
     expect(await answered(lost)).toEqual([])
   })
 
-  test('of transactions of the example of a producer, nothing is lost and nothing is halved when a commit gets no answer and a broker is killed', async () => {
+  test('the example producer loses or halves no transaction when a commit gets no answer and a broker is killed', async () => {
     const topics = ['forms', 'submissions']
     const changes = Array.from({ length: 60 }, (_, at) => [1, 2, 3].map((copy) => `acme/e${at}-${copy}`))
     const keys = changes.flat().sort()

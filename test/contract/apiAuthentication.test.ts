@@ -12,7 +12,7 @@ const expectUnauthorized = ({ status, headers, json }: TestAnswer, challenge: st
 }
 const invalidToken = 'Bearer error="invalid_token"'
 
-test.each(['Bearer', 'bearer', 'BEARER'])('the scheme %s is read in any letter case', async (scheme) => {
+test.each(['Bearer', 'bearer', 'BEARER'])('the Authorization scheme may be written %s', async (scheme) => {
   expect((await api.send(forms, { headers: { authorization: `${scheme} ${api.key}` } })).status).toBe(200)
 })
 
@@ -32,7 +32,7 @@ test.each([
   expectUnauthorized(await api.send(forms, { headers: { authorization: authorization() } }), challenge)
 })
 
-test('a key anywhere but in the Authorization header gives 401', async () => {
+test('a request with its key anywhere but in the Authorization header gets 401', async () => {
   expectUnauthorized(await api.send(forms, { headers: { 'x-api-key': api.key } }), 'Bearer')
   const query = ['key', 'access_token', 'Authorization'].map((name) => `${name}=${api.key}`).join('&')
   const feeds = ['/api/v1/form-changes', '/api/v1/record-changes']

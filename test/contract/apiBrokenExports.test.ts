@@ -27,8 +27,8 @@ const reasonsOf = (id: unknown): unknown[] =>
 
 const kinds = [ndjson, csv].flatMap((accept) => encodings.map((encoding) => [accept, encoding] as const))
 
-describe.each(kinds)('an export as %s in %s that fails on its way', (accept, encoding) => {
-  test('resets the connection over HTTP/1.0, where its end would be the end of a whole answer', async () => {
+describe.each(kinds)('an export as %s in %s that fails halfway', (accept, encoding) => {
+  test('resets an HTTP/1.0 connection, which would look complete if it just ended', async () => {
     const held = api.hold()
     const exporting = exportInOldHttp(api.port, encoding, accept)
     await held.untilReached()
@@ -38,7 +38,7 @@ describe.each(kinds)('an export as %s in %s that fails on its way', (accept, enc
     expect([received.split('\r\n', 1)[0], end]).toEqual(['HTTP/1.1 200 OK', 'end'])
   })
 
-  test('is broken off over HTTP/1.1, and the reason is logged once, with the id of its request', async () => {
+  test('breaks off over HTTP/1.1, and the reason is logged once, with the request id', async () => {
     const held = api.hold()
     const { received } = await api.open('/api/v1/records', { accept, 'accept-encoding': encoding })
     expect([received.statusCode, received.headers['transfer-encoding']]).toEqual([200, 'chunked'])
@@ -69,7 +69,7 @@ test('an export whose key is revoked breaks off, whatever it waits for', async (
   expect(reasonsOf(id)).toMatchObject([{ message: 'its key is no longer accepted' }])
 })
 
-test('an export that a stop cuts resets the connection', async () => {
+test('a process that stops resets the connection of an unfinished export', async () => {
   const stopping = await api.startAnother()
   const held = api.hold()
   const exporting = exportInOldHttp(stopping.port, 'identity')

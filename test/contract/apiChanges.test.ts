@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { EntityType } from '../../src/core/model/ids.ts'
-import { newCursorKey } from '../../src/core/stores/visiblePositions.ts'
+import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type TestAnswer, useApi } from '../support/api.ts'
 import { askChanges, type ChangePage, namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
@@ -58,7 +58,7 @@ const newIds = (count: number): readonly string[] => {
 describe.each(['forms', 'submissions'] as const)('the feed of %s', (type) => {
   const path = feeds[type]
 
-  test('names from the beginning each item as the list serves it, with when it changed', async () => {
+  test('has every item from the beginning, as the list serves it, with changedAt', async () => {
     const [kept = '', deleted = ''] = newIds(2)
     const member = type === 'forms' ? 'localization' : 'data'
     await show([{ id: kept, entity: { [member]: JSON.parse(opaque) } }, { id: deleted }], type)
@@ -72,7 +72,7 @@ describe.each(['forms', 'submissions'] as const)('the feed of %s', (type) => {
     expect(row).toEqual({ ...item, changedAt, deleted: false })
   })
 
-  test('names after a walk what is new, changed or deleted, and nothing else', async () => {
+  test('has after a walk only new, changed and deleted items', async () => {
     const [same = '', changed = '', deleted = '', added = ''] = newIds(4)
     await show([{ id: same }, { id: changed }, { id: deleted }], type)
     const cursor = endOf(await walk(path.feed))
@@ -87,7 +87,7 @@ describe.each(['forms', 'submissions'] as const)('the feed of %s', (type) => {
 describe.each(['forms', 'submissions'] as const)('with view=full, the feed of %s', (type) => {
   const path = feeds[type]
 
-  test('names what the endpoint of a single item answers, and deletions', async () => {
+  test('has each item as its own endpoint serves it, and deletions', async () => {
     const [kept = '', deleted = ''] = newIds(2)
     const cursor = endOf(await walk(`${path.feed}?view=full`))
     await show([{ id: kept }, { id: deleted, entity: null }], type)
@@ -98,7 +98,7 @@ describe.each(['forms', 'submissions'] as const)('with view=full, the feed of %s
   })
 })
 
-test('a row that is deleted between its page and its details is left out, and its deletion comes in the next walk', async () => {
+test('an item that is deleted while the API reads its details is left out; its deletion comes in the next walk', async () => {
   const [first = '', deleted = ''] = newIds(2)
   const path = `${feed}?view=full`
   const cursor = endOf(await walk(path))
@@ -116,7 +116,7 @@ test('a row that is deleted between its page and its details is left out, and it
   expect(namesOf(rowsOf(await walk(path, endOf(pages))))).toEqual([`-${deleted}`])
 })
 
-test('a page whose only row was deleted meanwhile goes on to the next row', async () => {
+test('a page whose only item was deleted meanwhile has the next item instead', async () => {
   const [deleted = '', next = ''] = newIds(2)
   const path = `${feed}?view=full&limit=1`
   const cursor = endOf(await walk(path))
@@ -132,7 +132,7 @@ test('a page whose only row was deleted meanwhile goes on to the next row', asyn
   expect(namesOf((await askChanges(ask, path, cursor)).items)).toEqual([next])
 })
 
-test('`fields` selects members; id, changedAt and deleted are always there, named or not', async () => {
+test('`fields` selects members; every row has id, changedAt and deleted as well', async () => {
   const [id = ''] = newIds(1)
   const queries = ['fields=result.score', 'fields=id,deleted,result.score,changedAt']
   const cursors = await Promise.all(queries.map(async (query) => endOf(await walk(`${feed}?${query}`))))
@@ -143,7 +143,7 @@ test('`fields` selects members; id, changedAt and deleted are always there, name
     ])
 })
 
-test('serves members byte for byte', async () => {
+test('members of rows are served byte for byte', async () => {
   const [id = ''] = newIds(1)
   const cursor = endOf(await walk(feed))
   const entity = JSON.stringify(submissionEntity({ id })).replace('"data":{', `"data":{"opaque":${opaque},`)
@@ -152,7 +152,7 @@ test('serves members byte for byte', async () => {
   expect((await ask(`${feed}?cursor=${cursor}`)).text).toContain(opaque)
 })
 
-test('`latest` names nothing, and goes on from now', async () => {
+test('`cursor=latest` returns no rows, and a cursor from which only later changes come', async () => {
   const [before = '', after = ''] = newIds(2)
   await show([{ id: before }])
   const now = await askChanges(ask, feed, 'latest')
@@ -161,7 +161,7 @@ test('`latest` names nothing, and goes on from now', async () => {
   expect(namesOf(rowsOf(await walk(feed, now.cursor)))).toEqual([after])
 })
 
-test('a walk in small pages names the same as one large page, wherever it is taken up', async () => {
+test('a walk in small pages has the same rows as one large page, also when it is resumed from an earlier cursor', async () => {
   const ids = newIds(7)
   await show(ids.map((id, at) => ({ id, partition: at % 2 })))
   const whole = namesOf(rowsOf(await walk(`${feed}?limit=1000`)))
@@ -173,7 +173,7 @@ test('a walk in small pages names the same as one large page, wherever it is tak
       expect(await walk(`${feed}?limit=3`, cursor)).toMatchObject(pages.slice(at + 1).map(({ items }) => ({ items })))
 })
 
-test('a row that changes during a walk leaves it, and comes in the next one', async () => {
+test('an item that changes during a walk comes in the next walk instead', async () => {
   const [first = '', second = '', third = ''] = newIds(3)
   const cursor = endOf(await walk(feed))
   await show([{ id: first }, { id: second }, { id: third }])
@@ -188,7 +188,7 @@ test('a row that changes during a walk leaves it, and comes in the next one', as
   expect(namesOf(rowsOf(await walk(feed, endOf(rest))))).toEqual([second, `-${third}`])
 })
 
-test('a change that becomes visible during a walk, behind its target, is not missed', async () => {
+test('a change that becomes visible during a walk, in a partition that the walk has finished, comes in the next walk', async () => {
   const [first = '', second = '', third = ''] = newIds(3)
   const cursor = endOf(await walk(feed))
   await show([
@@ -212,7 +212,7 @@ test('a partition that was added later is read from its beginning', async () => 
   expect(namesOf(rowsOf(await walk(feed, cursor)))).toEqual([old, added])
 })
 
-test('a walk from the beginning names what lists show before its position is visible, and the next one names it again', async () => {
+test('a first walk has rows that lists show before their position is visible, and the next walk has them again', async () => {
   const [same = '', changed = '', added = '', inOtherPartition = ''] = newIds(4)
   await show([{ id: same }, { id: changed }])
   await store([{ id: changed, revision: 2 }, { id: added }, { id: inOtherPartition, partition: 1 }])
@@ -223,7 +223,7 @@ test('a walk from the beginning names what lists show before its position is vis
   expect(namesOf(rowsOf(await walk(feed, endOf(pages))))).toEqual([changed, added, inOtherPartition])
 })
 
-test('a team sees no rows of others, and cannot use their cursors', async () => {
+test('a team sees no rows of other teams, and cannot use their cursors', async () => {
   const [own = '', foreign = ''] = newIds(2)
   const key = api.keyOf(otherTeam)
   const cursor = endOf(await walk(feed))
@@ -237,7 +237,7 @@ test('a team sees no rows of others, and cannot use their cursors', async () => 
   ])
 })
 
-test('what is not changed is answered without a question to Elasticsearch', async () => {
+test('while nothing has changed, the feed answers without Elasticsearch', async () => {
   const cursor = endOf(await walk(feed))
   const another = await api.startAnother()
   const asked = api.elasticsearch.inject('', passes)
@@ -247,7 +247,7 @@ test('what is not changed is answered without a question to Elasticsearch', asyn
   expect(asked.met()).toBe(0)
 })
 
-test('the answer has the headers of others, no ETag and no Link', async () => {
+test('an answer has the headers of other endpoints, but no ETag and no Link', async () => {
   const { headers, status } = await api.get(`${feed}?page=2&Limit=3`, { headers: { 'if-none-match': '*' } })
   expect(status).toBe(200)
   expect(headers).toMatchObject({
@@ -279,7 +279,7 @@ describe('a request is refused', () => {
     async (query) => expect(await refusal(query)).toEqual([400, query.split('=')[0]]),
   )
 
-  test('with a cursor of another list, view or selection of fields, or one that was changed', async () => {
+  test('with a cursor of another list, view or selection of fields, or with a changed cursor', async () => {
     const ofForms = endOf(await walk(feeds.forms.feed))
     const cursor = endOf(await walk(feed))
     const changed = cursor.slice(0, -2) + (cursor.endsWith('AA') ? 'BA' : 'AA')
@@ -295,7 +295,7 @@ describe('a request is refused', () => {
 
   test('without a key', async () => expect((await api.send(feed)).status).toBe(401))
 
-  test('with a cursor of a generation that knew other deletions', async () => {
+  test('with a cursor of an earlier generation, after which deletions may be missing', async () => {
     const cursor = endOf(await walk(feed))
     const [id = ''] = newIds(1)
     const another = await api.startAnother()
@@ -309,7 +309,7 @@ describe('a request is refused', () => {
   })
 })
 
-describe('nothing is promised (503)', () => {
+describe('the feed answers 503', () => {
   const expectUnavailable = async (...cursors: readonly (string | undefined)[]): Promise<void> => {
     for (const cursor of cursors) {
       const answer = await ask(cursor === undefined ? feed : `${feed}?cursor=${cursor}`)
@@ -336,7 +336,7 @@ describe('nothing is promised (503)', () => {
     await api.replica.setPosition('submissions', 1, position)
   })
 
-  test('in a walk whose target lies above what is visible; a new walk reads on', async () => {
+  test('in a walk whose target is above the visible positions; a new walk goes on', async () => {
     const { done, open } = await cursors()
     const position = positionOf()
     await api.replica.setPosition('submissions', 1, position - 1)

@@ -37,7 +37,7 @@ test.each([
   ],
   [csv, ({ text }: TestAnswer) => csvRecords(text).map(({ id }) => id?.text ?? '')],
 ] as const)(
-  'after an export as %s, the feed names what the export does not hold, and deletions of what it holds',
+  'after an export as %s, the feed has the items that the export lacks, and deletions of items that it has',
   async (accept, idsIn) => {
     const [kept, deleted, added] = ['kept', 'deleted', 'added'].map((name) => `${name}-${accept.length}`) as [
       string,
@@ -56,7 +56,7 @@ test.each([
   },
 )
 
-test('what an export shows before its position is published comes again', async () => {
+test('an item that an export shows before its position is published comes again in the feed', async () => {
   await store('early', { publish: false })
   const answer = await exported()
   expect(linesOf(answer).join()).toContain('"early"')
@@ -67,19 +67,22 @@ test('what an export shows before its position is published comes again', async 
 test.each([
   ['before', true],
   ['after', false],
-])('what becomes visible %s the snapshot of an export is opened comes after it', async (when, isHeld) => {
-  const id = `${when}-snapshot`
-  const openSnapshot = async (exchange: Exchange): Promise<void> => {
-    if (isHeld) await store(id)
-    const opened = await exchange.ask()
-    if (!isHeld) await store(id)
-    exchange.reply(opened)
-  }
-  api.elasticsearch.inject('/_pit', openSnapshot, { times: 1 })
-  const answer = await exported()
-  expect(linesOf(answer).some((line) => line.includes(id))).toBe(isHeld)
-  expect(await changesAfter(answer)).toEqual([id])
-})
+])(
+  'an item that becomes visible %s the snapshot of an export is opened comes in the feed after the export',
+  async (when, isHeld) => {
+    const id = `${when}-snapshot`
+    const openSnapshot = async (exchange: Exchange): Promise<void> => {
+      if (isHeld) await store(id)
+      const opened = await exchange.ask()
+      if (!isHeld) await store(id)
+      exchange.reply(opened)
+    }
+    api.elasticsearch.inject('/_pit', openSnapshot, { times: 1 })
+    const answer = await exported()
+    expect(linesOf(answer).some((line) => line.includes(id))).toBe(isHeld)
+    expect(await changesAfter(answer)).toEqual([id])
+  },
+)
 
 test('lists, items, counts, exports and the feed read the indices that Redis names, wherever aliases point', async () => {
   const { headers } = await exported()
@@ -96,7 +99,7 @@ test('lists, items, counts, exports and the feed read the indices that Redis nam
   }
 })
 
-test('the cursor is one of the same view and fields', async () => {
+test('the cursor of an export is valid for the same view and fields only', async () => {
   const query = '?view=full&fields=reportResult.status'
   const answer = await exported(query)
   await store('whole')
@@ -106,7 +109,7 @@ test('the cursor is one of the same view and fields', async () => {
   expect((await api.get(`${feed}?cursor=${answer.headers['changes-cursor']}`)).status).toBe(400)
 })
 
-test('a page names no cursor, nor does an export that is refused, fails or is not needed', async () => {
+test('a page has no Changes-Cursor, nor has an export that is answered 304, 400 or 503', async () => {
   const { headers } = await exported()
   const requests = [
     [list, {}, 200],
@@ -123,12 +126,12 @@ test('a page names no cursor, nor does an export that is refused, fails or is no
   expect([failed.status, failed.headers['changes-cursor']]).toEqual([503, undefined])
 })
 
-test('HEAD of an export names a cursor', async () => {
+test('HEAD of an export has a Changes-Cursor', async () => {
   const answer = await api.get(list, { method: 'HEAD', headers: { accept: ndjson } })
   expect(await changesAfter(answer)).toEqual([])
 })
 
-test('an export whose positions are not known goes on without a cursor', async () => {
+test('an export is served without a Changes-Cursor while positions are unknown', async () => {
   await api.replica.setPosition('submissions', 0, null)
   const answer = await exported()
   expect(answer.headers).not.toHaveProperty('changes-cursor')

@@ -6,7 +6,7 @@ const team = 'team-1'
 const instant = '2026-11-28T08:30:00.000Z'
 const api = useApi({ teams: [team], watermark: instant })
 
-test('documents that were copied from a log that was replaced come also while the first partition of the present log is empty', async () => {
+test('a feed has the documents that a rebuild copied from a replaced topic, also while the first partition of the new topic is empty', async () => {
   const recordOf = (id: string) => ({ team, id, entity: submissionEntity({ id }) })
   const copied = ['a', 'b', 'c']
   await api.replica.storeSubmissions(...copied.map((id) => ({ ...recordOf(id), isOfReplacedLog: true })))

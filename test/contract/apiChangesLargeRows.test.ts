@@ -68,7 +68,7 @@ async function walkWhole(path: string, team: string): Promise<readonly ChangeRow
 }
 
 test.each(['limit=1000', 'limit=7', 'limit=1000&view=full'])(
-  'rows of up to six megabytes come each once, in pages that stay small (%s)',
+  'a walk has each row of up to six megabytes once, in pages that stay small (%s)',
   async (query) => {
     const found = await walkWhole(`${feed}?${query}`, large)
     expect([...namesOf(found)].sort()).toEqual(all(rows + 1, id))
@@ -81,18 +81,18 @@ test.each(['limit=1000', 'limit=7', 'limit=1000&view=full'])(
   },
 )
 
-test('many rows, each just not large, come in several pages', async () => {
+test('a page has fewer rows than its limit where the rows are of medium size', async () => {
   const found = await walkWhole(`${feed}?limit=1000`, medium)
   expect([...namesOf(found)].sort()).toEqual(all(mediumRows, id))
 })
 
-test('forms with thousands of fields come whole', async () => {
+test('a walk has forms with thousands of fields whole', async () => {
   const found = await walkWhole('/api/v1/form-changes?view=full&limit=1000', whole)
   expect(found.map((row) => (row['fields'] as unknown[]).length)).toEqual(Array(100).fill(3_000))
   expect(Math.max(...answers)).toBeLessThan(mostBytes)
 })
 
-test('deletions among large rows are named', async () => {
+test('a walk has the deletions among large rows', async () => {
   const ask = askAs(large)
   const { cursor } = await askChanges(ask, feed, 'latest')
   await api.replica.storeSubmissions({ team: large, id: 'gone', entity: null }, record(large, rows + 1, 20_000))

@@ -40,18 +40,21 @@ async function add(of = team, type: 'forms' | 'submissions' = 'submissions'): Pr
   return id
 }
 
-test.each(['GET', 'HEAD'])('%s is held until there is a row, and comes at once while there is more', async (method) => {
-  const cursor = await latest()
-  const held = askWaiting(cursor, { method })
-  await api.untilWaiting(1)
-  const id = await add()
-  for (const answer of [await held, await askWaiting(cursor, { method })]) {
-    expect(applied(answer)).toEqual([200, 'wait=60'])
-    if (method === 'GET') expect(namesOf(pageIn(answer).items)).toEqual([id])
-  }
-})
+test.each(['GET', 'HEAD'])(
+  'a %s with `Prefer: wait` is held until there is a row, and answered at once if there are rows already',
+  async (method) => {
+    const cursor = await latest()
+    const held = askWaiting(cursor, { method })
+    await api.untilWaiting(1)
+    const id = await add()
+    for (const answer of [await held, await askWaiting(cursor, { method })]) {
+      expect(applied(answer)).toEqual([200, 'wait=60'])
+      if (method === 'GET') expect(namesOf(pageIn(answer).items)).toEqual([id])
+    }
+  },
+)
 
-test('when the time is over, the answer is empty, with the watermark of then, and the next one has what comes after it', async () => {
+test('when its time is over, a waiting request gets an empty page with the watermark of that moment, and the next request has later changes', async () => {
   const held = askWaiting(await latest())
   await api.untilWaiting(1)
   await api.replica.advanceWatermark(toInstant(1_000))
@@ -65,7 +68,7 @@ test('when the time is over, the answer is empty, with the watermark of then, an
   expect(namesOf((await askChanges(api.get, feed, cursor)).items)).toEqual([id])
 })
 
-test('while nothing is new, a request that waits asks Elasticsearch nothing', async () => {
+test('while nothing is new, a waiting request causes no search in Elasticsearch', async () => {
   const cursor = await latest()
   const asked = api.elasticsearch.inject('', passes)
   const held = askWaiting(cursor)
@@ -85,7 +88,7 @@ test('changes of another team or list do not end a wait', async () => {
   expect(namesOf(pageIn(await held).items)).toEqual([id])
 })
 
-test('a request goes on waiting when other indices serve, and when every list has another version', async () => {
+test('a request goes on waiting when another generation serves, and when every list has another version', async () => {
   const held = askWaiting(await latest())
   await api.untilWaiting(1)
   await api.replica.disturb('flushed')
@@ -95,21 +98,24 @@ test('a request goes on waiting when other indices serve, and when every list ha
   expect(namesOf(pageIn(await held).items)).toEqual([id])
 })
 
-test.each(['', '?cursor=latest'])('%s is answered at once', async (query) => {
-  expect(applied(await api.get(feed + query, waiting))).toEqual([200, undefined])
-})
+test.each(['', '?cursor=latest'])(
+  'a request without the cursor of a finished walk (%s) is answered at once',
+  async (query) => {
+    expect(applied(await api.get(feed + query, waiting))).toEqual([200, undefined])
+  },
+)
 
-test('a wait of more than a minute is none', async () => {
+test('a request that asks to wait for more than a minute is answered at once', async () => {
   const answer = await askWaiting(await latest(), { headers: { prefer: 'wait=61' } })
   expect(applied(answer)).toEqual([200, undefined])
 })
 
-test.each(['application/json', 'application/x-ndjson'])('a list ignores the preference (%s)', async (accept) => {
+test.each(['application/json', 'application/x-ndjson'])('a list ignores `Prefer: wait` (%s)', async (accept) => {
   const target = '/api/v1/records?changedSince=2999-01-01'
   expect(applied(await api.get(target, { headers: { ...waiting.headers, accept } }))).toEqual([200, undefined])
 })
 
-test('ten of a team wait in a process, and any further one is answered at once; who disconnects leaves a place', async () => {
+test('ten requests of a team may wait in a process, and one more is answered at once; a client that disconnects makes room', async () => {
   const cursor = await latest()
   const gone = new AbortController()
   const left = askWaiting(cursor, { signal: gone.signal })
@@ -127,7 +133,7 @@ test('ten of a team wait in a process, and any further one is answered at once; 
   for (const answer of await Promise.all(answers)) expect(applied(answer)).toEqual([200, 'wait=60'])
 })
 
-test('a request that has waited counts once, and the time for which it was held is told apart from its duration', async () => {
+test('a request that has waited counts once against the limit, and its waiting time is logged apart from its duration', async () => {
   const limited = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '50' })
   const cursor = await latest()
   await api.replica.endMinutes()
@@ -147,7 +153,7 @@ test('a request that has waited counts once, and the time for which it was held 
   expect(Number(sum)).toBeLessThan(Number(waitedMs) / 1_000)
 })
 
-test('a request that waits is answered 503 once Redis is away', async () => {
+test('a waiting request is answered 503 when Redis goes away', async () => {
   const relay = close(await startRelay(process.env['REDIS_URL']))
   const cutOff = await api.startAnother({ REDIS_URL: relay.url })
   const answer = cutOff.send(`${feed}?cursor=${await latest()}`, { ...waiting, key: api.key })
@@ -156,7 +162,7 @@ test('a request that waits is answered 503 once Redis is away', async () => {
   expect(applied(await answer)).toEqual([503, undefined])
 })
 
-test('a key that is revoked while nothing changes gets its 401 at once, and others go on waiting', async () => {
+test('a waiting request whose key is revoked gets 401 at once, and requests of other keys go on waiting', async () => {
   const key = await api.replica.storeKey(team, { id: 'revoked' })
   const cursor = await latest()
   const [held, other] = [askWaiting(cursor, { key }), askWaiting(cursor)]
@@ -169,7 +175,7 @@ test('a key that is revoked while nothing changes gets its 401 at once, and othe
   expect(applied(await other)).toEqual([200, 'wait=60'])
 })
 
-test('a process that stops answers at once what waits', async () => {
+test('a process that stops answers its waiting requests at once', async () => {
   const stopping = await api.startAnother()
   const cursor = await latest()
   const held = stopping.send(`${feed}?cursor=${cursor}`, { ...waiting, key: api.key })

@@ -15,13 +15,16 @@ const get = async (
   return { status: received.statusCode ?? 0, headers: received.headers, body: await buffer(received) }
 }
 
-test.each(['', 'identity', 'gzip;q=0', 'unknown'])('nothing is compressed for "%s"', async (acceptEncoding) => {
-  const { headers } = await get('/api/v1/forms', { 'accept-encoding': acceptEncoding })
-  expect(headers['content-encoding']).toBeUndefined()
-})
+test.each(['', 'identity', 'gzip;q=0', 'unknown'])(
+  'an answer to Accept-Encoding "%s" is not compressed',
+  async (acceptEncoding) => {
+    const { headers } = await get('/api/v1/forms', { 'accept-encoding': acceptEncoding })
+    expect(headers['content-encoding']).toBeUndefined()
+  },
+)
 
 test.each(['/api/v1/forms', '/api/v1/forms/none', '/api/v1/openapi.json', '/docs'])(
-  'when nothing fits that is accepted, %s comes as it is',
+  'a client that accepts no encoding which the API has gets %s uncompressed',
   async (path) => {
     const plain = await api.get(path)
     for (const acceptEncoding of ['identity;q=0', '*;q=0', 'unknown, *;q=0', 'gzip;q=0, identity;q=0']) {
@@ -39,7 +42,7 @@ const oddValue = fc
   .map((pieces) => pieces.join(''))
 
 test.each(['accept', 'accept-encoding', 'accept-language', 'cookie', 'if-none-match', 'range', 'authorization'])(
-  'whatever %s says, an answer is the one asked for or an error of the API',
+  'any value of the header %s gets the requested answer or an error of the API',
   async (name) => {
     await fc.assert(
       fc.asyncProperty(oddValue, async (value) => {
@@ -54,7 +57,7 @@ test.each(['accept', 'accept-encoding', 'accept-language', 'cookie', 'if-none-ma
   },
 )
 
-test('what is small stays as it is', async () => {
+test('a small answer is not compressed', async () => {
   const { headers } = await get('/api/v1/forms/none', { 'accept-encoding': 'gzip' })
   expect(headers['content-encoding']).toBeUndefined()
 })

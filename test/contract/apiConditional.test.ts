@@ -24,7 +24,7 @@ const etagOf = async (target: string, accept = json): Promise<string> =>
   (await get(target, undefined, { accept })).headers['etag'] ?? ''
 
 describe.each(endpoints)('a conditional %s', (endpoint) => {
-  test('carries a weak ETag, the same as long as nothing changes, on GET and HEAD', async () => {
+  test('has a weak ETag, which stays the same until something changes, on GET and HEAD', async () => {
     const etag = await etagOf(endpoint)
     expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
     expect(await etagOf(endpoint)).toBe(etag)
@@ -36,7 +36,7 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     ['the tag as a strong one', (etag: string) => etag.slice(2)],
     ['a list that holds it', (etag: string) => `"other", ${etag}, W/"more"`],
     ['any tag', () => '*'],
-  ])('is answered 304 without a body to %s, with the watermark of now', async (_, sent) => {
+  ])('is answered 304 without a body to %s, with the current watermark', async (_, sent) => {
     const etag = await etagOf(endpoint)
     await api.replica.advanceWatermark(later)
     const { status, text, headers } = await get(endpoint, sent(etag))
@@ -61,7 +61,7 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     expect((await get(endpoint, await etagOf(endpoint), more)).status).toBe(304)
   })
 
-  test('is answered in full once a change was refreshed, to another tag, or without one', async () => {
+  test('is answered in full after a change, and to a request with another tag or none', async () => {
     const etag = await etagOf(endpoint)
     expect((await get(endpoint, 'W/"another"')).status).toBe(200)
     expect((await get(endpoint, undefined, { 'if-modified-since': new Date().toUTCString() })).status).toBe(200)
@@ -80,7 +80,7 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     expect((await get(endpoint, etag)).status).toBe(200)
   })
 
-  test('is answered in full after Redis forgot, or when other indices serve', async () => {
+  test('is answered in full after Redis was emptied, or when another generation serves', async () => {
     for (const event of ['flushed', 'switched'] as const) {
       const etag = await etagOf(endpoint)
       await api.replica.disturb(event)
@@ -90,14 +90,14 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     }
   })
 
-  test('has neither ETag nor watermark while it is not known which indices serve', async () => {
+  test('has neither ETag nor watermark while Redis does not know which generation serves', async () => {
     await api.replica.publishWatermark(null)
     const { status, headers } = await get(endpoint)
     expect([status, headers['etag'], headers['replica-watermark']]).toEqual([200, undefined, undefined])
   })
 })
 
-test('a window of change is answered without a watermark, too', async () => {
+test('a list with changedSince or changedUntil is answered also while there is no watermark', async () => {
   await api.replica.publishWatermark(null)
   for (const list of ['forms?', 'records?', 'record-counts?by=day&'])
     for (const name of ['changedSince', 'changedUntil']) {
@@ -114,13 +114,13 @@ test.each<[path: string, queries: readonly string[]]>([
   ['/api/v1/record-counts', ['by=day', 'by=hour', 'by=form', 'by=day&timeZone=Asia/Tokyo', 'by=day&formId=f1']],
   ['/api/v1/record-counts', ['by=day', 'by=day&status=failed', 'by=day&since=2026-01-01', 'by=day&until=2026-01-01']],
   ['/api/v1/record-counts', ['by=day', 'by=day&changedSince=2026-01-01', 'by=day&changedUntil=2026-01-01']],
-])('every parameter of %s has a part in the tag', async (path, queries) => {
+])('requests to %s that differ in any parameter have different ETags', async (path, queries) => {
   const tags = await Promise.all(queries.map((query) => etagOf(`${path}?${query}`)))
   expect(new Set(tags).size).toBe(queries.length)
 })
 
 test.each(['/api/v1/forms?', '/api/v1/records?'])(
-  'a page of %s, and its exports of each format, and of whole entities, have one tag each',
+  'a page of %s, its exports in each format and those with view=full have different ETags',
   async (path) => {
     const changed = `${path}changedSince=2026-11-20&`
     const tags = new Set<string | undefined>()
@@ -143,13 +143,13 @@ test.each([
   ['/api/v1/forms?scene=scored_quiz', '/api/v1/forms?scene=scored_quiz&view=summary', ndjson],
   ['/api/v1/forms', '/api/v1/forms?limit=20&page=1&view=summary', csv],
   [`${counts}&timeZone=Asia/Tokyo`, '/api/v1/record-counts?timeZone=asia/tokyo&by=day&x=1', json],
-])('%s has the tag and the text of %s as %s, which is understood alike', async (one, other, accept) => {
+])('%s has the ETag and the body of %s as %s, because both mean the same', async (one, other, accept) => {
   const [first, second] = await Promise.all([one, other].map((target) => get(target, undefined, { accept })))
   expect(first?.headers['etag']).toMatch(/^W\//)
   expect([second?.status, second?.headers['etag'], second?.text]).toEqual([200, first?.headers['etag'], first?.text])
 })
 
-test('a change of a form leaves the tags of submissions alone, and one of another team leaves all alone', async () => {
+test('a change of a form changes no ETag of submissions, and a change of another team changes no ETag', async () => {
   const [form, record] = [await etagOf('/api/v1/forms'), await etagOf('/api/v1/records')]
   await api.replica.replaceChangeToken('forms/team-2')
   expect((await get('/api/v1/forms', form)).status).toBe(304)
@@ -157,11 +157,11 @@ test('a change of a form leaves the tags of submissions alone, and one of anothe
   expect((await get('/api/v1/records', record)).status).toBe(304)
 })
 
-test('what does not exist is 404 whatever tag is sent', async () => {
+test('an item that does not exist is 404, whatever If-None-Match says', async () => {
   for (const path of ['/api/v1/forms/none', '/api/v1/records/none']) expect((await get(path, '*')).status).toBe(404)
 })
 
-test('the tag of one team is nothing to another', async () => {
+test('the ETag of one team gets no 304 for another team', async () => {
   const etag = await etagOf('/api/v1/forms')
   const other = await api.replica.storeKey('team-2', { id: 'key-2' })
   const { status } = await api.send('/api/v1/forms', { key: other, headers: { 'if-none-match': etag } })

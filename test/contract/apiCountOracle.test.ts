@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { useApi } from '../support/api.ts'
 import { expectedCounts } from '../support/countOracle.ts'
 import { submissionEntity } from '../support/entities.ts'
-import { useStarted } from '../support/late.ts'
-import { codes, type Held, randomAnswers, texts } from '../support/queryData.ts'
+import { useStarted } from '../support/lifecycle.ts'
+import { codes, randomAnswers, type StoredEntity, texts } from '../support/queryData.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { wellFormed } from '../support/wellFormed.ts'
 
@@ -21,7 +21,7 @@ describe.each([
   ['a year', '2026'],
   ['a few days', '2026-03-29'],
   ['a few days when clocks were put back at midnight', '2006-10-29'],
-])('any count in %s', (_span, during) => {
+])('every answer of /record-counts in %s', (_span, during) => {
   const team = 'acme'
   /**
    * Zones, and when their clocks were put forward or back, an hour or less or a day, at night or at midnight. Each has had the same
@@ -56,7 +56,7 @@ describe.each([
     return epochMs + random.pick([0, random.below(reachMs), -1 - random.below(reachMs)])
   }
   const random = seeded(Math.floor(Math.random() * 2 ** 31))
-  const sent: Held[] = Array.from({ length: 1_200 }, (_, at) => ({
+  const sent: StoredEntity[] = Array.from({ length: 1_200 }, (_, at) => ({
     list: 'records',
     team: at < 1_000 ? team : 'another',
     changedMs: Date.parse('2026-11-20T12:00:00Z') + random.below(1_000),
@@ -132,7 +132,7 @@ describe.each([
   )
 
   test(
-    'is what plain rules make of all that is held, and adds up to the total of the list',
+    'equals a count by plain rules over all submissions, and adds up to the total of the list',
     async () => {
       await fc.assert(
         fc.asyncProperty(anyQuery, fc.boolean(), async (query, isKept) => {

@@ -41,7 +41,7 @@ const rawAt = (line: string, column: string): string | undefined =>
 test.each([
   ...['/api/v1/records', '/api/v1/forms', '/api/v1/forms?titleContains=quzi'],
   '/api/v1/records?status=completed&changedSince=2026-11-20T12:00:00.001Z',
-])('%s as CSV holds what it holds as NDJSON, cell by cell', async (path) => {
+])('%s has the same values as CSV and as NDJSON, cell by cell', async (path) => {
   const answer = await ask(path)
   expect([answer.status, answer.headers['replica-watermark']]).toEqual([200, watermark])
   expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8; header=present')
@@ -53,7 +53,7 @@ test.each([
 })
 
 describe('with formId', () => {
-  test('each code of the form has a column, and all other answers have one', async () => {
+  test('each field code of the form has a column, and all other answers share one', async () => {
     const answer = await ask(`/api/v1/records?formId=${quiz}`)
     expect(headerOf(answer).filter((name) => name.startsWith('data'))).toEqual(['data.q2', 'data.q1', 'data.other'])
     const [empty, answered] = csvRecords(answer.text)
@@ -65,13 +65,13 @@ describe('with formId', () => {
     for (const name of ['data.q2', 'data.q1', 'data.other', 'examinee.id']) expectCell(empty?.[name], undefined)
   })
 
-  test.each(['none', 'of-others', 'no%20id'])('an unknown form, such as %s, gives the header alone', async (id) => {
+  test.each(['none', 'of-others', 'no%20id'])('an unknown form, such as %s, gives a header line alone', async (id) => {
     const answer = await ask(`/api/v1/records?formId=${id}`)
     expect([answer.status, csvRows(answer.text)]).toEqual([200, [expect.anything()]])
     expect(headerOf(answer).filter((name) => name.startsWith('data'))).toEqual(['data.other'])
   })
 
-  test('the columns stay as they were when the answer began', async () => {
+  test('the columns stay the same when the form changes during the export', async () => {
     const id = 'changing'
     const store = (revision: number, code: string): Promise<void> =>
       api.replica.storeForms({ team, id, revision, entity: formEntity({ id, fields: [{ code }] }) })
@@ -98,7 +98,7 @@ describe('with formId', () => {
 test.each([
   [`/api/v1/records?formId=${quiz}`, 200],
   ['/api/v1/records', 304],
-])('%s has changed when submissions have; when forms have, it is answered %i', async (path, afterForms) => {
+])('%s is answered in full after a change of submissions, and %i after a change of forms', async (path, afterForms) => {
   for (const [type, expected] of [['forms', afterForms] as const, ['submissions', 200] as const]) {
     const headers = { 'if-none-match': (await ask(path)).headers['etag'] ?? '' }
     expect((await ask(path, headers)).status).toBe(304)

@@ -1,7 +1,7 @@
 import { hashVersion, sealCursor } from '../../src/api/changeCursor.ts'
 import type { EntityType, TeamId } from '../../src/core/model/ids.ts'
-import type { ListVersion } from '../../src/core/stores/listVersions.ts'
-import { newCursorKey } from '../../src/core/stores/visiblePositions.ts'
+import type { ListVersion } from '../../src/core/redis/listVersions.ts'
+import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type TestAnswer, type TestRequest, useApi } from '../support/api.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
@@ -108,7 +108,7 @@ const counted: Row[] = [
   ['HEAD', 200, undefined, () => get('/records/', { method: 'HEAD' })],
   ['nothing changed', 304, '/forms', () => get('/forms', { headers: { 'if-none-match': '*' } })],
   ['a parameter that breaks its rule', 400, '/forms', () => get('/forms?limit=0')],
-  ['one of two parameters that is known', 400, '/records', () => get('/records?since=yesterday&Since=1')],
+  ['a wrong parameter next to an unknown one', 400, '/records', () => get('/records?since=yesterday&Since=1')],
   ['a count of nothing', 400, '/record-counts', () => get('/record-counts?timeZone=Nowhere')],
   ['a cursor that is none', 400, '/record-changes', () => get('/record-changes?cursor=none')],
   ['a cursor of indices that are gone', 410, '/form-changes', () => get(`/form-changes?cursor=${foreignCursor()}`)],
@@ -131,7 +131,7 @@ const uncounted: Row[] = [
 ]
 
 test.each([...counted, ...uncounted])(
-  '%s, %i: is as described, private, varies, and has a request id that its log line carries',
+  '%s, %i: the answer is as described, private, has Vary, and a request id that is also in the log',
   async (_what, status, path, ask) => {
     const answer = await ask()
     expect(answer.status).toBe(status)
@@ -149,24 +149,30 @@ test.each([...counted, ...uncounted])(
   },
 )
 
-test.each(counted)('%s, %i: tells the limit, and costs one of it', async (_what, status, _path, ask) => {
-  for (const left of [minute - 1, minute - 2]) {
-    const answer = await ask()
-    expect(answer.status).toBe(status)
-    expect(answer.headers).toMatchObject({
-      'ratelimit-policy': `"key";q=${minute};w=60`,
-      ratelimit: expect.stringMatching(new RegExp(`^"key";r=${left};t=\\d+$`)),
-    })
-  }
-})
+test.each(counted)(
+  '%s, %i: the answer has the RateLimit headers, and counts once against the limit',
+  async (_what, status, _path, ask) => {
+    for (const left of [minute - 1, minute - 2]) {
+      const answer = await ask()
+      expect(answer.status).toBe(status)
+      expect(answer.headers).toMatchObject({
+        'ratelimit-policy': `"key";q=${minute};w=60`,
+        ratelimit: expect.stringMatching(new RegExp(`^"key";r=${left};t=\\d+$`)),
+      })
+    }
+  },
+)
 
-test.each(uncounted)('%s, %i: costs nothing and says nothing of limits', async (_what, _status, _path, ask) => {
-  const { headers } = await ask()
-  expect([headers['ratelimit'], headers['ratelimit-policy']]).toEqual([undefined, undefined])
-  expect((await get('/forms')).headers['ratelimit']).toContain(`r=${minute - 1};`)
-})
+test.each(uncounted)(
+  '%s, %i: the answer has no RateLimit headers, and does not count against the limit',
+  async (_what, _status, _path, ask) => {
+    const { headers } = await ask()
+    expect([headers['ratelimit'], headers['ratelimit-policy']]).toEqual([undefined, undefined])
+    expect((await get('/forms')).headers['ratelimit']).toContain(`r=${minute - 1};`)
+  },
+)
 
-test('an answer to a key that is used up is as described', async () => {
+test('the answer to a key that has used up its limit is as described', async () => {
   const worn = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })
   const key = await api.replica.storeKey(team, { id: 'worn' })
   for (const status of [200, 429]) {

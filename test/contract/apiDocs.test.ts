@@ -1,5 +1,5 @@
 import { useApi } from '../support/api.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
@@ -15,7 +15,7 @@ const read = (path: string, request: RequestInit = {}): Promise<Response> =>
 const readIf = (path: string, condition: string): Promise<Response> =>
   read(path, { headers: { 'if-none-match': condition } })
 
-test('the page and its files have their types, and say who may keep them for how long', async () => {
+test('the page and its files have the right Content-Type and Cache-Control', async () => {
   const told = await Promise.all(
     ['/docs', descriptionPath, ...assets].map(async (path) => {
       const { status, headers } = await read(path)
@@ -32,14 +32,14 @@ test('the page and its files have their types, and say who may keep them for how
   ])
 })
 
-test('the page may load nothing from elsewhere, and be framed by nobody', async () => {
+test('the page may load nothing from other origins, and no page may frame it', async () => {
   const policy = (await read('/docs')).headers.get('content-security-policy') ?? ''
   expect(policy).toContain("default-src 'none'")
   expect(policy).toContain("frame-ancestors 'none'")
   expect(policy).not.toMatch(/unsafe|https?:|\*/)
 })
 
-test('HEAD answers as GET without a body, and what has not changed since is not sent again', async () => {
+test('HEAD answers as GET without a body, and an unchanged file is answered 304', async () => {
   for (const path of ['/docs', '/docs/', descriptionPath, ...assets]) {
     const etag = (await read(path)).headers.get('etag') ?? ''
     const head = await read(path, { method: 'HEAD' })
@@ -51,7 +51,7 @@ test('HEAD answers as GET without a body, and what has not changed since is not 
   }
 })
 
-test('description and files are compressed with gzip when asked for, and read the same', async () => {
+test('the description and the files come compressed to clients that accept gzip', async () => {
   const readIn = (path: string, accepted: string) => read(path, { headers: { 'accept-encoding': accepted } })
   for (const path of [descriptionPath, ...assets]) {
     const [plain, compressed] = [await readIn(path, 'identity'), await readIn(path, 'gzip')]
@@ -74,7 +74,7 @@ test.each(['POST', 'PUT', 'DELETE'])('%s gives 405 without a key', async (method
   }
 })
 
-test('a key that is sent along is not counted', async () => {
+test('a request for the page counts against the limit of no key, even if it has one', async () => {
   for (const path of [descriptionPath, descriptionPath, descriptionPath, descriptionPath]) {
     const { status, headers } = await api.get(path)
     expect(status).toBe(200)
@@ -86,11 +86,11 @@ test('a key that is sent along is not counted', async () => {
 test.each([
   ...['/docs/other', '/docs/swagger-ui.css', '/Docs', '/api/v1/openapi.yaml', '/api/v1/openapi.json/x'],
   ...['/docs/../package.json', '/docs/%2e%2e/package.json', '/docs/..%2f..%2fpackage.json'],
-])('%s is as unknown as any other route', async (path) => {
+])('%s is 404, like any unknown route', async (path) => {
   expect((await api.send(path)).status).toBe(401)
 })
 
-test('the description names where clients reach the API', async () => {
+test('the description names the URL at which clients reach the API', async () => {
   const named = await api.startAnother({ BASE_URL: 'https://quiz.example/api/v1' })
   const { json } = await named.send(descriptionPath)
   expect(json).toMatchObject({ servers: [{ url: 'https://quiz.example/api/v1' }] })

@@ -26,23 +26,26 @@ const expectRefused = (read: string, status: number, code: string): void => {
 
 test.each([
   ['no Host', ''],
-  ['two of them', `${host}${host}`],
-  ['two different ones', `${host}Host: other.example\r\n`],
-  ['one that is no host', 'Host: http://api.example/\r\n'],
+  ['two equal Host headers', `${host}${host}`],
+  ['two different Host headers', `${host}Host: other.example\r\n`],
+  ['a Host that is no host', 'Host: http://api.example/\r\n'],
 ])('a request with %s gives 400', async (_, hosts) => {
   expectRefused(await ask(`GET ${path} HTTP/1.1\r\n${hosts}${authorization}`), 400, 'bad_request')
 })
 
-test.each(['Host:', 'Host: [::1]:3000', 'Host: 127.0.0.1:3000', 'Host: API_1.example.'])('%s is one', async (one) => {
-  expect(statusesIn(await ask(`GET ${path} HTTP/1.1\r\n${one}\r\n${authorization}${close}`))).toEqual([200])
-})
+test.each(['Host:', 'Host: [::1]:3000', 'Host: 127.0.0.1:3000', 'Host: API_1.example.'])(
+  'a request with "%s" is answered',
+  async (one) => {
+    expect(statusesIn(await ask(`GET ${path} HTTP/1.1\r\n${one}\r\n${authorization}${close}`))).toEqual([200])
+  },
+)
 
 test('HEAD without a Host gives 400 without a body', async () => {
   const read = await ask(`HEAD ${path} HTTP/1.1\r\n${authorization}`)
   expect([statusesIn(read), read.split('\r\n\r\n')[1]]).toEqual([[400], ''])
 })
 
-test('two Authorization headers give 400, whatever they hold', async () => {
+test('a request with two Authorization headers gets 400, whatever their values', async () => {
   for (const other of [authorization, 'Authorization: Basic dGVhbTo=\r\n']) {
     const read = await ask(`GET ${path} HTTP/1.1\r\n${host}${authorization}${other}${close}`)
     expectRefused(read, 400, 'bad_request')
@@ -70,13 +73,16 @@ test.each([
   expectRefused(await sendRaw(api.port, bytes), 400, 'bad_request')
 })
 
-test.each(['websocket', 'h2c', 'TLS/1.0'])('a request to change to %s is answered here, and the last', async (to) => {
-  const head = `GET ${path} HTTP/1.1\r\n${host}${authorization}`
-  const read = await ask(`${head}Connection: Upgrade\r\nUpgrade: ${to}\r\n\r\n${head}`)
-  expect(statusesIn(read)).toEqual([200])
-})
+test.each(['websocket', 'h2c', 'TLS/1.0'])(
+  'a request to upgrade to %s is answered over HTTP/1.1, and its connection is closed',
+  async (to) => {
+    const head = `GET ${path} HTTP/1.1\r\n${host}${authorization}`
+    const read = await ask(`${head}Connection: Upgrade\r\nUpgrade: ${to}\r\n\r\n${head}`)
+    expect(statusesIn(read)).toEqual([200])
+  },
+)
 
-test('Expect: 100-continue is told to go on', async () => {
+test('a request with Expect: 100-continue gets 100, then its answer', async () => {
   const read = await ask(`GET ${path} HTTP/1.1\r\n${host}${authorization}${close}Expect: 100-continue\r\n`)
   expect(statusesIn(read)).toEqual([100, 200])
 })
@@ -84,8 +90,8 @@ test('Expect: 100-continue is told to go on', async () => {
 test.each([
   ['an unknown method', `FOO / HTTP/1.1\r\n${host}`, 405],
   ['CONNECT', `CONNECT example.com:443 HTTP/1.1\r\n${host}`, 405],
-  ['what is no HTTP', 'hello\r\n', 400],
-])('%s behind a good request is answered after it', async (_, head, status) => {
+  ['bytes that are no HTTP', 'hello\r\n', 400],
+])('%s, pipelined behind good requests, is answered after them', async (_, head, status) => {
   const good = `GET ${path} HTTP/1.1\r\n${host}${authorization}\r\n`
   expect(statusesIn(await ask(`${good}${good}${head}`))).toEqual([200, 200, status])
 })

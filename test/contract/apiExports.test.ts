@@ -46,7 +46,7 @@ test.each([
   '/api/v1/records?formId=f1&status=completed&since=2026-03-01T10:00:00Z',
   '/api/v1/records?changedSince=2026-11-20T12:00:00.001Z',
   '/api/v1/forms?titleContains=quiz&scene=scored_quiz&changedUntil=2026-11-20T12:00:00.001Z',
-])('%s as NDJSON holds what a walk through its pages holds, in the same order', async (path) => {
+])('%s as NDJSON has the same items as its pages, in the same order', async (path) => {
   const answer = await ask(path)
   expect(answer.status).toBe(200)
   expect(answer.headers['content-type']).toBe(ndjson)
@@ -66,7 +66,7 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
     return plain
   }
 
-  test.each([ndjson, csv])('holds the same as %s, in fewer bytes', async (accept) => {
+  test.each([ndjson, csv])('has the same content as %s, in fewer bytes', async (accept) => {
     const plain = (await ask('/api/v1/records', { accept })).text
     const { received } = await open(encoding, accept)
     let receivedBytes = 0
@@ -77,7 +77,7 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
     expect(receivedBytes).toBeLessThan(Buffer.byteLength(plain) / 3)
   })
 
-  test('hands over every row that was found before the next ones are', async () => {
+  test('sends every row it has found before it finds the next ones', async () => {
     const held = api.hold()
     const { received } = await open(encoding)
     const rows = createInterface({ input: decompressed(received) })[Symbol.asyncIterator]()
@@ -92,17 +92,20 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
   })
 })
 
-test.each(['identity', ...Object.keys(decompressors)])('HEAD tells of an export in %s as GET', async (encoding) => {
-  for (const accept of [ndjson, csv]) {
-    const head = await ask('/api/v1/records', { accept, 'accept-encoding': encoding }, 'HEAD')
-    expect([head.status, head.text]).toEqual([200, ''])
-    const { received } = await open(encoding, accept)
-    for await (const _ of received);
-    for (const name of ['content-encoding', 'content-type', 'content-length', 'vary', 'etag', 'replica-watermark'])
-      expect([name, head.headers[name]]).toEqual([name, received.headers[name]])
-  }
-  await eventually(async () => (await api.replica.openContexts()) === 0)
-})
+test.each(['identity', ...Object.keys(decompressors)])(
+  'HEAD of an export in %s has the headers of GET',
+  async (encoding) => {
+    for (const accept of [ndjson, csv]) {
+      const head = await ask('/api/v1/records', { accept, 'accept-encoding': encoding }, 'HEAD')
+      expect([head.status, head.text]).toEqual([200, ''])
+      const { received } = await open(encoding, accept)
+      for await (const _ of received);
+      for (const name of ['content-encoding', 'content-type', 'content-length', 'vary', 'etag', 'replica-watermark'])
+        expect([name, head.headers[name]]).toEqual([name, received.headers[name]])
+    }
+    await eventually(async () => (await api.replica.openContexts()) === 0)
+  },
+)
 
 test.each([
   ['*/*', json],
@@ -118,12 +121,12 @@ test.each([
   [`${ndjson};charset=UTF-8;q=0.5, application/json;q=0.4`, ndjson],
   [`application/json;q=0.4, ${ndjson};profile="a,b;q=0";q=0.5`, ndjson],
   ['application/json;indent=2;q=0.1, APPLICATION/X-NDJSON', ndjson],
-])('Accept: %s asks for %s', async (accept, format) => {
+])('a request with Accept: %s is answered as %s', async (accept, format) => {
   const { headers } = await ask('/api/v1/records', { accept })
   expect(headers['content-type']?.split(';')[0]).toBe(format)
 })
 
-test('an export is of one moment, whatever is written meanwhile', async () => {
+test('an export shows one moment, whatever is written meanwhile', async () => {
   const before = await walked('/api/v1/records')
   const held = api.hold()
   const exporting = ask('/api/v1/records')
@@ -135,7 +138,7 @@ test('an export is of one moment, whatever is written meanwhile', async () => {
   expect(linesOf(await ask('/api/v1/records'))).toHaveLength(before.length + 1)
 })
 
-test('an export is broken off, never ended, when Elasticsearch finds less than it counted on the way', async () => {
+test('an export breaks off, and never looks complete, when Elasticsearch finds fewer rows than it counted', async () => {
   const fault = async (exchange: Exchange): Promise<void> => {
     const answer = await exchange.ask()
     const { hits: _hits, ...rest } = JSON.parse(answer.body.toString())
@@ -152,14 +155,14 @@ test.each([
   [ndjson, '/_pit'],
   [csv, '/_pit'],
   [csv, '/_mget'],
-])('an export as %s that cannot begin because %s fails is answered 503', async (accept, what) => {
+])('an export as %s is answered 503 if %s fails before its first row', async (accept, what) => {
   api.elasticsearch.inject(what, (exchange) => exchange.response.destroy())
   const { status, headers, json } = await ask('/api/v1/records?formId=f1', { accept })
   expect([status, headers['retry-after']]).toEqual([503, expect.stringMatching(/^[1-9]/)])
   expect(json).toMatchObject({ error: { code: 'service_unavailable' } })
 })
 
-test('for how long a client reads an export is logged, and is no part of the duration that is measured', async () => {
+test('the time that a client takes to read an export is logged, and is no part of the measured duration', async () => {
   const measuredMs = async (): Promise<number> => {
     const durations = await api.metrics.getSingleMetricAsString('tidemark_http_request_duration_seconds')
     return (
@@ -181,7 +184,7 @@ test('for how long a client reads an export is logged, and is no part of the dur
   expect((await measuredMs()) - before).toBeLessThan(loggedMs - heldMs + 1)
 })
 
-test('a team has four exports at once; others are served meanwhile, and a client that goes away makes room', async () => {
+test('a team may run four exports at once; other teams are served meanwhile, and a client that disconnects makes room', async () => {
   const held = api.hold()
   const running = await Promise.all([ndjson, csv, ndjson, csv].map((accept) => open('identity', accept)))
   const few = '/api/v1/records?formId=none'

@@ -20,7 +20,7 @@ test.each([
   ['records', 'fields=id,result.score', ({ id, result }: Item) => ({ id, result: { score: result.score } })],
   ['forms', 'fields=title,id', ({ id, title }: Item) => ({ title, id })],
 ])(
-  '%s with %s are the same items with these members alone, on pages and in exports',
+  '%s with %s has the same items with these members alone, on pages and in exports',
   async (list, fields, expected) => {
     const whole = linesOf(await get(list, ndjson)).map((line) => JSON.parse(line) as Item)
     const lines = linesOf(await get(`${list}?${fields}`, ndjson))
@@ -34,21 +34,21 @@ test.each([
   },
 )
 
-test('a single item and whole entities have the same members', async () => {
+test('a single item and an export with view=full take `fields`, too', async () => {
   const fields = 'fields=id,metadata.ip,reportResult.status'
   const [first = ''] = linesOf(await get(`records?view=full&${fields}`, ndjson))
   expect(Object.keys(JSON.parse(first) as object)).toEqual(['id', 'metadata', 'reportResult'])
   expect((await get(`records/${encodeURIComponent((JSON.parse(first) as Item).id)}?${fields}`)).text).toBe(first)
 })
 
-test('CSV has these columns in this order', async () => {
+test('a CSV export has the columns that `fields` names, in that order', async () => {
   const { text } = await get('records?fields=result.score,data.q1,id', 'text/csv')
   const [header, ...rows] = text.split('\r\n')
   expect(header).toBe('"result.score","data.q1","id"')
   expect(rows).toHaveLength(linesOf(await get('records', ndjson)).length + 1)
 })
 
-test('an answer is kept for its fields alone', async () => {
+test('an ETag is valid for one selection of fields only', async () => {
   const { headers } = await get('records?fields=id')
   const named = { 'if-none-match': String(headers['etag']) }
   expect((await get('records?fields=id', undefined, named)).status).toBe(304)

@@ -33,7 +33,7 @@ const full = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}
 test.each([
   ...['/api/v1/records', '/api/v1/records?formId=f1', '/api/v1/records?status=completed&since=2026-03-01T10:00:00Z'],
   ...['/api/v1/forms', '/api/v1/forms?titleContains=quzi'],
-])('every line of %s is what the endpoint of its item answers, in the order of summaries', async (path) => {
+])("every line of %s equals the answer of its item's own endpoint, in the order of the list", async (path) => {
   const answer = await ask(full(path))
   const lines = linesOf(answer)
   expect(idsIn(lines)).toEqual(idsIn(linesOf(await ask(path))))
@@ -67,7 +67,7 @@ describe('while details change', () => {
     exchange.reply({ ...answer, body: Buffer.from(`{"docs":[${[hidden, ...others].join()}]}`) })
   }
 
-  test('a detail that is stored, but not yet searchable, is found', async () => {
+  test('an entity is exported as stored, also where its new state is not searchable yet', async () => {
     const expected = (await ask('/api/v1/records?formId=f1&view=full')).text
     const when = ({ path }: { path: string }): boolean => path.includes('realtime=false')
     const hiding = api.elasticsearch.inject('/_mget', withoutFirst, { when })
@@ -75,7 +75,7 @@ describe('while details change', () => {
     expect(hiding.met()).toBeGreaterThan(0)
   })
 
-  test('a row without any detail breaks the export off', async () => {
+  test('an export fails if a row has no detail document', async () => {
     api.elasticsearch.inject('/_mget', withoutFirst)
     expect((await ask('/api/v1/records?formId=f1&view=full')).status).toBe(503)
     await eventually(async () => (await api.replica.openContexts()) === 0)

@@ -28,14 +28,14 @@ async function expectAsGet(target: string, request: TestRequest, status: number)
 }
 
 describe.each(endpoints)('HEAD %s has the status and the headers of GET, and no body', (endpoint) => {
-  test('for what is there', () => expectAsGet(endpoint, { key: api.key }, 200))
+  test('for items and lists that exist', () => expectAsGet(endpoint, { key: api.key }, 200))
 
   test('when nothing has changed', async () => {
     const etag = (await api.get(endpoint)).headers['etag'] ?? ''
     await expectAsGet(endpoint, { key: api.key, headers: { 'if-none-match': etag } }, 304)
   })
 
-  test.each(['gzip', 'br', 'zstd', 'deflate', 'identity', 'gzip;q=0'])('when %s is accepted', async (encoding) => {
+  test.each(['gzip', 'br', 'zstd', 'deflate', 'identity', 'gzip;q=0'])('with Accept-Encoding: %s', async (encoding) => {
     const headers = { 'accept-encoding': encoding }
     const head = await api.get(endpoint, { method: 'HEAD', headers })
     const { received } = await api.open(endpoint, headers)

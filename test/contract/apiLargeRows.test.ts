@@ -84,7 +84,7 @@ test.each([
   ['the last page', 3, 25],
   ['a page with a single row', 5, 1],
   ['one page of all', 1, 100],
-])('%s of rows of up to a megabyte is as complete as any', async (_what, page, limit) => {
+])('%s with rows of up to a megabyte is complete', async (_what, page, limit) => {
   const answer = await ask(`/api/v1/records?page=${page}&limit=${limit}`)
   expect(answer.status).toBe(200)
   const { items, ...envelope } = answer.json as { readonly items: readonly Row[] }
@@ -98,7 +98,7 @@ test.each([
   })
 })
 
-test('exports hold every row, large or not, in each form', async () => {
+test('exports in every format have every row, large or not', async () => {
   for (const path of ['/api/v1/records', '/api/v1/records?view=full']) {
     const found = linesOf(await ask(path, ndjson)).map((line) => JSON.parse(line) as Row)
     same(found, newestFirst)
@@ -125,7 +125,7 @@ test('forms of thousands of fields and titles of thousands of words are listed, 
   )
 })
 
-test('among thousands of long titles each is found, as typed or misspelt, and all submissions are counted by form', async () => {
+test('a search among thousands of long titles finds each, as typed or misspelt, and counts by form count every submission', async () => {
   for (const typed of ['question1999 word199', 'qestion1999 wrod199']) {
     const query = new URLSearchParams({ titleContains: typed, limit: '100' })
     const { json } = await ask(`/api/v1/forms?${query}`, 'application/json', longTitles)

@@ -22,7 +22,7 @@ test('the API starts while its engines are away', async () => {
   expect((await api.readiness()).map((each) => each.split(':')[0])).toEqual(['elasticsearch', 'redis', 'account keys'])
 })
 
-test('a request that runs when the API stops is answered as the last of its connection; no other is accepted', async () => {
+test('a request in flight when the API stops is answered, and its connection closed; new connections are refused', async () => {
   const fake = close(await startFakeElasticsearch())
   const api = close(await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: fake.url } }))
   let answerNow: (() => void) | undefined
@@ -40,7 +40,7 @@ test('a request that runs when the API stops is answered as the last of its conn
   await closed
 })
 
-test('a port that another process has, or that serves both clients and operators, is told at once, by name', async () => {
+test('a start with a port that is taken, or with the same port for clients and operators, ends at once and names the variable', async () => {
   const api = close(await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } }))
   const taken = String(api.port)
   expect(await refusalOf('api', { PORT: taken })).toMatch(/^PORT cannot be listened on here: .*EADDRINUSE/)
@@ -54,7 +54,7 @@ test('a port that another process has, or that serves both clients and operators
   expect(await refusalOf('api', { PORT: '', ADMIN_PORT: '3000' })).toMatch(/^ADMIN_PORT must differ/)
 })
 
-test('an Elasticsearch whose version does not fit is told by name, also to who may not ask for its version', async () => {
+test('a start with an unsupported version of Elasticsearch ends and says which is needed, also if the user may not read the version', async () => {
   const fake = close(await startFakeElasticsearch())
   const settings = { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: fake.url }
   // As 8.19.4 does: it refuses what the client of 9 sends, whoever asks, and answers what has no body.
@@ -98,12 +98,12 @@ describe('while a process looks for its engines,', () => {
     return api
   }
 
-  test('it ends at once, with 0, when it is asked to stop', async () => {
+  test('it ends at once, with exit code 0, when it is stopped', async () => {
     const api = await looking()
     expect([await api.end('SIGTERM'), api.log()]).toEqual([0, ''])
   })
 
-  test('another one may take its port: that is told like one that was taken before', async () => {
+  test('another process may take its port, which ends it as if the port had been taken before', async () => {
     const api = await looking()
     const port = Number(new URL(api.url).port)
     // The process listens for a moment itself, to see whether it could.
@@ -112,7 +112,7 @@ describe('while a process looks for its engines,', () => {
   })
 })
 
-test('addresses that the machine does not have are told at once, by name', async () => {
+test('a start with addresses that the machine does not have ends at once and names the variables', async () => {
   const refused = async (more: Readonly<Record<string, string>>): Promise<readonly (string | undefined)[]> => {
     const told = await refusalOf('api', { HOST: '192.0.2.1', ADMIN_HOST: '2001:db8::1', ...more })
     return told.split('\n').map((line) => line.split(':')[0])
@@ -126,7 +126,7 @@ test('addresses that the machine does not have are told at once, by name', async
 test.each([
   ['no address listens on all, but for its admin port, which listens on loopback', {}, [true, false]],
   ['addresses listens there alone', { HOST: '127.0.0.1', ADMIN_HOST: '0.0.0.0' }, [false, true]],
-])('a process that is told %s', async (_which, settings, isReached) => {
+])('a process that is configured with %s', async (_which, settings, isReached) => {
   const api = await startProgram('api', { INDEX_PREFIX: replica.prefix, ...settings })
   await untilReady(api)
   const elsewhere = [`${api.url}/docs`, `${api.adminUrl}/livez`].map((url) => url.replace('127.0.0.1', '127.0.0.2'))

@@ -1,8 +1,8 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
 import { type TestAnswer, useApi } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { connectReal } from '../support/redisPair.ts'
 
 const team = 'team-1'
@@ -26,7 +26,7 @@ const sendMany = async (key: string, count: number): Promise<number[]> => {
   return answers.map(({ status }) => status)
 }
 
-test('of requests at the same time exactly 120 pass in a minute; the next is 429 with Retry-After', async () => {
+test('of concurrent requests exactly 120 pass in a minute; the next one gets 429 with Retry-After', async () => {
   const { key } = await freshKey()
   const statuses = await sendMany(key, 150)
   expect(statuses.toSorted()).toEqual([...Array(120).fill(404), ...Array(30).fill(429)])
@@ -42,7 +42,7 @@ test('of requests at the same time exactly 120 pass in a minute; the next is 429
   })
 })
 
-test('the limit is judged after the key, and before route, method and parameters', async () => {
+test('the limit is checked after the key, and before route, method and parameters', async () => {
   const { id, key } = await freshKey()
   await sendMany(key, 121)
   for (const target of ['/unknown', '/api/v1/forms?limit=0']) expect((await send(key, target)).status).toBe(429)
@@ -51,7 +51,7 @@ test('the limit is judged after the key, and before route, method and parameters
   expect((await send(key)).status).toBe(401)
 })
 
-test('each key has its own minute, also within a team, and of two teams that have the same id', async () => {
+test('each key has its own limit, also keys of one team, and keys with the same id of two teams', async () => {
   const one = await freshKey()
   await sendMany(one.key, 121)
   expect((await send(one.key)).status).toBe(429)
@@ -72,7 +72,7 @@ test("the minute is 60 s from the key's first request; refused requests do not e
   expect((await send(key)).headers['ratelimit']).toMatch(/r=119;t=60/)
 })
 
-test('a request that cannot be counted is 503: it neither passes nor makes its key invalid', async () => {
+test('a request that cannot be counted gets 503: it neither passes nor makes its key invalid', async () => {
   const { id, key } = await freshKey()
   await send(key)
   await api.replica.breakMinute(team, id)
@@ -83,7 +83,7 @@ test('a request that cannot be counted is 503: it neither passes nor makes its k
   expect((await send(key)).headers['ratelimit']).toMatch(/r=119/)
 })
 
-test('API processes share the minute of a key', async () => {
+test('API processes share the limit of a key', async () => {
   const other = await api.startAnother()
   const { key } = await freshKey()
   await send(key)
@@ -97,7 +97,7 @@ describe('the last use of a key', () => {
     Object.fromEntries(await new AccountKeyStore(link).lastUse(of as TeamId))
   const usedAt = '2026-05-01T12:00:30.500Z'
 
-  test('is the first one in the minute of its limit, however often the key is used', async () => {
+  test('is the first request in the minute of its limit, however often the key is used', async () => {
     const { id, key } = await freshKey()
     await send(key)
     nowMs += 29_000
@@ -110,7 +110,7 @@ describe('the last use of a key', () => {
     nowMs -= 60_000
   })
 
-  test('is told of its team alone, though another team has a key with the same id', async () => {
+  test('belongs to its team alone, although another team has a key with the same id', async () => {
     const [one, other] = [await freshKey('team-2', 'same'), await freshKey('team-3', 'same')]
     await send(one.key)
     await eventually(async () => (await uses('team-2'))['same'] === usedAt)
@@ -119,7 +119,7 @@ describe('the last use of a key', () => {
     await eventually(async () => (await uses('team-3'))['same'] === usedAt)
   })
 
-  test('is none of a key that was never used, or is not accepted', async () => {
+  test('is missing for a key that was never used, or was refused', async () => {
     const revoked = await api.replica.storeKey(team, { id: 'revoked', state: 'revoked' })
     const expired = await api.replica.storeKey(team, { id: 'expired', expiresAt: '2026-05-01T12:00:00.000Z' })
     for (const refused of [revoked, expired]) expect((await send(refused)).status).toBe(401)

@@ -30,12 +30,12 @@ test.each([
   ['forms?limit=3&page=3', 'forms?limit=3&page=$', { first: 1, prev: 2, last: 3 }],
   ['forms?limit=3&page=9', 'forms?limit=3&page=$', { first: 1, prev: 3, last: 3 }],
   ['records?status=failed', 'records?status=failed&page=$', { first: 1, last: 1 }],
-])('%s links to its other pages with its own query, %s', async (target, page, numbers) => {
+])('%s has links to its other pages with its own query, %s', async (target, page, numbers) => {
   const links = Object.entries(numbers).map(([relation, number]) => [relation, page.replace('$', String(number))])
   expect(await linksOf(target)).toEqual(Object.fromEntries(links))
 })
 
-test('who follows next sees every item once, with the filters that were sent', async () => {
+test('a client that follows rel="next" gets every item once, with the filters that it sent', async () => {
   const seen: string[] = []
   let target: string | undefined =
     'forms?limit=2&titleContains=gr%C3%B6%C3%9Fe%20%26&changedSince=2026-01-01T00:00:00%2B02:00'
@@ -47,12 +47,12 @@ test('who follows next sees every item once, with the filters that were sent', a
   expect(seen.toSorted()).toEqual(Array.from({ length: count }, (_, at) => `f${at}`))
 })
 
-test('a cached answer links to the query of each client, also to what it ignores', async () => {
+test('a cached answer has links with the query of each client, ignored parameters included', async () => {
   expect((await linksOf('forms?limit=3&mine=1'))['next']).toBe('forms?limit=3&mine=1&page=2')
   expect((await linksOf('forms?limit=03'))['next']).toBe('forms?limit=03&page=2')
 })
 
-test('what is no page has no links, and links that clients could not receive are left out', async () => {
+test('an answer that is no page has no links, and links too long for clients are left out', async () => {
   const long = 'x'.repeat(3_000)
   for (const target of ['forms/f1', 'record-counts?by=day', `forms?ignored=${long}`])
     expect(await linksOf(target)).toEqual({})

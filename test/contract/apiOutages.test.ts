@@ -5,7 +5,7 @@ import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, type FakeElasticsearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { type Relay, startRelay } from '../support/relay.ts'
 
 const team = 'team-1'
@@ -38,7 +38,7 @@ async function startBehindRelay(engine: 'REDIS_URL' | 'ELASTICSEARCH_URL'): Prom
   return { relay, api: close(await startTestApi({ settings: settings({ [engine]: relay.url }) })) }
 }
 
-test('without Redis a good or a bad key gives 503 until it is back, and what is no account key is refused', async () => {
+test('without Redis a good or a bad key gets 503 until it is back, and a text that is no account key gets 401', async () => {
   const { relay, api } = await startBehindRelay('REDIS_URL')
   relay.cut()
   for (const endpoint of endpoints)
@@ -53,7 +53,7 @@ test('without Redis a good or a bad key gives 503 until it is back, and what is 
     await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
 })
 
-test('without Elasticsearch every endpoint gives 503 until it is back, and what needs none is answered', async () => {
+test('without Elasticsearch every endpoint that needs it gives 503 until it is back, and the others answer', async () => {
   const { relay, api } = await startBehindRelay('ELASTICSEARCH_URL')
   relay.cut()
   for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
@@ -92,7 +92,7 @@ const breaksOff: RequestListener = (_request, response) => {
   response.socket?.end()
 }
 
-describe('answers of Elasticsearch that are not whole', () => {
+describe('when Elasticsearch answers wrongly', () => {
   const fake = useStarted('Elasticsearch', startFakeElasticsearch)
   const api = useStarted('the API', () => startTestApi({ settings: settings({ ELASTICSEARCH_URL: fake.url }) }))
 
@@ -102,17 +102,17 @@ describe('answers of Elasticsearch that are not whole', () => {
       answer(200, { ...emptySearch, _shards: { total: 2, failed: 1 } }),
       [...lists, ...feeds],
     ],
-    ['that is a failure', answer(503, { error: { type: 'some_exception' }, status: 503 }), endpoints],
+    ['with status 503', answer(503, { error: { type: 'some_exception' }, status: 503 }), endpoints],
     // It is asked again for a while after it was busy.
-    ['that is busy', answer(429, { error: { type: 'some_exception' }, status: 429 }), endpoints.slice(0, 1)],
+    ['with status 429', answer(429, { error: { type: 'some_exception' }, status: 429 }), endpoints.slice(0, 1)],
     ['of another server', (_request, response) => response.end('<html>'), endpoints],
     ['that breaks off', breaksOff, endpoints],
-  ])('one %s gives 503, never a page', async (_what, answering, asked) => {
+  ])('an answer %s gives 503, never a page', async (_what, answering, asked) => {
     fake.answerWith(answering)
     for (const endpoint of asked) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   })
 
-  test('a bug gives 500 internal_error, no internals, and a log line with the same X-Request-Id', async () => {
+  test('a bug of the API gives 500 internal_error without internals, and a log line with the same X-Request-Id', async () => {
     fake.answerWith(answer(400, { error: { type: 'parsing_exception', reason: 'secret reason' }, status: 400 }))
     const { status, headers, json } = await api.send('/api/v1/forms?titleContains=secret', { key: keyOf(team) })
     expect(status).toBe(500)
@@ -162,7 +162,7 @@ describe('answers of Elasticsearch that are not whole', () => {
   })
 })
 
-test('account keys that are lost and not yet rebuilt give 503, never 401, until they are complete again', async () => {
+test('while account keys are lost and not yet rebuilt, every key gets 503, never 401', async () => {
   const api = close(await startTestApi({ settings: settings() }))
   await replica.loseAccountKeys()
   for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))

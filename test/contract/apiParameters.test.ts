@@ -77,14 +77,17 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
   [`limit ${notInExports}`, lists, ['10'], csv],
   [`page ${notInExports}`, lists, ['2'], ndjson],
   [`page ${notInExports}`, lists, ['2'], csv],
-])('%s: 400 that says what was sent', async (rule, paths, values, accept = 'application/json') => {
-  const [name] = rule.split(' ')
-  for (const path of paths)
-    for (const value of values)
-      await expectRefused(`${path}${name}=${value}`, `${rule}, not "${decodeURIComponent(value)}"`, accept)
-})
+])(
+  '%s: any other value gets 400 with a message that quotes it',
+  async (rule, paths, values, accept = 'application/json') => {
+    const [name] = rule.split(' ')
+    for (const path of paths)
+      for (const value of values)
+        await expectRefused(`${path}${name}=${value}`, `${rule}, not "${decodeURIComponent(value)}"`, accept)
+  },
+)
 
-test('what is missing or too long is named, too', async () => {
+test('a missing or too long parameter gets 400 with a message that names it', async () => {
   await expectRefused('/record-counts', `by is required: one of ${groupings}`)
   await expectRefused('/record-counts?by=answer', 'code is required with by=answer')
   await expectRefused('/record-counts?by=day,answer', 'code is required with by=day,answer')
@@ -104,12 +107,12 @@ test.each([
   ['/forms/unknown?limit=1', 404, 'limit'],
   ['/records/unknown?page=1', 404, 'page'],
   [`${counts}limit=1&page=2&TimeZone=x`, 200, 'limit, page, TimeZone'],
-])('of the parameters of %s, answered %i, those that are not known are named: %s', async (target, status, ignored) => {
+])('an answer to %s, %i, names the unknown parameters in Ignored-Parameters: %s', async (target, status, ignored) => {
   const answer = await get(target)
   expect([answer.status, answer.headers['ignored-parameters']]).toEqual([status, ignored])
 })
 
-test('what is ignored changes nothing, such as another letter case, or a name that begins with a question mark', async () => {
+test('an ignored parameter changes nothing, such as one in another letter case or with a leading question mark', async () => {
   for (const query of ['Limit=5', '?limit=5', 'since=2030-01-01&until=2000-01-01', 'titleContains='])
     expect((await get(`/forms?${query}`)).json).toMatchObject({ totalDocs: 1, limit: 20 })
 })
@@ -121,7 +124,7 @@ test.each(['minScore=0', 'minScore=-0', 'maxScore=0', 'maxScore=-0.0', 'minScore
   },
 )
 
-test('ignored parameters are counted', async () => {
+test('ignored parameters are counted in a metric', async () => {
   const counted = async (): Promise<number | undefined> => {
     const metric = await api.metrics.getSingleMetric('tidemark_http_ignored_parameters_total')?.get()
     return metric?.values.find(({ labels }) => labels['route'] === '/api/v1/records')?.value
@@ -132,8 +135,11 @@ test('ignored parameters are counted', async () => {
   expect(await counted()).toBe(before + 2)
 })
 
-test.each(['%', '%ZZ', '%E0%A4%A', '%FF', '%00'])('malformed %s is read as it stands, or refused', async (sent) => {
-  expect((await get(`/forms?titleContains=${sent}`)).status).toBe(200)
-  expect((await get(`/forms?scene=${sent}`)).status).toBe(400)
-  expect((await get(`/forms?${sent}=1`)).status).toBe(200)
-})
+test.each(['%', '%ZZ', '%E0%A4%A', '%FF', '%00'])(
+  'malformed percent-encoding %s is read literally, or refused with 400',
+  async (sent) => {
+    expect((await get(`/forms?titleContains=${sent}`)).status).toBe(200)
+    expect((await get(`/forms?scene=${sent}`)).status).toBe(400)
+    expect((await get(`/forms?${sent}=1`)).status).toBe(200)
+  },
+)

@@ -48,7 +48,7 @@ const refusal = async (query: string, of = team): Promise<string> => {
 }
 
 test.each(['hour', 'day', 'month', 'form', 'status', 'level', 'day,outcome'])(
-  'nothing by %s is an empty list',
+  'no submissions, counted by %s, are an empty list',
   async (by) => {
     const nothing = { totalDocs: 0, by, items: [] }
     expect(await count(`by=${by}`, 'empty')).toEqual(nothing)
@@ -58,11 +58,11 @@ test.each(['hour', 'day', 'month', 'form', 'status', 'level', 'day,outcome'])(
   },
 )
 
-test('counts of many long answers are whole', async () => {
+test('counts of many long answers are complete', async () => {
   expect(await entries('by=answer&code=open', 'wordy')).toEqual(longAnswers.map((text) => [text, 1]))
 })
 
-test('hours of long ago are counted, whatever their times add up to', async () => {
+test('submissions of one hour long ago are counted under that hour', async () => {
   expect(await entries('by=hour', 'long-ago')).toEqual([['2006-10-29T02:00:00.000+00:00', 300]])
 })
 
@@ -71,13 +71,13 @@ test.each([
   ['2026-01-03', 1],
   ['2026-01-30', 1],
   ['2026-01-31', 2],
-])('a long month is counted whichever of its days is the last that is asked for: until %s', async (until, count) => {
+])('a month of 31 days is counted whichever day `until` names: %s', async (until, count) => {
   const january = '2026-01-01T00:00:00.000+00:00'
   expect(await entries(`by=month&until=${until}`, 'months')).toEqual([[january, count]])
   expect(await entries(`by=month,status&until=${until}`, 'months')).toEqual([[[january, 'completed'], count]])
 })
 
-test('10,000 are answered, one more is refused with its number', async () => {
+test('10,000 counts are answered, and 10,001 are refused with a message that names their number', async () => {
   const { items } = await count('by=hour&since=2025-01-01&until=2026-02-21T15:59:59.999Z', 'edge')
   expect([items.length, items[0]?.count, items.at(-1)?.count]).toEqual([10_000, 1, 1])
   const [expected, windows] = [
@@ -87,7 +87,7 @@ test('10,000 are answered, one more is refused with its number', async () => {
   for (const window of windows) expect(await refusal(`by=hour&${window}`, 'edge')).toBe(expected)
 })
 
-test('all years that can be written are counted, and refused with about their number where there are too many', async () => {
+test('counts span the years 0 to 9999, and too many are refused with a message that names about how many', async () => {
   expect(await refusal('by=day', 'edge')).toContain('makes about 3652425 items')
   expect(await refusal('by=month&timeZone=Asia/Tokyo', 'edge')).toContain('makes about 120000 items')
   expect(await entries('by=month&timeZone=America/New_York&since=9999', 'edge').catch(() => 'no date')).toBe('no date')
@@ -95,7 +95,7 @@ test('all years that can be written are counted, and refused with about their nu
   expect(await entries('by=day&until=0000-01-01', 'edge')).toEqual([['0000-01-01T00:00:00.000+00:00', 1]])
 })
 
-test('means are exact', async () => {
+test('mean scores are exact', async () => {
   const tenths = [0.1, 0.1, 0.1].map((score, at) =>
     submission('scored', `s${at}`, '2026-11-20T12:00:00Z', { result: { status: 'completed', score } }),
   )
@@ -105,6 +105,6 @@ test('means are exact', async () => {
   ])
 })
 
-test('the time zone that counts have by themselves is accepted where it means nothing', async () => {
+test('timeZone=UTC is accepted also for counts that are not by time', async () => {
   for (const by of ['form', 'status']) expect(await count(`by=${by}&timeZone=UTC`)).toEqual(await count(`by=${by}`))
 })

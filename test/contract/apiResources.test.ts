@@ -42,7 +42,7 @@ test.each([
   ['?includeFields=false', 'report'],
   ['?includeReport=False', 'fields'],
   ['?includeFields=false&includeReport=false', ''],
-])('a form with %p is the summary, description, layout, systemText and %p', async (query, parts) => {
+])('a form with %p has the summary, description, layout, systemText and %p', async (query, parts) => {
   const keys = Object.keys(await read(`/forms/opaque${query}`)).join(' ')
   expect(keys).toBe(`${summaryOfForms} description layout systemText ${parts}`.trim())
 })
@@ -53,12 +53,12 @@ test.each([
   ['/forms/opaque?includeReport=false', [`"fields":[${opaque},${opaque}]`]],
   ['/records', [`"data":${opaque}`, `"customData":${opaque}`, '"serialNumber":9007199254740991', '"score":1.50']],
   ['/records/opaque', [`"data":${opaque}`, `"radar":[${opaque}]`, `"items":[${opaque}]`, `"ranking":${opaque}`]],
-])('%s holds opaque parts and numbers as they were sent', async (target, parts) => {
+])('%s has opaque parts and numbers as the producer sent them', async (target, parts) => {
   const { text } = await get(target)
   for (const part of parts) expect(text).toContain(part)
 })
 
-test('every character an id may have is found, percent-encoded or not', async () => {
+test('an item is found by an id of any allowed character, percent-encoded or not', async () => {
   for (const id of ['A.b_c:d-9', 'A%2Eb%5Fc%3Ad%2D9'])
     expect((await get(`/forms/${id}`)).json).toMatchObject({ id: 'A.b_c:d-9' })
 })
@@ -71,7 +71,7 @@ test.each([
   ['has a malformed id: broken percent-encoding', '%E0%A4%A'],
   ['has a malformed id: a control character', '%00'],
   ['has a malformed id: dots', '..'],
-])('what %s gives 404, all alike', async (_why, id) => {
+])('an item that %s gets the same 404', async (_why, id) => {
   for (const what of ['form', 'record']) {
     const { status, text } = await get(`/${what}s/${id}`)
     expect([status, text]).toEqual([404, `{"error":{"code":"not_found","message":"no such ${what}"}}`])

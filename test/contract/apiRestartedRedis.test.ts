@@ -3,7 +3,7 @@ import { type TestAnswer, useApi } from '../support/api.ts'
 import { appendOnlyState, copyState } from '../support/appendOnlyState.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { late, useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 
 const team = 'team-1'
@@ -11,8 +11,7 @@ const watermark = '2026-11-21T10:00:00.000Z'
 const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a']
 
 let revision = 0
-const own = useStarted('Redis', () => startOwnEngines(['redis']))
-const redis = late('Redis', () => own.engine('redis'))
+const engines = useStarted('Redis', () => startOwnEngines(['redis']))
 const api = useApi({ watermark })
 beforeAll(change)
 
@@ -31,6 +30,7 @@ const etags = (): Promise<string[]> =>
   Promise.all(endpoints.map(async (endpoint) => (await get(endpoint)).headers['etag'] ?? ''))
 
 async function killAndRestore(olderState: string): Promise<void> {
+  const redis = engines.engine('redis')
   redis.kill('SIGKILL')
   await redis.ended()
   await copyState(olderState, appendOnlyState(redis.dataFolder))
@@ -45,7 +45,8 @@ const readsRedis = async (): Promise<boolean> => {
   return problems.join() === 'account keys: is not complete' && api.replica.isConnected()
 }
 
-test('a Redis that came back with an older state says "not changed" of nothing once positions are published again', async () => {
+test('after Redis came back with an older state, no request gets 304 for an answer from before', async () => {
+  const redis = engines.engine('redis')
   const olderState = join(redis.dataFolder, 'older.aof')
   const before = await etags()
   await copyState(appendOnlyState(redis.dataFolder), olderState)

@@ -23,12 +23,12 @@ const expectError = ({ status, headers, json }: TestAnswer, expected: number, co
 test.each([
   ...['/', '/api', '/api/v1', '/api/v2/forms', '/forms', '/api/v1/Forms', '/API/v1/forms', '/api/v1/forms/a/b'],
   ...['//api/v1/forms', '/api//v1/forms', '/api/v1/../v1/forms', '/%', '/%ZZ', '/api/v1/%66orms', '*'],
-])('the unknown route %s is read as it stands, and gives 404 with a key', async (target) => {
+])('the unknown route %s is not normalised, and gives 404 with a key', async (target) => {
   expectError(await api.get(target), 404, 'not_found')
 })
 
 describe.each(endpoints)('%s', (endpoint) => {
-  test('a trailing slash is the same route', async () => {
+  test('answers with a trailing slash, too', async () => {
     const [plain, slashed] = await Promise.all([api.get(endpoint), api.get(`${endpoint}/`)])
     expect(slashed.status).toBe(200)
     // A cursor is sealed to another text each time.
@@ -36,11 +36,11 @@ describe.each(endpoints)('%s', (endpoint) => {
     expect(withoutCursor(slashed)).toBe(withoutCursor(plain))
   })
 
-  test('the absolute form of a URL is the same route', async () => {
+  test('answers to the absolute form of its URL, too', async () => {
     expect((await api.get(`http://example.com${endpoint}`)).status).toBe(200)
   })
 
-  test('OPTIONS gives 204 with Allow, no key needed', async () => {
+  test('OPTIONS gives 204 with Allow, without a key', async () => {
     for (const sentKey of [undefined, api.key]) {
       const request = sentKey === undefined ? {} : { key: sentKey }
       const { status, headers, text } = await api.send(endpoint, { method: 'OPTIONS', ...request })
@@ -71,18 +71,18 @@ test.each([
   ['route before method', '/unknown', 'POST', 'good', 404],
   ['method before parameters', '/api/v1/forms?limit=0', 'POST', 'good', 405],
   ['parameters before the look-up', '/api/v1/forms/unknown?includeFields=x', 'GET', 'good', 400],
-])('the order of checks: %s', async (_order, target, method, sent, expected) => {
+])('a request is checked in this order: %s', async (_order, target, method, sent, expected) => {
   const sentKey = sent === 'good' ? api.key : sent
   const { status } = await api.send(target, { method, ...(sentKey !== undefined && { key: sentKey }) })
   expect(status).toBe(expected)
 })
 
-test('a body that is sent along changes nothing', async () => {
+test('a request body changes nothing', async () => {
   const head = `GET /api/v1/forms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n`
   const read = await sendRaw(api.port, `${head}Content-Length: 11\r\n\r\n{"limit":0}`)
   expect(read).toMatch(/^HTTP\/1\.1 200 .*"limit":20/s)
 })
 
-test('an expectation that is not known changes nothing', async () => {
+test('an unknown value of Expect changes nothing', async () => {
   expect((await api.get('/api/v1/forms', { headers: { expect: 'a miracle' } })).status).toBe(200)
 })

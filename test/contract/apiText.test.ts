@@ -49,14 +49,14 @@ test.each([
     `/records?fields=${named(separated)}`,
   ],
   ...[`/records?${named(separated)}=1`, `/${named(separated)}`, `/records/${named(separated)}`],
-])('%s is JSON of whole characters on one line', async (path) => {
+])('%s is well-formed JSON on one line', async (path) => {
   const { json, text } = await api.get(`/api/v1${path}`)
   expect(text).not.toMatch(lineEnds)
   expect(json).toEqual(wellFormed(json))
 })
 
 test.each(['/records', '/records?view=full', '/forms', '/forms?view=full'])(
-  '%s as NDJSON is a line for each item, whatever a reader takes for the end of one',
+  '%s as NDJSON has one line per item, also for readers that break lines at U+2028 or U+0085',
   async (path) => {
     const { text } = await api.get(`/api/v1${path}`, ndjson)
     expect(text.slice(0, -1)).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)
@@ -64,7 +64,7 @@ test.each(['/records', '/records?view=full', '/forms', '/forms?view=full'])(
   },
 )
 
-test('half a surrogate pair is U+FFFD, in names and values, and all else is as it was sent', async () => {
+test('half a surrogate pair is served as U+FFFD, in names and values, and all other text as it was sent', async () => {
   const { json } = await api.get(`/api/v1/records/${id}`)
   expect(json).toMatchObject({ data: received['data'], examinee: { name: `\ufffd ${separated}` } })
   expect(json).toMatchObject({ reportResult: { outcome: { ranking: [{ [separated]: '\ufffd' }] } } })
@@ -81,12 +81,12 @@ test.each([
   ['email', 'a\ufffd@x.example'],
   ['level', separated],
   ['outcomeCode', '\ufffd'],
-])('%j=%j finds by the characters that are served', async (name, value) => {
+])('a filter %j=%j compares the characters that are served', async (name, value) => {
   const { json } = await api.get(`/api/v1/records?${new URLSearchParams({ [name]: value })}`)
   expect(json).toMatchObject({ totalDocs: 1 })
 })
 
-test('cells of CSV hold the same characters, those with JSON in one line', async () => {
+test('cells of CSV have the same characters, and JSON in a cell is on one line', async () => {
   const [row] = csvRecords((await api.get('/api/v1/records?formId=quiz', csv)).text)
   expect(row?.['data.q1']?.text).toBe('thanks \ufffd')
   expect(row?.['data.q\ufffd']?.text).toBe(String.raw`{"\ufffd":["one\u2028two\u2029three\u0085four"]}`)

@@ -41,7 +41,7 @@ test.each([
   ['was kept before', true],
   ['is made for all of them at once', false],
 ])(
-  'an answer that %s counts for each of its readers until it is sent: their team is refused more, and no other',
+  'an answer that %s counts against its team for each client that has not read it, and against no other team',
   async (_how, isKept) => {
     const [page = '', another = ''] = isKept ? pages : pages.toReversed()
     if (isKept) expect(await statusOf(page)).toBe(200)

@@ -53,10 +53,10 @@ async function getRaw(target: string, encoding: string): Promise<{ encoding: str
   return { encoding: received.headers['content-encoding'], body: await buffer(received) }
 }
 
-describe.each(endpoints)('%s, asked again', (endpoint) => {
+describe.each(endpoints)('%s, requested again', (endpoint) => {
   const list = `${typeOf(endpoint)}/${team}` as const
 
-  test('is answered the same without Elasticsearch until the list changes, with the watermark of now', async () => {
+  test('is answered from the cache until the list changes, with the current watermark', async () => {
     const before = await api.get(endpoint)
     await api.replica.advanceWatermark(later)
     const asked = passed.met()
@@ -69,7 +69,7 @@ describe.each(endpoints)('%s, asked again', (endpoint) => {
     expect(passed.met()).toBeGreaterThan(asked)
   })
 
-  test('is answered while Elasticsearch is away, and only what was asked before', async () => {
+  test('is answered while Elasticsearch is away; other requests get 503', async () => {
     const before = await api.get(endpoint)
     await withoutElasticsearch(async () => {
       expect((await api.get(endpoint)).text).toBe(before.text)
@@ -80,7 +80,7 @@ describe.each(endpoints)('%s, asked again', (endpoint) => {
     })
   })
 
-  test('is another answer to another team', async () => {
+  test('has another answer for another team', async () => {
     const [one, other] = [await api.get(endpoint), await api.get(endpoint, { key: api.keyOf(otherTeam) })]
     expect(one.text).toContain(`${team} A title`)
     expect(other.text).toContain(`${otherTeam} A title`)
@@ -88,7 +88,7 @@ describe.each(endpoints)('%s, asked again', (endpoint) => {
     expect((await api.get(endpoint, { key: api.keyOf(otherTeam) })).text).toBe(other.text)
   })
 
-  test('is compressed as each client wants it', async () => {
+  test('is compressed as each client accepts it', async () => {
     const plain = (await api.get(endpoint)).text
     for (const round of ['made', 'kept']) {
       const gzip = await getRaw(endpoint, 'gzip')
@@ -104,7 +104,7 @@ describe.each(endpoints)('%s, asked again', (endpoint) => {
     }
   })
 
-  test('is asked of Elasticsearch once when many ask at the same time', async () => {
+  test('causes one search when many clients request it at the same time', async () => {
     const asked = passed.met()
     const answers = await Promise.all(Array.from({ length: 20 }, () => api.get(endpoint)))
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
@@ -113,7 +113,7 @@ describe.each(endpoints)('%s, asked again', (endpoint) => {
   })
 })
 
-test('what does not exist is 404 each time, and is found once it exists', async () => {
+test('an item that does not exist is 404 each time, and found once it exists', async () => {
   for (const _ of ['once', 'again']) expect((await api.get('/api/v1/forms/new')).status).toBe(404)
   await api.replica.storeForms({ team, id: 'new', entity: formEntity({ id: 'new' }) })
   await api.replica.replaceChangeToken(`forms/${team}`)

@@ -72,7 +72,7 @@ async function stopWhileAsked(how: Start, isGroup: boolean) {
 const drained = { statuses: [200], drains: true, exitCode: 0 }
 
 test.each(Object.keys(starts) as Start[])(
-  '%s, when it or its whole process group is asked to stop, answers every request for DRAIN_MS, then ends with 0',
+  '%s answers every request for DRAIN_MS after SIGTERM to it or its process group, then ends with exit code 0',
   async (how) => {
     const [itself, group] = await Promise.all([false, true].map((isGroup) => stopWhileAsked(how, isGroup)))
     expect({ itself, group }).toEqual({ itself: drained, group: drained })
@@ -88,7 +88,7 @@ function isSignalled(pid: number): boolean {
   }
 }
 
-test('a process that drains is not ready, serves, and ends at once when it is asked again a second later', async () => {
+test('a draining process is not ready, serves, and ends at once on a second signal a second later', async () => {
   const settings = { INDEX_PREFIX: replica.prefix, DRAIN_MS: '600000', RATE_LIMIT_PER_MINUTE: '1000000' }
   const api = await startProgram('api', settings)
   await untilReady(api)

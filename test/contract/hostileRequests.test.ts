@@ -1,6 +1,6 @@
 import { request } from 'node:http'
-import { serveAdmin } from '../../src/core/process/adminServer.ts'
-import { portOf, type ResettingServer, stopServing } from '../../src/core/process/httpServer.ts'
+import { serveAdmin } from '../../src/core/http/adminServer.ts'
+import { portOf, type ResettingServer, stopServing } from '../../src/core/http/httpServer.ts'
 import { useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { recordHeaderReads } from '../support/headerReads.ts'
@@ -279,7 +279,7 @@ function* hostileValues(name: string): Generator<string> {
 }
 
 test.each(Object.entries(targets))(
-  '%s: no header makes 120 requests at once hold others up for long, and no other header is read',
+  '%s: 120 concurrent requests with any header hold others up only briefly, and the API reads no other headers',
   async (_which, targetsOf) => {
     const dear: string[] = []
     for (const target of targetsOf()) {
@@ -301,7 +301,7 @@ test.each(Object.entries(targets))(
 )
 
 test.each(Object.entries(chosen))(
-  '%s: no path, query or form makes 120 requests at once hold others up for long',
+  '%s: 120 concurrent requests with any path, query or form hold others up only briefly',
   async (_which, kinds) => {
     const dear: string[] = []
     for (const { plain, texts, targetOf } of kinds()) {

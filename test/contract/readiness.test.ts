@@ -3,7 +3,7 @@ import { useReplica } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { send, type TestAnswer } from '../support/inProcess.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { killPrograms, type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
 
@@ -43,7 +43,7 @@ const unavailable = {
   json: { error: { code: 'service_unavailable', message: expect.any(String) } },
 }
 
-test('an outage of an engine takes no API out of its Service: what needs it is told 503 as JSON, the rest is answered', async () => {
+test('an outage of an engine takes no API out of its Service: requests that need the engine get 503 as JSON, and others are answered', async () => {
   const pods = await Promise.all([startApi(), startApi()])
   await Promise.all(pods.map(untilReady))
   const before = await askService(pods, list)
@@ -66,7 +66,7 @@ test('an outage of an engine takes no API out of its Service: what needs it is t
   await eventually(async () => (await askService(pods, `${list}?limit=7`)).every(({ status }) => status === 200))
 })
 
-test('an API that starts during an outage is in its Service, too', async () => {
+test('an API that starts during an outage joins its Service', async () => {
   engines.elasticsearch.cut()
   const api = await startApi()
   await eventually(() =>
@@ -78,10 +78,10 @@ test('an API that starts during an outage is in its Service, too', async () => {
   expect(await askService([api], list)).toMatchObject([unavailable])
 })
 
-describe('An API whose engines answer, and do not let it work yet,', () => {
+describe('An API whose engines answer, but do not let it work yet,', () => {
   const incomplete = useReplica({ isComplete: false })
 
-  test('is not ready, so that it replaces no other, until it has been able to answer', async () => {
+  test('is not ready, so that a rollout waits, until it can answer requests', async () => {
     const api = await startApi(incomplete.replica.prefix)
     await untilTold(api, 'process', /^has not been able to answer yet/)
     expect((await probe(api, 'readyz')).code).toBe(503)
@@ -91,7 +91,7 @@ describe('An API whose engines answer, and do not let it work yet,', () => {
   })
 })
 
-test('a process is only asked once it can answer', async () => {
+test('a process listens only once it can answer', async () => {
   const api = await startApi()
   const port = Number(new URL(api.url).port)
   let first: TestAnswer | undefined

@@ -21,7 +21,7 @@ async function create(visitor: Visitor, name: string, expires = '', headers = {}
 }
 
 describe('the keys of a team', () => {
-  test('there are none at first; one that is created is shown once and listed by its start', async () => {
+  test('a new team has no keys; a created key is shown once, and then listed by its first characters', async () => {
     const visitor = await ownTeam()
     expect((await visitor.get('/keys')).text).toContain('No keys yet')
     const { answer } = await create(visitor, 'Nightly export', '2099-12-31')
@@ -35,7 +35,7 @@ describe('the keys of a team', () => {
     expect(area.log()).not.toContain(plaintext)
   })
 
-  test('a key is revoked, and then deleted, after a page that says what stops', async () => {
+  test('a key is revoked, and then deleted, after a page that says what will stop', async () => {
     const visitor = await ownTeam()
     const { id } = await create(visitor, 'Old')
     const { csrf } = await visitor.hidden()
@@ -55,7 +55,7 @@ describe('the keys of a team', () => {
     expect((await visitor.get('/keys')).text).toContain('<strong>0 of 10</strong>')
   })
 
-  test('ten keys take all slots: the form gives way to an explanation, and is refused', async () => {
+  test('a team with ten keys sees an explanation in place of the form, and cannot create another', async () => {
     const visitor = await ownTeam()
     const hidden = await visitor.hidden()
     for (let at = 0; at < 10; at++) await create(visitor, `key ${at}`)
@@ -71,7 +71,7 @@ describe('the keys of a team', () => {
     ['a name of spaces', { name: '  ', expires: '' }, 'name', 'Enter a name of 1 to 100 characters.'],
     ['a day that has passed', { name: 'n', expires: '2020-01-01' }, 'expires', 'Choose today (UTC) or a later day'],
     ['a day that is none', { name: 'n', expires: '2099-02-30' }, 'expires', 'Choose today (UTC) or a later day'],
-  ])('%s: the form comes back with what was typed and what is wrong', async (_, typed, field, why) => {
+  ])('%s: the form comes back with the typed values and the problem', async (_, typed, field, why) => {
     const visitor = await ownTeam()
     const { answer } = await create(visitor, typed.name, typed.expires)
     expect(answer.status).toBe(422)
@@ -87,7 +87,7 @@ describe('the keys of a team', () => {
     expect((await create(await ownTeam(), 'n', today)).answer.status).toBe(200)
   })
 
-  test('what people typed is text on every page, whatever it looks like', async () => {
+  test('typed text is shown as text on every page, even if it looks like markup', async () => {
     const visitor = await area.signIn({ team: `team-${randomUUID()}`, sub: '<script>alert(1)</script>' })
     const script = `"'><script>alert(1)</script>&lt;img src=x onerror=alert(1)>`
     const { answer, id } = await create(visitor, script)
@@ -99,7 +99,7 @@ describe('the keys of a team', () => {
     }
   })
 
-  test('a team sees and changes its own keys alone: another team’s key is as unknown as any', async () => {
+  test('a team sees and changes its own keys only: a key of another team is answered like an unknown key', async () => {
     const { id } = await create(await ownTeam(), 'theirs')
     const visitor = await ownTeam()
     const { csrf } = await visitor.hidden()
@@ -118,7 +118,7 @@ describe('the keys of a team', () => {
 })
 
 describe('a form that is sent twice', () => {
-  test('shows a key that took long to make, and none any more when it is sent later, also if the clock was set back', async () => {
+  test('shows its key if creating it took long, but no more when it is sent later, also if the clock was set back', async () => {
     let [aheadMs, stepMs] = [0, 0]
     const nowMs = () => {
       aheadMs += stepMs
@@ -137,7 +137,7 @@ describe('a form that is sent twice', () => {
     expect((await visitor.post('/keys', fields)).status).toBe(409)
   })
 
-  test('after its key was deleted, makes no key, and says so with a fresh form', async () => {
+  test('creates no key after its key was deleted, and says so with a new form', async () => {
     const visitor = await ownTeam()
     const hidden = await visitor.hidden()
     const fields = { ...hidden, name: 'gone', expires: '' }
@@ -158,7 +158,7 @@ describe('a form that is sent twice', () => {
   })
 })
 
-describe('a form that no page of the session sent', () => {
+describe('a forged form', () => {
   const targets = ['/keys', '/sign-out', '/keys/key_x/revoke', '/keys/key_x/delete']
 
   test.each<[string, Record<string, string>]>([
@@ -179,12 +179,12 @@ describe('a form that no page of the session sent', () => {
     expect((await visitor.get('/keys')).text).toContain('<strong>0 of 10</strong>')
   })
 
-  test('a browser that sends no origin, and says that it is ours, is believed', async () => {
+  test('without Origin, but with Sec-Fetch-Site: same-origin, is accepted', async () => {
     const { answer } = await create(await ownTeam(), 'n', '', { origin: '', 'sec-fetch-site': 'same-origin' })
     expect(answer.status).toBe(200)
   })
 
-  test('without the token of the session, or with that of another one, is refused', async () => {
+  test('without the token of its session, or with the token of another one, is refused', async () => {
     const visitor = await ownTeam()
     const { once: token, csrf } = await visitor.hidden()
     const { csrf: foreign } = await (await ownTeam()).hidden()
@@ -204,7 +204,7 @@ describe('a form that no page of the session sent', () => {
     expect(chunked.status).toBe(413)
   })
 
-  test('that is badly percent-encoded is text', async () => {
+  test('with malformed percent-encoding is read as text', async () => {
     const visitor = await ownTeam()
     const { csrf, once: token } = await visitor.hidden()
     const cookie = `tidemark-session=${visitor.jar.get('tidemark-session')}`
@@ -216,7 +216,7 @@ describe('a form that no page of the session sent', () => {
     expect([answer.status, titleOf(answer)]).toEqual([200, 'Key “%zz\ufffd” created'])
   })
 
-  test('without a session nothing is shown or done', async () => {
+  test('without a session, nothing is shown or changed', async () => {
     const visitor = area.visitor()
     for (const path of ['/keys', '/keys/key_x/revoke', '/keys/key_x/delete'])
       expect(titleOf(await visitor.get(path))).toBe('You are not signed in')
@@ -228,7 +228,7 @@ describe('a form that no page of the session sent', () => {
   })
 })
 
-test('every answer has the headers that guard it', async () => {
+test('every answer has the security headers', async () => {
   const visitor = await ownTeam()
   const { csrf } = await visitor.hidden()
   const style = /href="\.(\/assets\/[^"]+\.css)"/.exec((await visitor.get('/keys')).text)?.[1] ?? ''
@@ -266,7 +266,7 @@ const port = (): number => Number(new URL(area.origin).port)
 test.each([
   ['no Host', 'GET /keys HTTP/1.1\r\n\r\n', '400 Bad Request'],
   ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: a\r\n\r\n', '405 Method Not Allowed'],
-])('%s is refused and hung up on', async (_, bytes, status) => {
+])('%s is refused, and its connection closed', async (_, bytes, status) => {
   const read = await sendRaw(port(), bytes)
   expect(read.split('\r\n')[0]).toBe(`HTTP/1.1 ${status}`)
   expect(read).toContain("Content-Security-Policy: default-src 'none'")
@@ -285,7 +285,7 @@ describe('the language', () => {
     expect(langOf(await area.visitor().get('/signed-out', { 'accept-language': header }))).toBe(language)
   })
 
-  test('that was chosen is kept, and is one of ours', async () => {
+  test('that was chosen is kept; an unknown one is not accepted', async () => {
     const visitor = area.visitor()
     const chosen = await visitor.get('/signed-out?language=zh-Hans', { 'accept-language': 'en' })
     const later = await visitor.get('/keys', { 'accept-language': 'en' })
@@ -294,7 +294,7 @@ describe('the language', () => {
   })
 
   test.each(['//evil.example/', '///evil.example/', '/\\evil.example/', '//evil.example'])(
-    'is chosen on our own pages, also where %s was asked for',
+    'has links to its own origin only, also on the page of the path %s',
     async (path) => {
       const { status, text } = await area.visitor().get(path)
       expect(status).toBe(404)

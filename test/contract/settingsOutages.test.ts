@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startRelay } from '../support/relay.ts'
 import {
   plaintextIn,
@@ -23,7 +23,7 @@ const expectUnavailable = ({ status, headers, text }: SettingsAnswer): void => {
   expect(text).toMatch(/trying again (from here )?is safe/i)
 }
 
-test('without Redis every page says so, and nothing is taken for an answer', async () => {
+test('without Redis every page answers 503, and neither a link nor a form is used up', async () => {
   const visitor = await area.signIn({ team: `team-${randomUUID()}` })
   const { csrf, once } = await visitor.hidden()
   const token = await signToken(signInClaims(Date.now()))
@@ -63,7 +63,7 @@ describe('without Kafka', () => {
     return other
   }
 
-  test('no key is created; the page says that it is not certain, and that the form can be sent again', async () => {
+  test('no key is created; the page says that this is uncertain, and that the form can be sent again', async () => {
     const visitor = await area.signIn({ team: `team-${randomUUID()}` })
     const fields = { ...(await visitor.hidden()), name: 'Export', expires: '2099-01-01' }
     const failed = await elsewhere(visitor).post('/keys', fields)
@@ -77,7 +77,7 @@ describe('without Kafka', () => {
     expect((await visitor.get('/keys')).text).toContain('<strong>1 of 10</strong>')
   })
 
-  test('a key that is revoked or deleted has stopped all the same, and asking again completes it', async () => {
+  test('a revoked or deleted key stops all the same, and a second try completes the change', async () => {
     const visitor = await area.signIn({ team: `team-${randomUUID()}` })
     await visitor.post('/keys', { ...(await visitor.hidden()), name: 'Export', expires: '' })
     const { csrf } = await visitor.hidden()
@@ -90,7 +90,7 @@ describe('without Kafka', () => {
     }
   })
 
-  test('a revocation is completed a minute later, by whoever looks at the keys', async () => {
+  test('a revocation is completed when anybody opens the keys a minute later', async () => {
     const visitor = await area.signIn({ team: `team-${randomUUID()}` })
     await visitor.post('/keys', { ...(await visitor.hidden()), name: 'Export', expires: '' })
     const { csrf } = await visitor.hidden()

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { exportJWK } from 'jose'
 import { closing } from '../support/closing.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startLocalServer } from '../support/localServer.ts'
 import { type SettingsAnswer, startTestSettings, useSettings, type Visitor } from '../support/settings.ts'
 import { type Claims, signInClaims, signInSecret, signToken, unsignedToken } from '../support/signIns.ts'
@@ -19,7 +19,7 @@ const expectRefused = (answer: SettingsAnswer, title: string): void => {
 const notValid = 'This link is not valid'
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1_000) + seconds
 
-test('a good link leads to the keys of its team with a session that scripts and other sites cannot reach', async () => {
+test('a valid link leads to the keys of its team, with a session cookie that scripts and other sites cannot read', async () => {
   const visitor = area.visitor()
   const answer = await visitor.get(`/sign-in?token=${await signToken(signInClaims(Date.now(), { team: 'a.b:c' }))}`, {
     origin: 'https://quiz.example',
@@ -34,7 +34,7 @@ test('a good link leads to the keys of its team with a session that scripts and 
   expect(page.text).toContain('Team a.b:c')
 })
 
-test('over HTTPS the cookie is secure and bound to its host', async () => {
+test('over HTTPS the cookie is Secure and has the prefix __Host-', async () => {
   const secure = close(await startTestSettings({ ...names, SETTINGS_URL: 'https://settings.example' }))
   const { cookies } = await follow(await signToken(signInClaims(Date.now())), secure)
   expect(cookies).toEqual([
@@ -46,7 +46,7 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 const idOf = (visitor: Visitor): string => visitor.jar.get('tidemark-session') ?? ''
 const keyOf = (visitor: Visitor): string => area.redisKeys.session(digestOf(idOf(visitor)))
 
-test('Redis knows a session by the digest of its id alone, for fifteen minutes', async () => {
+test('Redis stores a session under the digest of its id, for fifteen minutes', async () => {
   const visitor = await area.signIn({ team: 'stored' })
   const [id, key] = [idOf(visitor), keyOf(visitor)]
   const text = await area.redis.client.get(key)
@@ -58,7 +58,7 @@ test('Redis knows a session by the digest of its id alone, for fifteen minutes',
   expect((await area.redis.client.keys(`*${id}*`)).length).toBe(0)
 })
 
-describe('what signs nobody in', () => {
+describe('nobody is signed in by', () => {
   test.each<[string, Claims, string]>([
     ['expired', { exp: inSeconds(-60) }, 'This link has expired'],
     ['good for longer than five minutes', { exp: inSeconds(600) }, notValid],
@@ -106,12 +106,12 @@ describe('what signs nobody in', () => {
       expectRefused(await area.visitor().get(`/sign-in${query}`), notValid)
   })
 
-  test('its page leads to the product, where the environment names a page for it', async () => {
+  test('a refused link, whose page leads to the product where the environment names its page', async () => {
     expect((await follow('x')).text).toContain('href="https://quiz.example/keys?from=settings"')
   })
 })
 
-test('a link works once, also when it is followed by many at once', async () => {
+test('a link works once, also when many browsers follow it at the same time', async () => {
   const once = await signToken(signInClaims(Date.now()))
   expect((await follow(once)).status).toBe(303)
   expectRefused(await follow(once), 'This link was used already')
@@ -121,21 +121,21 @@ test('a link works once, also when it is followed by many at once', async () => 
   expect(answers.filter(({ status }) => status === 403)).toHaveLength(19)
 })
 
-test('a use is remembered for longer than a token can live, whatever clock says when', async () => {
+test('the use of a link is remembered for longer than its token is valid, also if clocks differ', async () => {
   const jti = randomUUID()
   await area.signIn({ jti, exp: inSeconds(1) })
   const leftMs = await area.redis.client.pttl(area.redisKeys.usedSignIn(digestOf(jti)))
   expect(leftMs).toBeGreaterThan(400_000)
 })
 
-test('looking at a link does not use it up', async () => {
+test('HEAD of a link does not use it up', async () => {
   const token = await signToken(signInClaims(Date.now()))
   const looked = await area.send(`/sign-in?token=${token}`, { method: 'HEAD' })
   expect([looked.status, looked.headers['allow']]).toEqual([405, 'GET'])
   expect((await follow(token)).status).toBe(303)
 })
 
-test('signing in takes a new session id, and ends the one that the browser had', async () => {
+test('signing in creates a new session, and ends the previous session of the browser', async () => {
   const planted = 'A'.repeat(43)
   const victim = area.visitor()
   victim.jar.set('tidemark-session', planted)
@@ -152,7 +152,7 @@ test('signing in takes a new session id, and ends the one that the browser had',
   expect((await earlier.get('/keys')).status).toBe(403)
 })
 
-test('a session ends with its life in Redis, which nothing prolongs', async () => {
+test('a session ends when it expires in Redis, and no request prolongs it', async () => {
   const visitor = await area.signIn()
   const key = keyOf(visitor)
   await area.redis.client.pexpire(key, 60_000)
@@ -164,7 +164,7 @@ test('a session ends with its life in Redis, which nothing prolongs', async () =
   expect(over.text).toContain('You are not signed in')
 })
 
-test('signing out ends the session, not only the cookie', async () => {
+test('signing out ends the session itself, not only the cookie', async () => {
   const visitor = await area.signIn()
   const id = visitor.jar.get('tidemark-session') ?? ''
   const { csrf } = await visitor.hidden()
@@ -194,14 +194,14 @@ describe('with public keys', () => {
   const jwksSettings = () => ({ SIGN_IN_SECRET: '', SIGN_IN_JWKS_URL: `${keyServer.url}/keys` })
   const byKeys = useStarted('the area with keys', () => startTestSettings({ ...names, ...jwksSettings() }))
 
-  test('a token of any of them signs in', async () => {
+  test('a token that any of the keys has signed is accepted', async () => {
     const claims = (): Claims => signInClaims(Date.now())
     const byRsa = await signToken(claims(), rsa.privateKey, { alg: 'RS256', kid: 'rsa' })
     const byEc = await signToken(claims(), ec.privateKey, { alg: 'ES256', kid: 'ec' })
     for (const token of [byRsa, byEc]) expect((await follow(token, byKeys)).status).toBe(303)
   })
 
-  test('a public key is no shared secret', async () => {
+  test('a token that is signed with a public key as shared secret is refused', async () => {
     const secrets = [
       Buffer.from(rsa.publicKey.export({ type: 'spki', format: 'pem' })),
       Buffer.from(rsa.publicKey.export({ type: 'spki', format: 'der' })),
@@ -215,7 +215,7 @@ describe('with public keys', () => {
     expectRefused(await follow(unsignedToken(signInClaims(Date.now())), byKeys), notValid)
   })
 
-  test('a key that is not among them, and one that the token brings along, is believed nothing', async () => {
+  test('a token that another key, or a key in the token itself, has signed is refused', async () => {
     const forger = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const token = await signToken(signInClaims(Date.now()), forger.privateKey, { alg: 'RS256', kid: 'rsa' })
     const jwk = await exportJWK(forger.publicKey)
@@ -224,7 +224,7 @@ describe('with public keys', () => {
     for (const each of [token, bringing]) expectRefused(await follow(each, byKeys), notValid)
   })
 
-  test('keys that cannot be had are nobody’s fault: 503, and the link is not used up', async () => {
+  test('a link gets 503 while the keys cannot be fetched, and is not used up', async () => {
     const goodKeys = answerKeys
     answerKeys = async () => Promise.reject(new Error('down'))
     const fresh = close(await startTestSettings({ ...names, ...jwksSettings() }))

@@ -55,7 +55,7 @@ async function idsFound(team: TeamId, typed: string): Promise<string[]> {
 const holds = <T>(arbitrary: fc.Arbitrary<T>, property: (value: T) => Promise<void>): Promise<void> =>
   fc.assert(fc.asyncProperty(arbitrary, property), { numRuns: asked, endOnFailure: true })
 
-test('every piece of a folded title finds the title', async () => {
+test('a search for any part of a folded title finds the title', async () => {
   const place = fc.record({
     index: fc.nat(titles.length - 1),
     from: fc.nat(2_000),
@@ -73,7 +73,7 @@ test('every piece of a folded title finds the title', async () => {
   })
 })
 
-test('every piece of a title as it stands finds all titles that hold it, whatever signs are in it', async () => {
+test('a search for any part of a title finds every title that contains it, whatever punctuation it has', async () => {
   const piece = fc.tuple(fc.constantFrom(...searched), seed).map(([title, each]) => pieceOf(seeded(each), title))
   await holds(
     piece.filter((typed) => typed !== ''),
@@ -84,7 +84,7 @@ test('every piece of a title as it stands finds all titles that hold it, whateve
   )
 })
 
-test('whatever is typed, two teams with the same titles are answered the same, each with its own', async () => {
+test('any search gives two teams with the same titles the same answer, each from its own forms', async () => {
   const typed = fc.oneof(
     fc.tuple(seed, fc.constantFrom(...titles)).map(([each, title]) => typedFor(seeded(each), title)),
     fc.string({ unit: 'grapheme', maxLength: 20 }),
@@ -101,7 +101,7 @@ async function ownTitlesFound(team: TeamId, typed: string): Promise<(string | un
   return ids.map((id) => titles[Number(id.slice(team.length + 1))])
 }
 
-test('no piece of the salt of a team finds its titles', async () => {
+test("a search for any part of a team's salt finds none of its titles", async () => {
   const secret = fc.constantFrom(...greekTeams).chain((team) => {
     const hash = createHash('sha256').update(team)
     const texts = [team, titleSalt(team), hash.copy().digest('hex'), hash.copy().digest('base64')]
@@ -115,7 +115,7 @@ test('no piece of the salt of a team finds its titles', async () => {
   for (const team of greekTeams) expect(await idsFound(team, 'ερωτηματ')).toEqual([idOf(team, 0)])
 })
 
-test('any text is answered, or refused for its length', async () => {
+test('a search for any text is answered, or refused for its length', async () => {
   // To shrink a long text would take thousands of requests.
   await holds(fc.noShrink(anyText), async (text) => {
     const { status } = await ask(first, percentEncoded(text))
@@ -125,7 +125,7 @@ test('any text is answered, or refused for its length', async () => {
 })
 
 test.each(['…', '⑽', '.', 'a', '。', 'ﷺ', '🎉', '(', '\\', 'a.'])(
-  'as much of %j as may be typed is searched for, and found',
+  'a search for the longest allowed beginning of %j finds it',
   async (piece) => {
     const title = piece.repeat(200).slice(0, 200 - (200 % piece.length))
     const id = `repeated-${piece.codePointAt(0)}-${piece.length}`

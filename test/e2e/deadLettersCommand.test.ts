@@ -38,7 +38,7 @@ async function produceLetters(messages: readonly Message[]): Promise<void> {
   await producer.disconnect()
 }
 
-test('the letters that a filter leaves are listed, and sent again by their places, or all of them', async () => {
+test('an operator lists dead letters by a filter, and sends them again by their partition and offset, or all of them', async () => {
   const [forms, submissions] = [nameOf('FORMS'), nameOf('SUBMISSIONS')]
   const second = letter(submissions, 8, { path: 'revision' })
   await produceLetters([letter(forms, 7), second, letter(forms, 9, { key: null })])
@@ -68,7 +68,7 @@ test('the letters that a filter leaves are listed, and sent again by their place
   expect(await keysIn(submissions)).toEqual([])
 })
 
-test('whoever has seen enough of a list, as `head` has, ends it without an error', async () => {
+test('a reader that closes the list early, such as `head`, ends the command without an error', async () => {
   const key = `acme/${'k'.repeat(2_000)}`
   await produceLetters(Array.from({ length: 100 }, (_, at) => letter(nameOf('FORMS'), at, { key })))
   const env = { ...process.env, ...pipeline.names }
@@ -80,7 +80,7 @@ test('whoever has seen enough of a list, as `head` has, ends it without an error
   expect([stdout.split('\n').length, stderr]).toEqual([2, 'code 0\n'])
 })
 
-test('a few letters are held at a time, however large they are', async () => {
+test('the command holds few letters in memory, however many and large they are', async () => {
   const [count, value] = [200, 'x'.repeat(900_000)]
   const peakMiB = async (...args: string[]): Promise<number> => {
     const tellPeak = "process.on('exit',()=>process.stderr.write('peak '+process.resourceUsage().maxRSS))"

@@ -1,6 +1,6 @@
 import { startTestApi } from '../support/api.ts'
 import { openVisit, useBrowser } from '../support/browser.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 
 /** The page needs no engine. */
 const settings = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }
@@ -24,12 +24,12 @@ describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
     ])
   })
 
-  test('leads to the page that charts submissions', async () => {
+  test('links to the page that charts submissions', async () => {
     const link = visited.page.getByRole('link', { name: '/explore' })
     expect(await link.getAttribute('href')).toBe('/explore')
   })
 
-  test('has the colours that are preferred', async () => {
+  test('has the preferred colour scheme', async () => {
     const text = await visited.page.evaluate<string>('getComputedStyle(document.querySelector(".info .title")).color')
     const brightness = Math.max(...(text.match(/\d+/g) ?? []).map(Number))
     expect(brightness > 128).toBe(colorScheme === 'dark')
@@ -44,7 +44,7 @@ describe.each(['light', 'dark'] as const)('the page in %s', (colorScheme) => {
       expect(text).toContain(shown)
   })
 
-  test('asked no other host for anything, and had nothing to complain about', () => {
+  test('requested nothing from other hosts, and reported no error', () => {
     expect(visited.requested.length).toBeGreaterThan(3)
     expect(visited.requested.filter((url) => new URL(url).host !== `127.0.0.1:${api.port}`)).toEqual([])
     expect(visited.complaints).toEqual([])

@@ -8,7 +8,7 @@ import type { EngineName } from '../../tools/engines/engines.ts'
 import { fillerKey, hurryCleaner } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand } from '../support/programs.ts'
@@ -82,7 +82,7 @@ async function createSourceTopics(): Promise<void> {
   await withAdmin(pipeline.kafka, hurryCleaner)
 }
 
-test('of a deleted submission no file of any engine holds a word, once the receipt says that nothing is left', async () => {
+test('once the receipt says that nothing is left of a deleted submission, no file of any engine has a word of it', async () => {
   await createSourceTopics()
   const indexer = await pipeline.startIndexer()
   const api = await pipeline.startApi()
@@ -131,7 +131,7 @@ test('of a deleted submission no file of any engine holds a word, once the recei
   for (const program of [indexer, api]) await program.end('SIGTERM')
 })
 
-test('what the command cannot remove is named, and there', async () => {
+test('the receipt names the data that the command cannot remove, and this data is still there', async () => {
   const indexer = await pipeline.startIndexer()
   const words = plantedWords()
   await pipeline.produce('submissions', [

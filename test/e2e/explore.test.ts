@@ -97,7 +97,7 @@ async function expectAnswersShown(page: Page, days: number): Promise<void> {
   expect(heights.map((parts) => parts.map((part) => Math.round(part / unit)))).toEqual(counts)
 }
 
-test('numbers, bars and requests are those of the API, whatever is chosen, and the key is nowhere but in its field', async () => {
+test('numbers and bars are those of the API for every choice, and the key is nowhere but in its field', async () => {
   const { page, complaints, requested } = await visit()
   const said: string[] = []
   page.on('console', (message) => said.push(message.text()))
@@ -147,7 +147,7 @@ test('numbers, bars and requests are those of the API, whatever is chosen, and t
   expect(await page.locator('#key').inputValue()).toBe('')
 })
 
-test('the key of another team shows its forms and questions alone, also of a form with the same id', async () => {
+test('a key shows the forms and questions of its own team only, also of a form whose id another team has, too', async () => {
   const { page } = await visit()
   const questionsOf = async (title: string, first: string): Promise<string[]> => {
     await page.getByLabel(title, { exact: true }).check()
@@ -166,7 +166,7 @@ test('the key of another team shows its forms and questions alone, also of a for
   expect(await questionsOf('Delta quiz', 'The hard one')).toEqual(['The hard one'])
 })
 
-test('typing fast shows what was found for the last text alone', async () => {
+test('a user who types fast sees the results of the last text only', async () => {
   const { page } = await visit()
   await show(page)
   await status(page, 'forms', 'Forms found: 3')
@@ -189,7 +189,7 @@ test('typing fast shows what was found for the last text alone', async () => {
   expect(held.length).toBe(1)
 })
 
-test('what the API refuses is told in its words, and with when to ask again', async () => {
+test('an error of the API is shown in its words, with the time to try again', async () => {
   const limited = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '3' })
   const { page } = await visit({}, urlOf(limited.port))
   await page.getByLabel('30 days').check()
@@ -208,7 +208,7 @@ test('what the API refuses is told in its words, and with when to ask again', as
   await page.getByText('The API cannot be reached.').waitFor()
 })
 
-test('by keyboard alone: the key, a title, a form, what is counted', async () => {
+test('a user can enter the key, search a title and choose form and counts by keyboard alone', async () => {
   const { page } = await visit()
   const tabTo = async (name: string): Promise<void> => {
     const isThere = `document.activeElement.matches('${name}')`
@@ -234,7 +234,7 @@ test('by keyboard alone: the key, a title, a form, what is counted', async () =>
   await tabTo('.table')
 })
 
-test('below the path of a proxy, everything is asked for below that path', async () => {
+test('below the path of a proxy, the page requests everything below that path', async () => {
   const behind = `http://127.0.0.1:${api.port}/behind/`
   const { page, requested, complaints } = await opened.visit()
   await page.route(`${behind}**`, async (route) =>
@@ -250,7 +250,7 @@ test('below the path of a proxy, everything is asked for below that path', async
 test.each([
   { colorScheme: 'light', width: 360, locale: 'en-US' } as const,
   { colorScheme: 'dark', width: 1_280, locale: 'zh-CN' } as const,
-])('can be used by everybody: $colorScheme, $width pixels, $locale', async ({ colorScheme, width, locale }) => {
+])('the page is accessible: $colorScheme, $width pixels, $locale', async ({ colorScheme, width, locale }) => {
   const { page, complaints } = await visit({ colorScheme, locale, viewport: { width, height: 800 } })
   const expectGood = async (): Promise<void> => {
     // axe leaves the contrast of single digits to people, and of what has an image or a fixed column over it.
@@ -271,7 +271,7 @@ test.each([
   expect(complaints).toEqual([])
 })
 
-test('the page needs no key, keeps to its own origin, and is the one path of its name', async () => {
+test('the page needs no key, loads from its own origin only, and has one path', async () => {
   const { status: found, headers } = await api.send('/explore', { headers: { 'accept-language': 'zh-CN' } })
   expect([found, headers['content-language']]).toEqual([200, 'zh-Hans'])
   expect(headers['vary']).toBe('Accept-Encoding, Accept-Language')

@@ -1,6 +1,6 @@
 import { startTestApi } from '../support/api.ts'
 import { barriersOn, overhangOf, useBrowser } from '../support/browser.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 
 /** The page needs no engine. */
 const settings = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }
@@ -17,7 +17,7 @@ const looks = [360, 768, 1_440].flatMap((width) =>
   ),
 )
 
-test.each(looks)('can be used by everybody: $width pixels, $colorScheme, $locale', async (look) => {
+test.each(looks)('the page is accessible: $width pixels, $colorScheme, $locale', async (look) => {
   const { width, colorScheme, locale } = look
   const options = { viewport: { width, height: 800 }, colorScheme, locale }
   const { page, complaints, requested } = await visit(options)
@@ -31,7 +31,7 @@ test.each(looks)('can be used by everybody: $width pixels, $colorScheme, $locale
   expect(complaints).toEqual([])
 })
 
-test('by keyboard alone, the language is chosen, the request selected and the documentation opened', async () => {
+test('a user can choose the language, select the request and open the documentation by keyboard alone', async () => {
   const { page } = await visit()
   const focused = async (): Promise<string> =>
     page.evaluate('document.activeElement === document.body ? "" : document.activeElement.textContent')
@@ -53,7 +53,7 @@ test('by keyboard alone, the language is chosen, the request selected and the do
   await page.locator('.opblock').first().waitFor()
 })
 
-test('it names the URL that is configured, also without JavaScript', async () => {
+test('the page shows the configured URL, also without JavaScript', async () => {
   const { page } = await visit({ javaScriptEnabled: false })
   await page.goto(`http://127.0.0.1:${named.port}/?language=en`)
   expect(await page.locator('textarea').inputValue()).toContain('"https://quiz.example/api/v1/forms?limit=1"')
@@ -61,7 +61,7 @@ test('it names the URL that is configured, also without JavaScript', async () =>
   expect(await description.getAttribute('href')).toBe('./api/v1/openapi.json')
 })
 
-test('its answers may be kept for each kind of client, and load from their own origin alone', async () => {
+test('the page varies by language and Accept, may be cached, and loads from its own origin only', async () => {
   const { status, headers } = await api.send('/', { headers: html })
   expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
   expect(headers['content-language']).toBe('en')
@@ -71,7 +71,7 @@ test('its answers may be kept for each kind of client, and load from their own o
 })
 
 test.each([...[undefined, '*/*', 'application/json', 'application/json, text/html', 'application/x-ndjson']])(
-  'a client that sends Accept: %s gets JSON, as on any path without a route',
+  'a client that sends Accept: %s gets a JSON error, as on any unknown route',
   async (accept) => {
     const headers = accept === undefined ? {} : { accept }
     const [front, unknown] = await Promise.all(['/', '/nowhere'].map((path) => api.send(path, { headers })))
@@ -80,6 +80,6 @@ test.each([...[undefined, '*/*', 'application/json', 'application/json, text/htm
   },
 )
 
-test.each(['POST', 'DELETE'])('%s is no request for the page', async (method) => {
+test.each(['POST', 'DELETE'])('%s does not get the page', async (method) => {
   expect((await api.send('/', { method, headers: html })).status).toBe(401)
 })

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand } from '../support/programs.ts'
 
@@ -18,7 +18,7 @@ const idIn = ({ stderr }: Run): string => /key_[A-Za-z0-9_-]+/.exec(stderr)?.[0]
 const statusWith = async (plaintext: string): Promise<number> =>
   (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${plaintext}` } })).status
 
-test('a key is created, used, listed, revoked and deleted', async () => {
+test('an operator creates a key, uses, lists, revokes and deletes it', async () => {
   const applied = (): Promise<number> => indexer.metric('tidemark_records_total', 'account-keys')
   const before = await applied()
   const created = await keys(['create', '--team', 'acme', '--name', 'Dash\u001b[31mboard'])
@@ -52,7 +52,7 @@ test('a key is created, used, listed, revoked and deleted', async () => {
     expect(output).not.toContain(plaintext)
 })
 
-test('what a producer wrote into a key is printed as text, whatever it would make a terminal do', async () => {
+test('control characters that a producer wrote into a key do not reach the terminal', async () => {
   const [team, plaintext] = ['painted', `${accountKeyPrefix}painted`]
   const texts = { name: 'n\u001b[2J', start: 'rqp\u001b[31m', createdBy: 'x\u0007\u009b1m' }
   const value = accountKeyRecord({ ...texts, id: 'k', digest: digestOf(plaintext), expiresAt: null })
@@ -81,7 +81,7 @@ asRoot(
   },
 )
 
-test('what the rules refuse ends with exit code 1, says why, and prints nothing else', async () => {
+test('a refused command ends with exit code 1 and the reason, and prints nothing else', async () => {
   const refused: [string[], string][] = [
     [['create', '--team', 'acme', '--name', 'n', '--expires', '20271121T101112Z'], 'such as 2026-11-21T08:30:00.000Z'],
     [['create', '--team', 'acme'], '--name'],
@@ -92,7 +92,7 @@ test('what the rules refuse ends with exit code 1, says why, and prints nothing 
     expect(await keys(args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(why) })
 })
 
-test('with no broker to talk to it gives up, says so, and does not linger', async () => {
+test('without a reachable broker the command gives up, says so, and ends in time', async () => {
   const run = await keys(['create', '--team', 'acme', '--name', 'n'], { KAFKA_BROKERS: '127.0.0.1:1' })
   expect(run).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^keys: /) })
 })

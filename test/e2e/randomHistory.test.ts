@@ -4,7 +4,7 @@ import { randomHistory } from '../support/randomHistory.ts'
 
 const pipeline = usePipeline()
 
-test('of five teams, late, doubled, shuffled, with deletions and rejected records: every page and detail is the fold of the 2,000 events, and each rejected record a dead letter as it came', async () => {
+test('after 2,000 records of five teams, late, repeated, shuffled, deleted and rejected, every page and item is the newest state, and each rejected record is a dead letter byte for byte', async () => {
   const history = randomHistory(1, 2_000)
   await pipeline.startIndexer()
   await pipeline.createKeys(history.teams)

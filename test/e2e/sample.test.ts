@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand } from '../support/programs.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
@@ -22,7 +22,7 @@ const totalOf = async (list: string, key: string): Promise<number> => {
   return ((await response.json()) as { totalDocs: number }).totalDocs
 }
 
-test('the sample is there once, under the same keys, however often it is loaded; a key that was deleted is replaced', async () => {
+test('the sample can be loaded repeatedly: it is there once, under the same keys, and a deleted key is replaced', async () => {
   const first = await load()
   expect(first).toMatchObject({ code: 0, stderr: '' })
   const keys = keysIn(first)

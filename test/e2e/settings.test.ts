@@ -4,7 +4,7 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import { barriersOn, overhangOf, useBrowser } from '../support/browser.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { probe, startProgram } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
@@ -119,7 +119,7 @@ test('everything can be done without JavaScript, and by keyboard alone', async (
   expect(await page.locator('.slots strong').innerText()).toBe('0 of 10')
 })
 
-test('a form that another site sends changes nothing; a link from it signs in', async () => {
+test('a form of another site changes nothing, and a link of another site signs in', async () => {
   const { page } = await visit()
   await signIn(page)
   const csrf = await page.locator('form.create [name=csrf]').inputValue()
@@ -153,7 +153,7 @@ describe.each([
     expect(await overhangOf(page)).toBe(0)
   }
 
-  test('can be used by everybody', async () => {
+  test('is accessible', async () => {
     const { page, complaints } = await visit(options)
     await page.goto(`${area.url}/keys`)
     await expectGood(page)
@@ -200,7 +200,7 @@ describe.each([
   })
 })
 
-test('it stops when it is asked to, also without Kafka', async () => {
+test('the settings area stops on SIGTERM, also without Kafka', async () => {
   const settings = { ...pipeline.names, ...signInSettings, KAFKA_BROKERS: '127.0.0.1:1' }
   const program = await startProgram('settings', settings)
   await eventually(async () => (await fetch(`${program.url}/keys`).catch(() => undefined))?.status === 403)

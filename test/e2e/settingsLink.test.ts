@@ -26,7 +26,7 @@ const visit = async (area: Program, token: string): Promise<[number, string | nu
   return [status, headers.get('location')]
 }
 
-test('where nothing says whose links are believed, a command prints one; the next start believes no older one, and keeps who is signed in', async () => {
+test('without a configured product, the command prints sign-in links; a restart ends older links, but no session', async () => {
   const area = await startArea({})
   const tokens = await Promise.all(
     [link(), link()].map(async (printed) => {
@@ -44,7 +44,7 @@ test('where nothing says whose links are believed, a command prints one; the nex
   expect((await fetch(`${next.url}/keys`, { headers: { cookie }, redirect: 'manual' })).status).toBe(200)
 })
 
-test("where the environment says it, only the product's links are believed, and the command has none", async () => {
+test('with a configured product, only its links are accepted, and the command prints none', async () => {
   await startArea({})
   const area = await startArea(signInSettings)
   expect(await link()).toMatchObject({ code: 1, stderr: expect.stringContaining(folder) })

@@ -57,7 +57,7 @@ const untilShown = (page: Page, isShown: () => Promise<boolean>): Promise<void> 
 const seenAt = async (page: Page): Promise<string> =>
   (await page.locator('.lead time').last().getAttribute('datetime')) ?? ''
 
-test('one of two indexers shows what both have done, and which partitions it reads itself', async () => {
+test('one of two indexers shows the work of both, and which partitions it reads itself', async () => {
   const { page, complaints, requested } = await visit()
   await page.goto(`${statusOf(second)}?refresh=off`)
   expect(await page.locator('h1').innerText()).toMatch(/^Ready/)
@@ -83,7 +83,7 @@ test('one of two indexers shows what both have done, and which partitions it rea
   expect(requested.filter((url) => !url.startsWith(second.adminUrl))).toEqual([])
 })
 
-test('it shows news by itself, unless paused', async () => {
+test('the page refreshes itself unless paused', async () => {
   const { page, complaints } = await visit()
   await page.goto(`${second.adminUrl}/`)
   expect(page.url()).toBe(statusOf(second))
@@ -95,7 +95,7 @@ test('it shows news by itself, unless paused', async () => {
   expect(complaints).toEqual([])
 })
 
-test('a rebuild that is left half way is shown, and gone once another has finished it', async () => {
+test('an interrupted rebuild is shown until another run has finished it', async () => {
   const { page } = await visit()
   await page.goto(statusOf(second))
   const killed = await startProgram('rebuild', { ...pipeline.names, MAX_RECORDS_PER_SECOND: '30' })
@@ -118,7 +118,7 @@ test('a rebuild that is left half way is shown, and gone once another has finish
 describe.each([
   ['light-narrow', { viewport: { width: 320, height: 700 }, colorScheme: 'light' }],
   ['dark', { colorScheme: 'dark' }],
-] as const)('the page can be used by everybody, %s', (_look, options) => {
+] as const)('the page is accessible, %s', (_look, options) => {
   const expectGood = async (program: Program, heading: RegExp): Promise<void> => {
     const { page, complaints } = await visit(options)
     await page.goto(`${statusOf(program)}?refresh=off`)

@@ -59,7 +59,7 @@ const queryOf = (title: string, refId = 'A'): InfinityTarget => {
 
 test.each(
   panels.flatMap(({ title, targets = [] }) => targets.map((target) => [`${title}, ${target.refId}`, target] as const)),
-)('%s: every column is there, in its type', async (_, target) => {
+)('%s: every column is there, with its type', async (_, target) => {
   const rows = await rowsOf(target)
   expect(rows.length).toBeGreaterThan(0)
   for (const { text, type } of target.columns) {
@@ -68,7 +68,7 @@ test.each(
   }
 })
 
-test('the panels show what was submitted in the time shown, on the days of its time zone', async () => {
+test('the panels show the submissions of the selected time, on the days of its time zone', async () => {
   expect(await rowsOf(queryOf('Submissions'))).toEqual([{ submissions: 3 }])
   expect(await rowsOf(queryOf('Reports still pending'))).toEqual([{ pending: 1 }])
   expect(await rowsOf(queryOf('Reports by status'))).toEqual([
@@ -100,7 +100,7 @@ test('levels and campaigns have the scores of their submissions', async () => {
   ])
 })
 
-test('counts by form and titles of forms can be joined by id', async () => {
+test('counts by form can be joined with titles of forms by id', async () => {
   const counts = await rowsOf(queryOf('Submissions by form'))
   const titles = new Map((await rowsOf(queryOf('Submissions by form', 'B'))).map(({ id, title }) => [id, title]))
   expect(counts.map(({ id, submissions: count }) => [titles.get(id), count])).toEqual([

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import type { Program } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
@@ -58,7 +58,7 @@ async function childOf(parent: { traceId: string; spanId: string }, name: string
   return found
 }
 
-test('a record is followed from its producer to the bulk request', async () => {
+test('a trace leads from the producer of a record to the bulk request', async () => {
   const headers = { traceparent: traceparent(ofProducer) }
   await pipeline.produce('forms', [{ ...stateRecord('forms', `${team}/form-1`, 1), headers }])
   await pipeline.produce('submissions', [stateRecord('submissions', `${team}/${submissionId}`, 1)])
@@ -82,7 +82,7 @@ async function bulkOf(record: ReceivedSpan): Promise<ReceivedSpan> {
   return bulk
 }
 
-test('a request is followed to its questions to Redis and Elasticsearch', async () => {
+test('a trace leads from a request to its calls of Redis and Elasticsearch', async () => {
   await pipeline.untilApplied(api, team)
   const { status } = await fetch(`${api.url}/api/v1/forms?titleContains=Product%20Knowledge`, {
     headers: { authorization: `Bearer ${pipeline.keyOf(team)}`, traceparent: traceparent(ofClient) },
@@ -96,7 +96,7 @@ test('a request is followed to its questions to Redis and Elasticsearch', async 
   expect(attributeOf(search, 'http.response.status_code')).toBe(200)
 })
 
-test('what operators ask is not traced, and no span tells a key, a search text, or anything about a person', async () => {
+test('requests of operators are not traced, and no span has a key, a search text or personal data', async () => {
   await fetch(`${api.adminUrl}/metrics`)
   await fetch(`${api.url}/api/v1/records/${submissionId}?key=${pipeline.keyOf(team)}`, {
     headers: { authorization: 'Bearer rqp_acct_wrong', 'user-agent': 'curl/of-ada' },
@@ -113,7 +113,7 @@ test('what operators ask is not traced, and no span tells a key, a search text, 
   expect(receiver.spans().filter((span) => attributeOf(span, 'server.port') === adminPort)).toEqual([])
 })
 
-test('metrics arrive as the admin port tells them', async () => {
+test('exported metrics have the values that the admin port serves', async () => {
   const scraped = await (await fetch(`${api.adminUrl}/metrics`)).text()
   const families = [...scraped.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name)
   const exported = (process: string) =>
@@ -135,7 +135,7 @@ test('metrics arrive as the admin port tells them', async () => {
   expect(histograms.filter(({ value, bucketCounts }) => counted(bucketCounts) !== value)).toEqual([])
 })
 
-test('without traces, metrics come alone', async () => {
+test('metrics are exported also when traces are off', async () => {
   const own = { OTEL_TRACES_EXPORTER: 'none', OTEL_SERVICE_NAME: 'metrics-alone' }
   const untraced = await pipeline.startApi({ ...tracing, ...own })
   const traceId = 'e'.repeat(32)

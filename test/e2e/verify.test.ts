@@ -1,16 +1,16 @@
 import { readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { aliasOf, type DocumentKind } from '../../src/core/elasticsearch/indices.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
-import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import { startSteadyWriter } from '../model/live.ts'
 import { createCompactedTopics, shortRetentionMs } from '../support/compaction.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
-import { endingToo, useStarted } from '../support/late.ts'
+import { closeAfterwards, useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand, startProgram } from '../support/programs.ts'
 import { randomHistory, stateRecord } from '../support/randomHistory.ts'
@@ -58,7 +58,7 @@ async function remove(kind: DocumentKind, id: string): Promise<void> {
   await pipeline.elasticsearch.delete({ index: indexOf(kind), ...idOf(id), refresh: true })
 }
 
-test('what was planted is found, by name, and nothing else', async () => {
+test('a verification names every planted difference, and nothing else', async () => {
   const history = randomHistory(31, 600)
   const indexer = await pipeline.startIndexer()
   await pipeline.createKeys(history.teams)
@@ -141,13 +141,13 @@ test('what was planted is found, by name, and nothing else', async () => {
   await expectEqual('--team', history.teams[0] ?? '')
 })
 
-test('nothing under way is a difference: 100 writes a second, late revisions and deletions', async () => {
+test('a verification reports no difference under 100 writes a second with late revisions and deletions', async () => {
   await pipeline.startIndexer()
   const history = randomHistory(32, 400)
   await pipeline.createKeys(history.teams)
   await pipeline.produceHistory(history.records)
   await untilCommitted(pipeline)
-  const writer = endingToo(startSteadyWriter(pipeline, { seed: 32, perSecond: 100, team: 'busy' }))
+  const writer = closeAfterwards(startSteadyWriter(pipeline, { seed: 32, perSecond: 100, team: 'busy' }))
   for (let run = 0; run < 3; run++) {
     const before = writer.written()
     await eventually(() => writer.written() > before + 100)
@@ -155,7 +155,7 @@ test('nothing under way is a difference: 100 writes a second, late revisions and
   }
 })
 
-test('what compaction removes meanwhile is no difference, nor is a record that was appended twice', async () => {
+test('neither a record that compaction removes meanwhile nor one that was appended twice is a difference', async () => {
   await createCompactedTopics(pipeline, documentTopics(pipeline), 2, shortRetentionMs)
   await pipeline.startIndexer()
   const stop = new AbortController()
@@ -167,7 +167,7 @@ test('what compaction removes meanwhile is no difference, nor is a record that w
       await sleep(200)
     }
   })()
-  endingToo({
+  closeAfterwards({
     stop: async () => {
       stop.abort()
       await writing
@@ -177,7 +177,7 @@ test('what compaction removes meanwhile is no difference, nor is a record that w
   for (let run = 0; run < 2; run++) await expectEqual()
 })
 
-test('what cannot be judged ends with 2 and says why', async () => {
+test('a verification that cannot judge ends with exit code 2 and the reason', async () => {
   const none = await verify()
   expect([none.stdout, none.code]).toEqual(['', 2])
   const indexer = await pipeline.startIndexer()
@@ -203,7 +203,7 @@ test('what cannot be judged ends with 2 and says why', async () => {
   expect(await verify('--team', 'a/b')).toMatchObject(notJudged('must be 1 to 128'))
 })
 
-test('a run that Ctrl-C interrupts, of which npm passes on its own, ends with 2 and a word, and leaves no file behind', async () => {
+test('a verification that is interrupted with Ctrl-C, also through npm, ends with exit code 2 and leaves no file behind', async () => {
   await pipeline.startIndexer()
   const records = Array.from({ length: 200 }, (_, at) => submission(`s-${at}`))
   await pipeline.produce('submissions', records)

@@ -1,7 +1,7 @@
 import { harmDone, openStage } from '../abuse/attack.ts'
 import { scenarios } from '../abuse/scenarios.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { killPrograms } from '../support/programs.ts'
 
 const mebibyte = 1024 * 1024
@@ -14,7 +14,7 @@ const stage = useStarted('the stage', openStage)
 afterAll(killPrograms)
 
 test.each(scenarios)(
-  '$name: bounded memory, and another team is answered all the while, about as fast as ever',
+  '$name: memory stays bounded, and another team is answered about as fast as before',
   async (scenario) => {
     const damage = await stage.attack(scenario, times)
     expect(harmDone(damage)).toEqual([])
@@ -24,6 +24,6 @@ test.each(scenarios)(
   },
 )
 
-test('no point in time stays open in Elasticsearch afterwards', async () => {
+test('afterwards, no point in time is open in Elasticsearch', async () => {
   await eventually(async () => (await stage.openContexts()) === 0)
 })

@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { Gate } from '../support/gate.ts'
 import { expectWhole, smallHistory, untilCommitted } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 
@@ -79,7 +79,7 @@ async function survives(begin: () => Outage | Promise<Outage>, { met = 2, told }
 /** Outage that only the indexer's own words can tell of. */
 const unmeasured = (lift: () => unknown): Outage => ({ met: () => Number.POSITIVE_INFINITY, lift })
 
-describe('Elasticsearch refuses for a while, and nothing is lost or promised too early:', () => {
+describe('Nothing is lost, and no watermark is too early, while Elasticsearch refuses', () => {
   test.each([
     [401, 'security_exception'],
     [429, 'circuit_breaking_exception'],
@@ -88,13 +88,13 @@ describe('Elasticsearch refuses for a while, and nothing is lost or promised too
     await survives(() => elasticsearch.inject(bulk, refusesWith(status, type)), { told })
   })
 
-  test('requests over a size, which smaller ones get round', async () => {
+  test('requests over a size, until the indexer sends smaller ones', async () => {
     const isLarge = { when: ({ body }: { body: Buffer }) => body.length > maxBodyBytes }
     const refusal = refusesWith(413, 'content_too_long_exception')
     await survives(() => elasticsearch.inject(bulk, refusal, isLarge), { met: 1 })
   })
 
-  test('some documents of each request, each with a status of its own', async () => {
+  test('some documents of each request, with different statuses', async () => {
     const refusals = [undefined, 429, undefined, 500, 400, undefined, 503, 404]
     const heard = new Set<number>()
     /** Document → the statuses that it is still to be refused with: twice the same, but for one that is final when it is. */
@@ -116,7 +116,7 @@ describe('Elasticsearch refuses for a while, and nothing is lost or promised too
     expect([...heard].sort()).toEqual(statuses)
   })
 
-  test('writes to an index as it does when the disk is full', async () => {
+  test('writes to an index, as on a full disk', async () => {
     const client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
     const index = `${pipeline.names.INDEX_PREFIX}-submissions`
     const block = (isBlocked: boolean) =>
@@ -144,20 +144,20 @@ describe('Elasticsearch refuses for a while, and nothing is lost or promised too
   })
 })
 
-describe('Elasticsearch answers wrongly or not at all for a while, and nothing is lost or promised too early:', () => {
+describe('Nothing is lost, and no watermark is too early, while Elasticsearch answers wrongly or not at all:', () => {
   const html = { status: 200, headers: { 'content-type': 'text/html' }, body: Buffer.from('<h1>Bad Gateway</h1>') }
   const noJson = { ...jsonAnswer(200, {}), body: Buffer.from('{"items":[{"ind') }
   test.each([
-    ['it is cut off in the middle of a request', cutsRequest],
-    ['it is cut off in the middle of its answer', cutsAnswer],
+    ['its connection breaks in the middle of a request', cutsRequest],
+    ['its connection breaks in the middle of an answer', cutsAnswer],
     ['its answer is no JSON', answersWith(noJson)],
     ['something else answers in its place', answersWith(html)],
-    ['it does half of what it was sent', doesHalf],
+    ['it executes half of a bulk request', doesHalf],
   ])('%s', async (_what, fault) => {
     await survives(() => elasticsearch.inject(bulk, fault, { times: 3 }))
   })
 
-  test('it answers late, and others are written meanwhile', async () => {
+  test('one answer is late, and other records are written meanwhile', async () => {
     const gate = new Gate()
     const begin = (): Outage => {
       const late = elasticsearch.inject(bulk, holdsAnswer(gate), { times: 1 })
@@ -167,13 +167,13 @@ describe('Elasticsearch answers wrongly or not at all for a while, and nothing i
   })
 })
 
-test('after all of it the documents are what the records say, and nothing else is a dead letter', async () => {
+test('after all these faults the documents equal the newest records, and no other record is a dead letter', async () => {
   await expectWhole(pipeline, api, { ...history, records: history.records.slice(0, produced) })
   await untilCommitted(pipeline)
   expect(checker.problems()).toEqual([])
 })
 
-test('told to speak TLS to a port that does not, the indexer stays up and says so', async () => {
+test('an indexer whose URL says https to a port without TLS stays up and reports it', async () => {
   const url = elasticsearch.url.replace('http:', 'https:')
   const misled = await startProgram('indexer', { ...pipeline.names, ELASTICSEARCH_URL: url })
   await eventually(async () => /SSL|TLS/i.test(await unreadinessOf(misled).catch(() => '')))

@@ -12,7 +12,7 @@ import {
   untilCaughtUp,
   untilCommitted,
 } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'
@@ -126,23 +126,26 @@ describe('Engines are killed, frozen and emptied under load', () => {
     { name: 'kafka', signal: 'SIGKILL', answered: 200 },
     { name: 'kafka', signal: 'SIGSTOP', answered: 200 },
     { name: 'redis', signal: 'SIGSTOP', answered: 503 },
-  ] as const)('$name is away after a $signal: all say so, nothing is lost', async ({ name, signal, answered }) => {
-    const engine = engines.engine(name)
-    const underLoad = produceMore(200)
-    if (signal === 'SIGKILL') await kill(engine)
-    else engine.kill(signal)
-    const before = checker.checks().answers
-    await expectTold(engine)
-    expect(await statusFor('acme')).toBe(answered)
-    if (answered === 200) await eventually(() => checker.checks().answers > before + 20)
-    if (signal === 'SIGKILL') await engine.start()
-    else engine.kill('SIGCONT')
-    await underLoad
-    await untilAnswered(200, pipeline.keyOf('acme'))
-    await expectAllKept()
-  })
+  ] as const)(
+    '$name is away after a $signal: all processes report it, and nothing is lost',
+    async ({ name, signal, answered }) => {
+      const engine = engines.engine(name)
+      const underLoad = produceMore(200)
+      if (signal === 'SIGKILL') await kill(engine)
+      else engine.kill(signal)
+      const before = checker.checks().answers
+      await expectTold(engine)
+      expect(await statusFor('acme')).toBe(answered)
+      if (answered === 200) await eventually(() => checker.checks().answers > before + 20)
+      if (signal === 'SIGKILL') await engine.start()
+      else engine.kill('SIGCONT')
+      await underLoad
+      await untilAnswered(200, pipeline.keyOf('acme'))
+      await expectAllKept()
+    },
+  )
 
-  test('Elasticsearch is frozen and an indexer is stopped meanwhile: it ends in time and in order, and nothing is missing or doubled', async () => {
+  test('an indexer that is stopped while Elasticsearch is frozen ends in time with exit code 0, and nothing is lost or repeated', async () => {
     const elasticsearch = engines.engine('elasticsearch')
     await produceMore(200)
     elasticsearch.kill('SIGSTOP')
@@ -158,7 +161,7 @@ describe('Engines are killed, frozen and emptied under load', () => {
     await expectAllKept()
   })
 
-  test('Redis comes back with an older state: a key it does not know is not turned away, one revoked since is refused, and no answer lacks what its watermark promises', async () => {
+  test('Redis comes back with an older state: newer keys get no 401, keys revoked since get 401, and no answer is older than its watermark', async () => {
     const redis = engines.engine('redis')
     const state = appendOnlyState(redis.dataFolder)
     const owner = await signInAt(settings.url, { team: 'owners' })
@@ -183,7 +186,7 @@ describe('Engines are killed, frozen and emptied under load', () => {
     await expectAllKept()
   })
 
-  test('all engines are killed at once and come back in any order', async () => {
+  test('all engines are killed at once and restarted in any order', async () => {
     await produceMore(200)
     const underLoad = produceMore(200)
     for (const name of engineNames) engines.engine(name).kill('SIGKILL')
@@ -193,7 +196,7 @@ describe('Engines are killed, frozen and emptied under load', () => {
     await expectAllKept()
   })
 
-  test('what was deleted stays deleted, when older records come more than a minute later and after a restart', async () => {
+  test('a deleted entity stays deleted when older records come more than a minute later, and after a restart', async () => {
     // Elasticsearch forgets the version of a deleted document after 60 s of its own clock, which nothing but time moves.
     const forgottenAtMs = deletedAtMs + 61_000
     await sleep(Math.max(0, forgottenAtMs - Date.now()))

@@ -4,7 +4,7 @@ import { namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { untilServes } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
@@ -52,7 +52,7 @@ async function rebuild(settings = {}): Promise<void> {
   await running.end('SIGKILL')
 }
 
-test('a state that two partitions hold under one revision reaches a follower, whichever of its records a rebuild reads first', async () => {
+test('a follower gets the state of an entity that two partitions have under one revision, whichever a rebuild reads first', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 2)
   await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
   await pipeline.createKeys([team])
@@ -83,7 +83,7 @@ test('a state that two partitions hold under one revision reaches a follower, wh
   expect((await follow(api, first.cursor)).ids).toContain('again')
 })
 
-test('after a topic was replaced by one of another name, a follower is told to start anew, or misses nothing', async () => {
+test('after a topic was replaced by one with another name, a follower gets 410 or misses nothing', async () => {
   const [forms, submissions] = documentTopics(pipeline)
   const other = `${submissions}-2`
   await createTopicsWith(pipeline.kafka, [forms, submissions], 1)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { usePipeline } from '../support/pipeline.ts'
@@ -26,7 +26,7 @@ async function takeSnapshot(): Promise<ReadonlyMap<string, Buffer>> {
 
 let snapshot: ReadonlyMap<string, Buffer>
 
-test('a key that a producer has deleted while no indexer ran opens nothing, though Kafka has forgotten the deletion', async () => {
+test('a key that was deleted while no indexer ran gets 401, although Kafka has removed the deletion', async () => {
   const topic = pipeline.names.TOPIC_ACCOUNT_KEYS
   await createCompactedTopics(pipeline, [topic], 1, shortRetentionMs)
   const indexer = await pipeline.startIndexer()
@@ -48,7 +48,7 @@ test('a key that a producer has deleted while no indexer ran opens nothing, thou
   expect(next.log()).toContain('forgot account keys that are in no record any more')
 }, 180_000)
 
-test('nor does a Redis bring it back that was set back to a state from before the deletion', async () => {
+test('the deleted key gets 401 also after Redis was restored to a state from before the deletion', async () => {
   const { keys, client } = redis
   for (const [each, dump] of snapshot) await client.restore(each, 0, dump, 'REPLACE')
   // As after the restart with which a snapshot is loaded: the state is that of another run.

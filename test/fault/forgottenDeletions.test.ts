@@ -42,7 +42,7 @@ const expectNoPromise = async (api: Program): Promise<void> => {
   expect(await changesSince(api, 'latest')).toMatchObject({ status: 503 })
 }
 
-test('an indexer that was off for longer than Kafka keeps deletions promises nothing until a rebuild has dropped what they deleted', async () => {
+test('an indexer that was off for longer than Kafka keeps deletions publishes no watermark until a rebuild has removed the deleted entities', async () => {
   await createCompactedTopics(pipeline, documentTopics(pipeline), 1, shortRetentionMs)
   const first = await pipeline.startIndexer()
   await pipeline.createKeys([team])
@@ -89,7 +89,7 @@ test('an indexer that was off for longer than Kafka keeps deletions promises not
   await third.end('SIGTERM')
 }, 180_000)
 
-test('a topic that also deletes by time is said, and no watermark is promised, until it no longer does and a rebuild has read it', async () => {
+test('a topic that also deletes by time is reported, and there is no watermark until its policy is compact again and a rebuild has read it', async () => {
   const usePolicy = (policy: string): Promise<void> =>
     withAdmin(pipeline.kafka, (admin) => setPolicy(admin, pipeline.names.TOPIC_SUBMISSIONS, policy))
   await usePolicy('compact,delete')
@@ -109,7 +109,7 @@ test('a topic that also deletes by time is said, and no watermark is promised, u
   expect((await list(api)).ids).toEqual(['broken', 'kept', 'late', 'later'])
 })
 
-test('a topic that loses its append times while an indexer runs ends it within a minute; the next one promises no watermark, which the change feed does without', async () => {
+test('a topic that loses LogAppendTime ends its indexer within a minute; the next indexer publishes no watermark, and the change feed goes on', async () => {
   const lasting = await pipeline.startIndexer()
   await eventually(async () => (await list(api)).watermark !== null)
   await withAdmin(pipeline.kafka, (admin) =>

@@ -10,7 +10,7 @@ import {
   untilCommitted,
   watermarkOf,
 } from '../support/indexingProgress.ts'
-import { endingToo } from '../support/late.ts'
+import { closeAfterwards } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilTold } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
@@ -24,7 +24,7 @@ let indexer: Program
 
 const connectProducer = async (config: ProducerConfig): Promise<Producer> => {
   const createPartitioner = kafkajs.Partitioners.DefaultPartitioner
-  const producer = endingToo(
+  const producer = closeAfterwards(
     pipeline.kafka.producer({ ...config, idempotent: true, maxInFlightRequests: 1, createPartitioner }),
   )
   await producer.connect()
@@ -38,7 +38,7 @@ const startBoth = async (): Promise<void> => {
 }
 const nameOf = (topic: 'forms' | 'submissions'): string => documentTopics(pipeline)[topic === 'forms' ? 0 : 1]
 
-test('committed transactions are indexed and aborted ones never, also when a topic ends with an aborted one', async () => {
+test('committed transactions are indexed and aborted ones never, also at the end of a topic', async () => {
   const random = seeded(21)
   await startBoth()
   const sending = await connectProducer({ transactionalId: `${pipeline.names.INDEX_PREFIX}-producer` })
@@ -59,7 +59,7 @@ test('committed transactions are indexed and aborted ones never, also when a top
   await untilCommitted(pipeline)
 })
 
-test('a segment that ends in a batch without records is read past', async () => {
+test('an indexer reads past a segment that ends in a batch without records', async () => {
   await createCompactedTopics(pipeline, [nameOf('forms')], 1, shortRetentionMs)
   const gone = stateRecord('forms', 'acme/gone', null)
   // Two segments that are too large together to be made one.
@@ -80,7 +80,7 @@ test('a segment that ends in a batch without records is read past', async () => 
   await expectWhole(pipeline, api, { teams: ['acme'], records: [early, gone, late, filler] })
 })
 
-test('records that Kafka has deleted while no indexer ran are gone; the indexer goes on with the first that is left, and promises nothing', async () => {
+test('when Kafka has deleted records while no indexer ran, the indexer goes on with the first record that is left, and publishes no watermark', async () => {
   const third = (at: number): HistoryRecord[] => history.records.slice(at * 300, (at + 1) * 300)
   await startBoth()
   await pipeline.produceHistory(third(0))
@@ -100,13 +100,13 @@ test('records that Kafka has deleted while no indexer ran are gone; the indexer 
   expect(await watermarkOf(pipeline, api, 'acme')).toBeUndefined()
 })
 
-test('partitions that a topic is given while it is read hold the watermark back until somebody reads them', async () => {
+test('partitions that are added to a topic hold the watermark back until an indexer reads them', async () => {
   const isVisible = async ({ key }: HistoryRecord): Promise<boolean> =>
     (await pipeline.get(api, 'acme', `/api/v1/forms/${key.toString().slice('acme/'.length)}`)).status === 200
   const areVisible = async (records: readonly HistoryRecord[]): Promise<boolean> =>
     (await Promise.all(records.map(isVisible))).every(Boolean)
   await startBoth()
-  const checker = endingToo(await startConsistencyChecker(pipeline, api))
+  const checker = closeAfterwards(await startConsistencyChecker(pipeline, api))
   const topic = nameOf('forms')
   await withAdmin(pipeline.kafka, (admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 6 }] }))
   const added = Array.from({ length: 20 }, (_, at) => stateRecord('forms', `acme/added-${at}`, 1))

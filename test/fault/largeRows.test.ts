@@ -8,7 +8,7 @@ import {
   type Received,
   submissionAt,
 } from '../abuse/largeRows.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startSmallElasticsearch } from '../support/ownEngines.ts'
 import { killPrograms } from '../support/programs.ts'
 
@@ -119,7 +119,7 @@ const isForeseen = (received: Received): boolean => {
 }
 
 test.each(teams)(
-  'a team asks two processes at once for $name: it is answered whole or later, others all the while',
+  'a team requests $name from two processes at once: it gets complete answers or 429, and other teams are answered meanwhile',
   async (team) => {
     await stage.fill(team)
     const { received, watched } = await stage.ask(team)

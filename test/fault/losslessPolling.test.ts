@@ -5,7 +5,7 @@ import { expectTruth, follow } from '../model/follower.ts'
 import { startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilServes } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
@@ -28,7 +28,7 @@ const setClocks = (ownMs = 0): Promise<void> => writeFile(skewFile, JSON.stringi
 beforeAll(() => setClocks(0))
 
 test(
-  'clients that follow the change feed through bursts, kills, restarts, a rebuild and steps of every clock end with exactly what is stored, and never start anew',
+  'clients that follow the change feed through bursts, kills, restarts, a rebuild and clock changes end with exactly the stored items, and never start anew',
   async () => {
     const history = randomHistory(301, records)
     let indexers: Program[] = await Promise.all([pipeline.startIndexer(clocks), pipeline.startIndexer(clocks)])

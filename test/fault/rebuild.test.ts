@@ -1,11 +1,11 @@
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { definitionOf, documentKinds } from '../../src/core/stores/indices.ts'
+import { definitionOf, documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { untilServes } from '../support/indexingProgress.ts'
-import { endingToo } from '../support/late.ts'
+import { closeAfterwards } from '../support/lifecycle.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
@@ -63,8 +63,8 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   const second = await pipeline.startIndexer()
   await pipeline.createKeys(['steady'])
   await eventually(async () => (await pipeline.get(api, 'steady', '/api/v1/records')).status === 200)
-  const steady = endingToo(startSteadyWriter(pipeline, { seed: 22, perSecond: 500, team: 'steady' }))
-  const reader = endingToo(startPollingReader(pipeline, api, steady))
+  const steady = closeAfterwards(startSteadyWriter(pipeline, { seed: 22, perSecond: 500, team: 'steady' }))
+  const reader = closeAfterwards(startPollingReader(pipeline, api, steady))
   await eventually(() => steady.written() > 1_000)
   let rebuild: Program
   let code: number | null
@@ -88,7 +88,7 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   expect(letters).toBe(history.records.filter(({ isDeadLetter }) => isDeadLetter).length)
 })
 
-test('what Kafka has deleted is carried over by a rebuild, also into more shards: deletions, and revisions above those that are left', async () => {
+test('a rebuild copies deletions and newer revisions that Kafka no longer has, also into more shards', async () => {
   const history = randomHistory(23, 500)
   const { api } = await filled(history)
   await forgetTopics()
@@ -102,7 +102,7 @@ test('what Kafka has deleted is carried over by a rebuild, also into more shards
   expect(await shardsOf(2)).toEqual(new Set(['3']))
 })
 
-test('answers are left out by a rebuild, and found again after another one; an API that is to find them waits for that', async () => {
+test('a rebuild with INDEX_ANSWERS=false leaves answers out, and another one brings them back, for which an API with answers waits', async () => {
   const history = randomHistory(26, 300)
   const { indexer, api } = await filled(history)
   await indexer.end('SIGTERM')
@@ -136,7 +136,7 @@ test('answers are left out by a rebuild, and found again after another one; an A
   expect(await listed('&answer.1=one')).toEqual(having)
 })
 
-test('a release with other mappings waits, says so, and takes over once its rebuild has built indices for it', async () => {
+test('a release with other mappings waits, reports it, and takes over once its rebuild has made its indices', async () => {
   const history = randomHistory(25, 300)
   const { indexer, api } = await filled(history)
   for (const part of ['bin', 'src', 'indexer', 'mappings', 'package.json'])
@@ -162,7 +162,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
   expect((await probe(nextApi, 'readyz')).code).toBe(503)
   // Nothing is read by a field that its index may lack. The mapping of forms is the same.
   expect([await statusOf('records'), await statusOf('forms')]).toEqual([503, 200])
-  endingToo(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
+  closeAfterwards(startSteadyWriter(pipeline, { seed: 27, perSecond: 100, team: 'steady' }))
   const rebuild = await startRebuild({}, folder)
   expect(await untilServes(rebuild)).toBe(2)
   await untilReady(next)
@@ -179,7 +179,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
   await expectFold(pipeline, api, history)
 })
 
-test('a rebuild that cannot carry over says why, can be ended, and has changed nothing', async () => {
+test('a rebuild that cannot copy documents says why, can be stopped, and has changed nothing', async () => {
   const history = randomHistory(26, 300)
   const { api } = await filled(history)
   await forgetTopics()

@@ -8,7 +8,7 @@ import { waitUntil } from '../../tools/engines/waiting.ts'
 import { isRedisWhole } from '../support/clusterHealth.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startOwnCluster } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, probe } from '../support/programs.ts'
@@ -168,7 +168,7 @@ const endReplication = (): Promise<void> =>
     return /^connected_slaves:0/m.test(told ?? '')
   })
 
-test('the master is killed, and a replica that lags behind takes over: what was revoked and replaced stays so', async () => {
+test('when the master is killed and a lagging replica takes over, revoked keys stay revoked and changed items get no 304', async () => {
   const outdated = await change()
   await writeKey('k-killed', 'active', 1)
   replica.kill('SIGSTOP')
@@ -188,7 +188,7 @@ test('the master is killed, and a replica that lags behind takes over: what was 
   await change()
 })
 
-test('the master is frozen and wakes up when its replica has taken over: what was revoked meanwhile stays so', async () => {
+test('when a frozen master wakes up after its replica has taken over, keys that were revoked meanwhile stay revoked', async () => {
   const outdated = await change()
   await writeKey('k-frozen', 'active', 1)
   master.kill('SIGSTOP')

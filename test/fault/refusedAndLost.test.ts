@@ -3,7 +3,7 @@ import { namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { untilServes } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
@@ -39,7 +39,7 @@ async function rebuild(settings = {}): Promise<void> {
   await running.end('SIGKILL')
 }
 
-test('a state that was a dead letter and that a rebuild indexes reaches a follower', async () => {
+test('a follower gets a state that was a dead letter before a rebuild indexed it', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
   await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
   await pipeline.createKeys([team])
@@ -69,7 +69,7 @@ test('a state that was a dead letter and that a rebuild indexes reaches a follow
   else expect([...next.ids].sort()).toEqual(['a', 'c'])
 })
 
-test('whole entities are followed also after Elasticsearch has failed at the detail of one for so long that its record is a dead letter', async () => {
+test('a follower of whole entities goes on after Elasticsearch failed at one detail document until its record was a dead letter', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
   await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
   await pipeline.createKeys([team])
@@ -98,7 +98,7 @@ test('whole entities are followed also after Elasticsearch has failed at the det
   expect((await follow(api, first.cursor, whole)).ids).toEqual(['half'])
 }, 300_000)
 
-test('a first walk holds what is older than its watermark, also what has changed since behind a record that Elasticsearch does not take', async () => {
+test('a first walk has every item older than its watermark, also one that changed while an earlier record waits for Elasticsearch', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
   await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
   await pipeline.createKeys([team])

@@ -69,7 +69,7 @@ test.each([
   ['fewer records, while the indexer is stopped and Redis loses everything', false, true, fewer],
   ['more records, while the indexer is stopped and Redis loses everything', false, true, more],
 ])(
-  'a topic that is deleted and made anew with %s, is named within a minute and promises nothing until a rebuild, which loses no entity',
+  'a topic that is deleted and created anew with %s, is reported within a minute, and there is no watermark until a rebuild, which loses no entity',
   async (_how, isRunning, isRedisLost, appended) => {
     await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
     let indexer = await pipeline.startIndexer()

@@ -2,12 +2,12 @@ import { exportList } from '../../src/api/search/exportRows.ts'
 import { createIndexReader } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
+import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import { submissionAt } from '../abuse/largeRows.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 import { createTestReplica } from '../support/replica.ts'
 
@@ -32,7 +32,7 @@ const elasticsearch = useStarted('the client', () => connectElasticsearch(testCo
 const rows = Array.from({ length: 4 }, (_, at) => submissionAt(at, { data: { q: 'x'.repeat(600_000) } }))
 
 test.each(['summary', 'full'] as const)(
-  'an export of large rows (%s) whose client takes longer for a part than Elasticsearch keeps its snapshot comes to its end',
+  'an export of large rows (%s) is completed for a client that pauses for longer than the keep-alive of its snapshot',
   async (view) => {
     const team = view as string as TeamId
     await replica.storeSubmissions(...rows.map((entity) => ({ team, id: entity.id, entity })))

@@ -1,6 +1,6 @@
 import { openSlowStage, slowReaders } from '../abuse/slowReaders.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { killPrograms } from '../support/programs.ts'
 
 const stage = useStarted('the stage', openSlowStage)
@@ -13,7 +13,7 @@ const mostExports = 32
 const cut = (): Promise<number> => stage.api.metric('tidemark_http_slow_readers_total')
 const inFlight = (): Promise<number> => stage.api.metric('tidemark_http_requests_in_flight')
 
-test.each(slowReaders)('$name: they are reset, and another team is answered again', async (readers) => {
+test.each(slowReaders)('$name: their connections are reset, and another team is answered again', async (readers) => {
   const before = await cut()
   stage.begin(readers)
   await eventually(async () => (await inFlight()) >= mostExports)

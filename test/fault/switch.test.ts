@@ -1,9 +1,9 @@
-import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
+import { aliasOf, documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { untilServes } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
@@ -36,7 +36,7 @@ async function switchWithoutAliases(): Promise<Program> {
   return rebuild
 }
 
-test('a rebuild that dies after it has switched: readers have the new generation, and the next indexer moves the aliases', async () => {
+test('after a rebuild died right after its switch, the API reads the new generation, and the next indexer moves the aliases', async () => {
   const history = randomHistory(28, 300)
   const indexer = await pipeline.startIndexer()
   await pipeline.createKeys(history.teams)
@@ -58,7 +58,7 @@ test('a rebuild that dies after it has switched: readers have the new generation
   await expectFold(pipeline, api, history)
 })
 
-test('a rebuild whose request to move the aliases is lost ends well once an indexer has moved them', async () => {
+test('a rebuild whose request to move the aliases got lost ends with exit code 0 once an indexer has moved them', async () => {
   const history = randomHistory(29, 200)
   await pipeline.startIndexer()
   await pipeline.createKeys(history.teams)

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 import { watermarkOf } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady, untilTold } from '../support/programs.ts'
@@ -68,36 +68,39 @@ const namesBatch = /the record batch at offsets 1 to 1 cannot be decoded: its ch
 test.each<[string, Damage, RegExp]>([
   ['has a flipped byte', flipByteOf(`second-${damaged}`), namesBatch],
   ['is too short for a batch', shortenSecondBatch, /the broker finds its log damaged \(CORRUPT_MESSAGE\)$/],
-])('a batch that %s stops its partition alone, is named, and is read once it can be', async (_, change, problem) => {
-  await produceForms('second')
-  const secondAtMs = pipeline.appendedAtMs()
-  await produceForms('third')
-  const topic = pipeline.names.TOPIC_FORMS
-  const mend = await damage(logFile(topic, damaged), change)
+])(
+  'a batch that %s pauses only its own partition, is reported, and is read once it can be decoded',
+  async (_, change, problem) => {
+    await produceForms('second')
+    const secondAtMs = pipeline.appendedAtMs()
+    await produceForms('third')
+    const topic = pipeline.names.TOPIC_FORMS
+    const mend = await damage(logFile(topic, damaged), change)
 
-  const indexer = await startProgram('indexer', pipeline.names)
-  for (const partition of others) await eventually(async () => (await statusOf(`third-${partition}`)) === 200)
-  const told = await untilTold(indexer, 'decoding', /./)
-  expect(told).toMatch(problem)
-  expect(told).toMatch(new RegExp(`^${topic}/${damaged}: `))
-  expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(0)
-  expect(await indexer.metric('tidemark_partition_paused')).toBe(1)
-  expect(await indexer.metric('tidemark_partition_paused', `topic="${topic}",partition="${damaged}"`)).toBe(1)
-  expect([await statusOf(`second-${damaged}`), await statusOf(`third-${damaged}`)]).toEqual([404, 404])
-  // What comes later to the others goes through, and nothing is promised of what stands.
-  await produceForms('fourth')
-  await eventually(async () => (await statusOf('fourth-0')) === 200)
-  expect(await watermarkOf(pipeline, api, 'acme')).toBeLessThanOrEqual(secondAtMs)
+    const indexer = await startProgram('indexer', pipeline.names)
+    for (const partition of others) await eventually(async () => (await statusOf(`third-${partition}`)) === 200)
+    const told = await untilTold(indexer, 'decoding', /./)
+    expect(told).toMatch(problem)
+    expect(told).toMatch(new RegExp(`^${topic}/${damaged}: `))
+    expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(0)
+    expect(await indexer.metric('tidemark_partition_paused')).toBe(1)
+    expect(await indexer.metric('tidemark_partition_paused', `topic="${topic}",partition="${damaged}"`)).toBe(1)
+    expect([await statusOf(`second-${damaged}`), await statusOf(`third-${damaged}`)]).toEqual([404, 404])
+    // What comes later to the others goes through, and nothing is promised of what stands.
+    await produceForms('fourth')
+    await eventually(async () => (await statusOf('fourth-0')) === 200)
+    expect(await watermarkOf(pipeline, api, 'acme')).toBeLessThanOrEqual(secondAtMs)
 
-  await mend()
-  await untilReady(indexer)
-  await pipeline.untilApplied(api, 'acme')
-  for (const name of ['second', 'third', 'fourth']) expect(await statusOf(`${name}-${damaged}`)).toBe(200)
-  expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(1)
-  expect(await indexer.metric('tidemark_partition_paused')).toBe(0)
-})
+    await mend()
+    await untilReady(indexer)
+    await pipeline.untilApplied(api, 'acme')
+    for (const name of ['second', 'third', 'fourth']) expect(await statusOf(`${name}-${damaged}`)).toBe(200)
+    expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(1)
+    expect(await indexer.metric('tidemark_partition_paused')).toBe(0)
+  },
+)
 
-test('a replay of account keys that meets a batch that cannot be decoded is not complete, and names it', async () => {
+test('account keys are not complete while a batch of their topic cannot be decoded, and /readyz names the batch', async () => {
   const redis = new Redis(process.env['REDIS_URL'] ?? '')
   const topic = pipeline.names.TOPIC_ACCOUNT_KEYS
   const found = await Promise.all(partitions.map((each) => readFile(logFile(topic, each))))

@@ -1,7 +1,7 @@
 import { cp, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { deleted, existing, startChangesServer } from '../support/changesServer.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { deepAnswers, oddHistory } from '../support/oddHistory.ts'
 import type { Json } from '../support/randomHistory.ts'
 import { readExactly } from '../support/readExactly.ts'
@@ -133,7 +133,7 @@ describePython('Airbyte', () => {
     await pipeline.createKeys(history.teams)
   })
 
-  test('after several syncs, the tables hold exactly the entities that exist', async () => {
+  test('after several syncs, the tables have exactly the entities that exist', async () => {
     const whole = new Destination(manifest, replica)
     const followed = [new Destination(source, replica), new Destination(changes, replica)]
     for (const destination of [whole, ...followed]) {
@@ -209,7 +209,7 @@ describePython('Airbyte', () => {
     expect(destination.ids()).toEqual(['b', 'c', 'd'])
   })
 
-  test('a sync of the source that fails midway has told the platform how far it came', async () => {
+  test('a sync of the source that fails midway has reported its last cursor to the platform', async () => {
     const pageFrom = (first: number): Json[] => Array.from({ length: 1_000 }, (_, at) => existing(`s${first + at}`))
     feed.willAnswer([
       { items: pageFrom(0), cursor: '1', hasMore: true },
@@ -219,7 +219,7 @@ describePython('Airbyte', () => {
     await expect(followed(source).sync()).rejects.toThrow(/"stream_state":\{"cursor":"1"/)
   })
 
-  test('a sync of the manifest with components that fails midway is repeated from its beginning', async () => {
+  test('a sync of the manifest with components that fails midway starts again from its beginning', async () => {
     const destination = followed(changes)
     feed.willAnswer([{ items: [existing('a')], cursor: '1' }])
     await destination.sync()
@@ -234,27 +234,24 @@ describePython('Airbyte', () => {
   test.each([
     ['the source', source],
     ['the manifest with components', changes],
-  ])(
-    'of several rows of an entity, %s gives the later one the greater value of the cursor field',
-    async (_, program) => {
-      const destination = followed(program)
-      feed.willAnswer([
-        { items: [existing('a')], cursor: 'z', hasMore: true },
-        { items: [existing('a')], cursor: 'a' },
-      ])
-      await destination.sync()
-      feed.willAnswer([{ items: [existing('a')], cursor: '1' }])
-      await destination.sync()
-      const values = destination.read.map(({ synced_at, position }) => position ?? synced_at)
-      expect(values).toEqual(values.toSorted())
-      expect(values.at(-1)).not.toBe(values[0])
-    },
-  )
+  ])('%s gives a later row of an entity a greater value of the cursor field', async (_, program) => {
+    const destination = followed(program)
+    feed.willAnswer([
+      { items: [existing('a')], cursor: 'z', hasMore: true },
+      { items: [existing('a')], cursor: 'a' },
+    ])
+    await destination.sync()
+    feed.willAnswer([{ items: [existing('a')], cursor: '1' }])
+    await destination.sync()
+    const values = destination.read.map(({ synced_at, position }) => position ?? synced_at)
+    expect(values).toEqual(values.toSorted())
+    expect(values.at(-1)).not.toBe(values[0])
+  })
 
   test.each([
     ['the source', source],
     ['the manifest with components', changes],
-  ])('a sync of %s with an expired cursor fails and says how to begin anew', async (_, program) => {
+  ])('a sync of %s with an expired cursor fails, and says how to start anew', async (_, program) => {
     const destination = followed(program)
     feed.willAnswer([{ items: [existing('a')], cursor: '1' }])
     await destination.sync()

@@ -16,7 +16,7 @@ function secondsOf(duration: string): number {
   return Number(minutes) * 60 + Number(seconds)
 }
 
-test.each(alerts)('%s has test data: silent at one sample, firing at the next', (alert) => {
+test.each(alerts)('%s has test data in which it is silent at one sample and fires at the next', (alert) => {
   const tried = cases.filter(({ name }) => name === alert)
   expect(tried).not.toEqual([])
   for (const { alert_rule_test: moments } of tried) {

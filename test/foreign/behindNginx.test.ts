@@ -10,7 +10,7 @@ import { useApi } from '../support/api.ts'
 import type { ChangePage } from '../support/changeFeed.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { killPrograms, probe, refusalOf, runCommand } from '../support/programs.ts'
 import { queryData } from '../support/queryData.ts'
@@ -107,16 +107,16 @@ describeNginx.each([
   })
 })
 
-test('the shipped configuration lets a request wait for the longest time that the API allows', () => {
+test('with the shipped configuration, a request may wait as long as the API allows', () => {
   const seconds = Number(/proxy_read_timeout (?<seconds>\d+)s;/.exec(asShipped(0))?.groups?.['seconds'])
   expect(seconds).toBeGreaterThan(maxWaitSeconds)
 })
 
-describeNginx('the shipped configuration, while no API can be asked,', () => {
+describeNginx('the shipped configuration, while no API is reachable,', () => {
   const nginx = useStarted('nginx', () => startNginx(asShipped))
   const ask = (): Promise<Response> => fetch(`${nginx.url}/api/v1/records`)
 
-  test('answers as an API does that cannot ask its engines', async () => {
+  test('answers like an API whose engines are away', async () => {
     await nginx.reload((port) => asShipped(port).replace(`server 127.0.0.1:${api.port};`, 'server 127.0.0.1:1;'))
     await eventually(async () => (await ask()).status === 503)
     const answer = await ask()
@@ -153,7 +153,7 @@ describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API
     ...more,
   })
 
-  test('is written, searched, rebuilt and verified; the next key is taken up from its file, without a restart', async () => {
+  test('is written, searched, rebuilt and verified; a new key in the file is used without a restart', async () => {
     const file = join(folder, 'api-key')
     await writeFile(file, 'first==\n')
     const withFile = settings({ ELASTICSEARCH_API_KEY_FILE: file })
@@ -196,7 +196,7 @@ describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API
     await nginx.reload(asking('first=='))
   })
 
-  test('ends a process with 78 and one line when it has another key, a user, or nothing', async () => {
+  test('ends a process that has another key, a user or no credentials with exit code 78 and one line', async () => {
     const refusal = (more: Record<string, string>): Promise<string> => refusalOf('api', settings(more))
     expect(await refusal({ ELASTICSEARCH_API_KEY: 'hunter2' })).toBe(
       'ELASTICSEARCH_API_KEY is refused by Elasticsearch\n',

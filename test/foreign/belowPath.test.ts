@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { useApi } from '../support/api.ts'
 import { useBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { useSettings } from '../support/settings.ts'
 import { signInClaims, signToken } from '../support/signIns.ts'
@@ -43,7 +43,7 @@ describeNginx('Below a path of a proxy', () => {
     expect([...missing, ...complaints]).toEqual([])
   }
 
-  test('the pages of the API lead to each other, and ask the API below that path', async () => {
+  test('the pages of the API link to each other, and call the API below that path', async () => {
     await visit('api', async (page, home) => {
       expect(await page.locator('textarea').inputValue()).toContain(`"${home}api/v1/forms?limit=1"`)
       await page.getByRole('link', { name: '简体中文' }).click()

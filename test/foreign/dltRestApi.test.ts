@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { deleted, existing, startChangesServer } from '../support/changesServer.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { oddHistory } from '../support/oddHistory.ts'
 import type { Json } from '../support/randomHistory.ts'
 import { describePython } from './support/python.ts'
@@ -13,7 +13,7 @@ const { tools, pipeline, api } = usePythonPipeline()
 const feed = useStarted('the server of changes', startChangesServer)
 
 describePython("dlt's own rest_api source, with the configuration of connectors/dlt/rest_api.py", () => {
-  test('after several loads, the warehouse holds exactly the entities that exist', async () => {
+  test('after several loads, the warehouse has exactly the entities that exist', async () => {
     const history = oddHistory(17, 600)
     await pipeline.createKeys(history.teams)
     const steps = [history.records.slice(0, 500), history.records.slice(500, 900), history.records.slice(900), []]
@@ -63,7 +63,7 @@ describePython("dlt's own rest_api source, with the configuration of connectors/
     expect(await ids('midway')).toEqual(['b', 'c'])
   })
 
-  test('a load with an expired cursor fails; one that is asked to begin anew replaces the table', async () => {
+  test('a load with an expired cursor fails; a load that starts anew replaces the table', async () => {
     feed.willAnswer([{ items: [existing('a'), existing('b')], cursor: '1' }])
     await loadFromFeed('expired')
     feed.willAnswer([{ status: 410 }])

@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { deleted, existing, startChangesServer } from '../support/changesServer.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { deepAnswers, oddHistory } from '../support/oddHistory.ts'
 import type { HistoryRecord, Json } from '../support/randomHistory.ts'
 import { describePython } from './support/python.ts'
@@ -20,7 +20,7 @@ describePython('The dlt source', () => {
     await tools.run('pip', ['install', '--quiet', '--no-deps', '--target', site, source])
   })
 
-  test('after several loads, the warehouse holds exactly the entities that exist', async () => {
+  test('after several loads, the warehouse has exactly the entities that exist', async () => {
     const history = oddHistory(7, 900)
     await pipeline.createKeys(history.teams)
     const steps = [history.records.slice(0, 700), history.records.slice(700, 1_100), history.records.slice(1_100), []]
@@ -70,7 +70,7 @@ describePython('The dlt source', () => {
     expect(await ids('pages')).toEqual(['b', 'c', 'd'])
   })
 
-  test('after an expired cursor, a load reads everything, and what is not named is gone', async () => {
+  test('after an expired cursor, a load reads everything and removes entities that do not come', async () => {
     feed.willAnswer([{ items: [existing('a'), existing('b')], cursor: '1' }])
     await loadFromFeed('expired')
     feed.willAnswer([
@@ -91,7 +91,7 @@ describePython('The dlt source', () => {
     expect(await ids('expired')).toEqual([])
   })
 
-  test('a load whose cursor expires midway fails and leaves the table as it was; the next one repairs it', async () => {
+  test('a load whose cursor expires midway fails and leaves the table as it was; the next load repairs it', async () => {
     feed.willAnswer([{ items: [existing('a'), existing('b')], cursor: '1' }])
     await loadFromFeed('midway')
     feed.willAnswer([{ items: [existing('c')], cursor: '2', hasMore: true }, { status: 410 }])
@@ -104,7 +104,7 @@ describePython('The dlt source', () => {
     expect(await ids('midway')).toEqual(['b'])
   })
 
-  test('a load with other fields begins anew', async () => {
+  test('a load with other fields starts anew', async () => {
     feed.willAnswer([{ items: [existing('a'), existing('b')], cursor: '1' }])
     await loadFromFeed('fields')
     feed.willAnswer([{ items: [existing('b')], cursor: '2' }])
@@ -113,7 +113,7 @@ describePython('The dlt source', () => {
     expect(await ids('fields')).toEqual(['b'])
   })
 
-  test('a load ends at once with what the API says of a request that it refuses', async () => {
+  test('a load whose request is refused ends at once with the message of the API', async () => {
     feed.willAnswer([{ status: 401 }])
     await expect(loadFromFeed('refused')).rejects.toThrow(/message of 401/)
     expect(feed.asked()).toEqual(['none'])

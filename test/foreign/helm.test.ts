@@ -4,8 +4,8 @@ import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseAllDocuments } from 'yaml'
-import { type Need, readConfig } from '../../src/core/process/config.ts'
-import { fileVariables } from '../../src/core/process/secretFiles.ts'
+import { type Need, readConfig } from '../../src/core/config/config.ts'
+import { fileVariables } from '../../src/core/config/secretFiles.ts'
 import { findOnPath } from '../../tools/engines/permissions.ts'
 import { chartNames } from '../support/chartNames.ts'
 import { expectKnown } from '../support/promql.ts'
@@ -113,7 +113,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     }
   })
 
-  test.each(valueSets)('%s: helm lint finds nothing', async (values) => {
+  test.each(valueSets)('%s: helm lint finds no problem', async (values) => {
     expect(await helm('lint', '--strict', chart, '--values', values)).toContain('0 chart(s) failed')
   })
 
@@ -172,7 +172,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     }
   })
 
-  test('what is passed on arrives: in every pod, that of `helm test` included, and in Deployments, Services and routes', () => {
+  test('pod settings reach every pod, that of `helm test` included, and annotations reach Deployments, Services and routes', () => {
     const manifests = rendered.get(`${chart}/ci/full-values.yaml`) ?? []
     const pods = podsOf(manifests)
     expect(pods.length).toBe(7)
@@ -192,7 +192,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     expect(named('ConfigMap', 'beside')).toMatchObject({ data: { kept: 'true' } })
   })
 
-  test('a release `tidemark` has the names that the pages tell operators', async () => {
+  test('a release `tidemark` has the names that the documentation uses', async () => {
     const manifests = await helm('template', 'tidemark', chart, '--values', files)
     const made = parseAllDocuments(manifests).map((document) => document.toJS() as Manifest)
     for (const kind of ['Deployment', 'CronJob', 'Service']) {
@@ -203,7 +203,7 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
       expect(manifests).toContain(`app.kubernetes.io/component: ${component}\n`)
   })
 
-  test('the tag of a component stands above the digest of all', async () => {
+  test('the image tag of a component overrides the common digest', async () => {
     const digest = `sha256:${'0'.repeat(64)}`
     const set = `image.digest=${digest},api.image.tag=0.0.9`
     const pods = new Map(podsOf(await template('--values', files, '--set', set)))
@@ -211,12 +211,12 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     expect(pods.get('quiz-tidemark-indexer')?.containers[0].image).toBe(`tidemark@${digest}`)
   })
 
-  test('the pod of `helm test` has the volumes that its init containers may mount', () => {
+  test('the pod of `helm test` has the extra volumes for its init containers', () => {
     const pods = new Map(podsOf(rendered.get(files)))
     expect(pods.get('quiz-tidemark-test')?.volumes).toMatchObject([{ name: 'vault' }])
   })
 
-  test('a secret of the verification replaces the one of the indexer as a whole', async () => {
+  test('the secret of a verification replaces that of the indexer completely', async () => {
     const secret = (component: string, from: object): string[] => [
       '--set-json',
       `${component}.secrets=${JSON.stringify({ ELASTICSEARCH_PASSWORD: from })}`,

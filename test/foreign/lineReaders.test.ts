@@ -29,7 +29,7 @@ const lists: readonly [path: string, item: Json][] = [
   ['/records', servedSubmissionSummary(submission)],
 ]
 
-test.each(lists)("Node's readline reads a line for each item of %s", async (path, item) => {
+test.each(lists)("Node's readline reads one line per item of %s", async (path, item) => {
   const headers = { authorization: `Bearer ${pipeline.keyOf(team)}`, accept: 'application/x-ndjson' }
   const { body } = await fetch(`${api.url}/api/v1${path}`, { headers })
   const lines = createInterface({
@@ -43,7 +43,7 @@ test.each(lists)("Node's readline reads a line for each item of %s", async (path
 
 describePython('Python', () => {
   test.each(lists)(
-    'reads %s with httpx, splitlines and csv: lines of strict JSON, and a row for each',
+    'reads %s with httpx, splitlines and csv: one line of strict JSON, or one row, per item',
     async (path, item) => {
       const said = await tools.runScript('test/foreign/python/read_lines.py', [path], {
         TIDEMARK_URL: `${api.url}/api/v1`,

@@ -1,5 +1,5 @@
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startLocalServer } from '../support/localServer.ts'
 import { seeded } from '../support/random.ts'
 import type { Json } from '../support/randomHistory.ts'
@@ -49,7 +49,7 @@ test("n8n's linter finds nothing but the licence, which must be MIT for nodes th
   expect(findings).toEqual([expect.stringContaining('community-package-json-license-not-default')])
 })
 
-test('a number that JavaScript would change is text with its digits', () => {
+test('a number that a JavaScript number cannot represent becomes a text with its digits', () => {
   const { parseExactly } = classes.module('nodes/shared/exactJson')
   const text =
     '{"a":12345678901234567890123,"b":1e400,"c":-0.7,"d":9007199254740991,"e":9007199254740992,"f":1e-400,"g":0.0}'
@@ -70,7 +70,7 @@ test.each([
 })
 
 describe('the trigger', () => {
-  test('emits what is new or changed, and by the second output what is deleted, page after page', async () => {
+  test('emits new and changed items on the first output and deletions on the second, page after page', async () => {
     feed.willAnswer(
       { items: [row('a'), gone('b')], cursor: '1', hasMore: true },
       { items: [row('c')], cursor: '2' },
@@ -87,7 +87,7 @@ describe('the trigger', () => {
     expect(feed.asked().map(({ prefer }) => prefer)).toEqual([undefined, undefined, 'wait=30', 'wait=30'])
   })
 
-  test('begins with everything if it is to', async () => {
+  test('emits every existing item first if it starts from the beginning', async () => {
     feed.willAnswer({ items: [row('a')], cursor: '1' })
     const { executions } = await started({ startFrom: 'beginning', simplify: false, options: { rowsPerExecution: 7 } })
     await eventually(() => feed.waiting() === 1)
@@ -96,7 +96,7 @@ describe('the trigger', () => {
     expect(ids(rowsAt(executions, 0))).toEqual(['a'])
   })
 
-  test('lets through what meets all filters, and every deletion', async () => {
+  test('emits items that match all filters, and every deletion', async () => {
     const failed = { formId: 'f1', result: { status: 'completed', level: 'fail' } }
     const items = [
       row('failed', failed),
@@ -117,7 +117,7 @@ describe('the trigger', () => {
     expect(asked.get('fields')).toBe('submittedAt,examinee.email,formId,result.status,result.level')
   })
 
-  test('reads the next page only when the execution has ended', async () => {
+  test('requests the next page only when the execution has ended', async () => {
     feed.willAnswer({ items: [row('a')], cursor: '1', hasMore: true }, { items: [row('b')], cursor: '2' })
     const { executions } = await started({}, undefined, { endsAtOnce: false })
     await eventually(() => executions.length === 1)
@@ -127,7 +127,7 @@ describe('the trigger', () => {
     expect(feed.cursors()).toEqual(['now', '1'])
   })
 
-  test('asks again with the same cursor after 429, 503 and answers that are cut off, as late as Retry-After says', async () => {
+  test('repeats a request with the same cursor after 429, 503 and incomplete answers, as late as Retry-After says', async () => {
     feed.willAnswer(
       { cut: 'closed' },
       { cut: 'ended' },
@@ -144,7 +144,7 @@ describe('the trigger', () => {
     expect(ids(rowsAt(executions, 0))).toEqual(['a'])
   })
 
-  test('goes on where it has stopped after it was deactivated, which breaks off the waiting request', async () => {
+  test('aborts its waiting request when it is deactivated, and goes on there when it is activated again', async () => {
     const database = { staticData: '{}' }
     const loaded = await package_.load()
     feed.willAnswer({ items: [row('a')], cursor: '1' })
@@ -163,7 +163,7 @@ describe('the trigger', () => {
     expect(first.fatal).toEqual([])
   })
 
-  test('after a crash, emits the rows of an execution that had not ended once more, and then what comes next', async () => {
+  test('after a crash, emits the rows of an unfinished execution again, and then later rows', async () => {
     const database = { staticData: '{}' }
     feed.willAnswer({ items: [row('a')], cursor: '1' })
     const killed = await started({}, database, { endsAtOnce: false })
@@ -225,7 +225,7 @@ describe('the trigger', () => {
     ['400 for the cursor', { status: 400, message: 'cursor must be one that was answered to the same team' }],
   ]
   test.each(lost)(
-    'after %s, reads all anew, emits what changed since, and says so in a failed execution',
+    'after %s, reads everything again, emits items that changed since, and reports it in a failed execution',
     async (_what, answer) => {
       feed.willAnswer(
         { items: [row('a')], cursor: '1' },
@@ -245,7 +245,7 @@ describe('the trigger', () => {
     },
   )
 
-  test('after a change of its parameters, does the same', async () => {
+  test('after a change of its parameters, reads everything again and emits items that changed since', async () => {
     const database = { staticData: '{}' }
     const before = await started({}, database)
     await eventually(() => feed.waiting() === 1)
@@ -258,7 +258,7 @@ describe('the trigger', () => {
     expect(failed[0].message).toContain('parameters of the node have changed')
   })
 
-  test('cannot be activated with a key or a parameter that the API refuses, or if it cannot know from where on', async () => {
+  test('cannot be activated with a key or a parameter that the API refuses, or without a first cursor', async () => {
     const activating = async (answer: Json): Promise<Json> => {
       feed.latestIs(answer)
       return await started().catch((error: unknown) => error)
@@ -279,7 +279,7 @@ describe('the trigger', () => {
     expect(fatal[0]?.message).toBe('The account key is refused: revoked')
   })
 
-  test('shows in the editor one row that the filters let through', async () => {
+  test('shows one row that matches the filters in the editor', async () => {
     const process = new N8nProcess(classes, { staticData: '{}' }, credential())
     const items = [row('a', { result: { level: 'fail' } }), row('b')]
     const others = [row('b', { result: { level: 'Expert' } }), row('c', { result: { level: 'Beginner' } }), row('d')]

@@ -1,5 +1,5 @@
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { seeded } from '../support/random.ts'
 import { type Json, randomHistory, stateRecord } from '../support/randomHistory.ts'
@@ -103,7 +103,7 @@ describe('the node', () => {
     await pipeline.untilApplied(api, otherTeam)
   })
 
-  test('gets many: a page, more than a page, all, and whole ones with their reports', async () => {
+  test('gets many items: a page, more than a page, all, and whole ones with their reports', async () => {
     expect(await ask({ operation: 'getAll', limit: 5 })).toHaveLength(5)
     expect(await ask({ operation: 'getAll', limit: 110 })).toHaveLength(110)
     expect(await ask({ operation: 'getAll', returnAll: true })).toHaveLength(122)
@@ -113,7 +113,7 @@ describe('the node', () => {
     expect(form).toMatchObject({ id: 'f2', title: 'Geography' })
   })
 
-  test('filters, by answers too', async () => {
+  test('filters submissions, also by answers', async () => {
     const found = async (filters: Json): Promise<string[]> =>
       idsOf(await ask({ operation: 'getAll', filters, fields: 'id, result.score' }))
     expect(await found({ maxScore: 20, formId: { mode: 'list', value: 'f2' } })).toEqual(['failed'])
@@ -126,7 +126,7 @@ describe('the node', () => {
     expect(data).toEqual({ '': 'empty', long: '12345678901234567890123', beyond: '1e400' })
   })
 
-  test('gets one, simplified or whole', async () => {
+  test('gets one item, simplified or whole', async () => {
     const [simple] = await ask({ operation: 'get', submissionId: 'failed' })
     expect(simple).toMatchObject({ id: 'failed', reportResult: { status: 'completed' } })
     expect(simple.reportResult.aiSuggestion).toBeUndefined()
@@ -138,7 +138,7 @@ describe('the node', () => {
     expect(fields).toHaveLength(2)
   })
 
-  test('counts', async () => {
+  test('counts submissions', async () => {
     const counting = { operation: 'count', time: 'none', value: 'level' }
     expect(await ask(counting)).toEqual([
       { key: 'good', count: 121 },
@@ -161,7 +161,7 @@ describe('the node', () => {
     expect(answer).toMatchObject({ totalDocs: 1, by: 'answer' })
   })
 
-  test('names what the API refuses', async () => {
+  test('shows the reason when the API refuses a request', async () => {
     await expect(ask({ operation: 'getAll', filters: { status: '' } })).rejects.toThrow(
       'Tidemark refuses a parameter: status',
     )

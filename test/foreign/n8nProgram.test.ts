@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startLocalServer } from '../support/localServer.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Json, stateRecord } from '../support/randomHistory.ts'
@@ -85,7 +85,7 @@ describeN8n('a real n8n', () => {
     pipeline.produceHistory([stateRecord('submissions', `${team}/${id}`, revision, { result: result(level) })])
 
   test(
-    'sends a message for each failed quiz, and for each deletion; killed in the middle, it loses none',
+    'sends a message for each failed quiz and each deletion, and loses none when it is killed',
     async () => {
       await submit('before', 'fail')
       await pipeline.untilApplied(api, team)

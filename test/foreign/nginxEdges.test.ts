@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { useApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { readToEnd, sendRaw } from '../support/raw.ts'
 import { describeNginx, shippedFor, startNginx } from './support/nginx.ts'
 
@@ -52,7 +52,7 @@ const edges: readonly (readonly [name: string, bytes: () => string | Buffer])[] 
   ['HTTP/2', () => Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0')],
   ['TLS', () => Buffer.from('16030100c8010000c40303', 'hex')],
   ['SSH', () => 'SSH-2.0-OpenSSH_9.2p1\r\n'],
-  ['what is no HTTP', () => 'hello\r\n'],
+  ['bytes that are no HTTP', () => 'hello\r\n'],
   ['raw UTF-8 in the URL', () => request(`GET ${path}?titleContains=é`)],
   ['two lengths', () => getWith('Content-Length: 1\r\nTransfer-Encoding: chunked\r\n')],
   ['a chunk without a length', () => `${getWith('Transfer-Encoding: chunked\r\n')}zz\r\n\r\n`],
@@ -87,7 +87,7 @@ async function answerTo(port: number, bytes: string | Buffer) {
 }
 
 describeNginx('The shipped nginx', () => {
-  test('answers whatever is sent as the API does: the same statuses, and errors in JSON', async () => {
+  test('answers any request as the API does: the same statuses, and errors in JSON', async () => {
     const answers = async (port: number) => {
       const all = edges.map(async ([name, bytes]) => [name, await answerTo(port, bytes())] as const)
       return Object.fromEntries(await Promise.all(all))
@@ -98,7 +98,7 @@ describeNginx('The shipped nginx', () => {
     expect(direct['a header of 15000 bytes']).toMatchObject({ status: 200 })
   })
 
-  test('refuses in JSON what it can pass to nobody, with 400 where the API would know a method or a host', async () => {
+  test('refuses malformed requests with 400 in JSON', async () => {
     const refused = { status: 400, type: 'application/json; charset=utf-8', code: 'bad_request' }
     const lines = [`get ${path}`, 'M-SEARCH-2 /', 'CONNECT example.com:443', 'GET /%ZZ', 'GET *']
     for (const bytes of [...lines.map((line) => request(line)), withHost('Host:\r\n')])
@@ -121,7 +121,7 @@ describeNginx('The shipped nginx', () => {
     expect(before - (await left(api.port, 17))).toBe(limits.length + 1)
   })
 
-  test('writes no page to a disk whose client reads slowly', async () => {
+  test('writes no page to a disk while its client reads slowly', async () => {
     const ask = async (): Promise<IncomingMessage> => {
       const headers = { authorization: `Bearer ${api.keyOf(large)}` }
       const sent = get({ port: portOf(nginx), path: '/api/v1/records?limit=100', headers, agent: false })

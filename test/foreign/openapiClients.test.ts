@@ -79,13 +79,13 @@ describeWith('maven', hasMaven)('a client gets the right answers that is generat
   })
 
   test(
-    'in Java, by openapi-generator',
+    'a generated client works in Java: openapi-generator',
     async () => expectAnswers(await generators.askInJava(env), ['openapi-generator java']),
     compileDeadlineMs,
   )
 
   test(
-    'in TypeScript, by openapi-generator, hey-api and orval',
+    'generated clients work in TypeScript: openapi-generator, hey-api and orval',
     async () => {
       const clients = ['openapi-generator typescript-fetch', 'hey-api', 'orval']
       expectAnswers(await generators.askInTypescript(env), clients)
@@ -95,7 +95,7 @@ describeWith('maven', hasMaven)('a client gets the right answers that is generat
 
   describeWith('go', hasGo)('in Go', () => {
     test(
-      'by openapi-generator and oapi-codegen',
+      'generated clients work: openapi-generator and oapi-codegen',
       async () => expectAnswers(await generators.askInGo(env), ['openapi-generator go', 'oapi-codegen']),
       compileDeadlineMs,
     )
@@ -104,13 +104,13 @@ describeWith('maven', hasMaven)('a client gets the right answers that is generat
   describePython('in Python', () => {
     const python = usePython('clients')
 
-    test('by openapi-generator', async () => {
+    test('a generated client works: openapi-generator', async () => {
       const path = { PYTHONPATH: generators.pythonClient }
       const said = await python.runScript('test/foreign/python/ask_with_openapi_generator.py', [], { ...env, ...path })
       expectAnswers(said, ['openapi-generator python'])
     })
 
-    test('by openapi-python-client', async () => {
+    test('a generated client works: openapi-python-client', async () => {
       const clients = join(folder, 'python-client')
       await mkdir(clients)
       const config = join(clients, 'config.json')

@@ -87,7 +87,7 @@ describePython('Schemathesis', () => {
     deadlineMs,
   )
 
-  describe('while an engine is unreachable', () => {
+  describe('every answer matches the OpenAPI description while an engine is unreachable:', () => {
     const config = 'schemathesisOutage.toml'
     const phases = ['--phases', 'coverage']
 

@@ -80,7 +80,7 @@ describePrometheus('a Prometheus that scrapes one of each process', () => {
     return (await asked).result
   }
 
-  test.each(queries)('%s', async (_, target) => {
+  test.each(queries)('the panel %s has data', async (_, target) => {
     await eventually(async () => (await seriesOf(target)).some(hasNumber))
     const named = (await seriesOf(target)).filter(hasNumber).map(({ metric }) => metric)
     if (target.expr.endsWith('or on () vector(0)')) return

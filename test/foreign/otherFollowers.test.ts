@@ -6,7 +6,7 @@ import { startBalancer } from '../support/balancer.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 import { producePersistently, untilServes } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram } from '../support/programs.ts'
@@ -42,7 +42,7 @@ const client = useClientPackage(clients)
 
 describePython('Copies that other programs keep', () => {
   test(
-    'equal what is stored after an indexer was killed, a rebuild has switched, Redis was emptied, the broker was frozen, and a tenth was deleted',
+    'equal the stored items after an indexer was killed, a rebuild has switched, Redis was emptied, the broker was frozen, and a tenth of the items was deleted',
     async () => {
       let indexers = await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
       await pipeline.createKeys(history.teams)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { eventually, succeeds } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { recordsOf } from '../support/topics.ts'
 import { openConnect } from './support/debezium.ts'
@@ -68,7 +68,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     expect(await answer.text()).toContain('[{"b":1.50,"a":2}]')
   })
 
-  test('a change is served; a rolled-back one is not even in the topic', async () => {
+  test('a change is served, and a rolled-back change is not even in the topic', async () => {
     await postgresql.run(insert('f2', 'Before'))
     await postgresql.run(`BEGIN; ${rename('f2', 'Rolled back')}; ${insert('f3', 'Rolled back')}; ROLLBACK`)
     await postgresql.run(`BEGIN; ${rename('f2', 'Between')}; ${rename('f2', 'After')}; COMMIT`)
@@ -83,7 +83,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     ])
   })
 
-  test('a deleted form is a 404, and its record has a null value', async () => {
+  test('a deleted form is 404, and its record has a null value', async () => {
     await postgresql.run(insert('f5', 'Short-lived'))
     await expectServed('f5', 'Short-lived')
     await postgresql.run(`DELETE FROM form WHERE id = 'f5'`)
@@ -91,7 +91,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     expect(await recordsAbout('acme/f5')).toEqual([['acme/f5', 1, 'Short-lived'], ['acme/f5']])
   })
 
-  test('a form that moves to another team is served to that team alone, and comes back under another id only', async () => {
+  test('a form that moves to another team is served to that team alone, and can move back only under another id', async () => {
     await postgresql.run(insert('f7', 'Moving'))
     await expectServed('f7', 'Moving')
     await postgresql.run(`UPDATE form SET team_id = 'umbrella' WHERE id = 'f7'`)
@@ -117,7 +117,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
     await expectServed('f6', 'While it was down')
   })
 
-  test('no record of the outbox is a dead letter, and the connector may read nothing else', async () => {
+  test('no record of the outbox is a dead letter, and the connector may read no other table', async () => {
     expect(await recordsOf(pipeline.kafka, pipeline.names.TOPIC_DEAD_LETTERS)).toEqual([])
     const rights = `SELECT has_table_privilege('debezium', 'form', 'SELECT'), has_table_privilege('debezium', 'tidemark_outbox', 'SELECT')`
     expect(await postgresql.run(rights)).toBe('f|t')

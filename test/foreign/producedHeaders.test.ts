@@ -57,7 +57,7 @@ describePython('Third-party producers', () => {
     ['librdkafka', () => tools.runScript('test/foreign/python/produce_headers.py', programArguments())],
     ['java', () => runWithKafkaJars(tools.folder, 'test/foreign/java/ProduceHeaders.java', programArguments())],
   ])(
-    'twenty thousand headers of %s of any kind come with a dead letter and its replay, and hold nothing up',
+    'twenty thousand headers of %s are in a dead letter and its replay, and delay no other record',
     async (client, produce) => {
       await produce()
       const last = stateRecord('forms', `acme/last-${client}`, 1)

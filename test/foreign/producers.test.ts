@@ -27,10 +27,13 @@ describePython('Third-party producers', () => {
   test.each([
     ['librdkafka', () => tools.runScript('test/foreign/python/produce.py', programArguments())],
     ['java', () => runWithKafkaJars(tools.folder, 'test/foreign/java/Produce.java', programArguments())],
-  ])('records of %s are served in every codec and mode, but none of aborted transactions', async (client, produce) => {
-    await produce()
-    await expectServed(client)
-  })
+  ])(
+    'records of %s are served in every codec and mode, except those of aborted transactions',
+    async (client, produce) => {
+      await produce()
+      await expectServed(client)
+    },
+  )
 })
 
 const programArguments = (): string[] => [
@@ -90,18 +93,21 @@ describePython('The producer examples', () => {
   test.each([
     ['TypeScript', runTypeScript],
     ['Python', runPython],
-  ])('records of the example in %s are served: the highest revision, and nothing deleted', async (name, run) => {
-    await run(exampleInput(transactions(name)), `${pipeline.names.INDEX_PREFIX}-${name}`)
-    const statusOf = async (path: string): Promise<number> =>
-      (await pipeline.get(api, 'acme', `/api/v1/${path}`)).status
-    await eventually(async () => (await statusOf(`forms/${name}-last`)) === 200)
-    await eventually(async () => (await statusOf(`records/${name}-s1`)) === 200)
-    await eventually(async () => {
-      const { body } = await pipeline.get(api, 'acme', `/api/v1/forms/${name}-kept`)
-      return (body as { title: string }).title === 'Zwölf ✓'
-    })
-    await eventually(async () => (await statusOf(`forms/${name}-gone`)) === 404)
-  })
+  ])(
+    'records of the example in %s are served with their highest revision, and deletions are applied',
+    async (name, run) => {
+      await run(exampleInput(transactions(name)), `${pipeline.names.INDEX_PREFIX}-${name}`)
+      const statusOf = async (path: string): Promise<number> =>
+        (await pipeline.get(api, 'acme', `/api/v1/${path}`)).status
+      await eventually(async () => (await statusOf(`forms/${name}-last`)) === 200)
+      await eventually(async () => (await statusOf(`records/${name}-s1`)) === 200)
+      await eventually(async () => {
+        const { body } = await pipeline.get(api, 'acme', `/api/v1/forms/${name}-kept`)
+        return (body as { title: string }).title === 'Zwölf ✓'
+      })
+      await eventually(async () => (await statusOf(`forms/${name}-gone`)) === 404)
+    },
+  )
 
   test('both examples and KafkaJS send an entity to the same partition', async () => {
     // Several entities, because one could share a partition by chance.

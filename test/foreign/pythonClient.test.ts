@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual, promisify } from 'node:util'
 import { describeApi } from '../../src/api/openapi/openapi.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { seeded } from '../support/random.ts'
 import { fold, type Json, randomHistory } from '../support/randomHistory.ts'
 import { servedForm, servedSubmission } from '../support/served.ts'
@@ -72,13 +72,13 @@ print(json.dumps([list(each.__annotations__) for each in (client.FormFilters, cl
     await tools.run('ruff', ['format', '--no-cache', '--check', folder])
   })
 
-  test('it waits out what passes, and takes nothing wrong for an answer', async () => {
+  test('it retries transient failures, and accepts no malformed answer', async () => {
     const tests = ['-m', 'pytest', '--quiet', '--rootdir', folder, '--config-file', join(folder, 'pyproject.toml')]
     const said = await tools.run('python', [...tests, join(folder, 'tests')], { PYTHONPATH: client.site })
     expect(said).toMatch(/ passed in /)
   })
 
-  test('a program that uses all of it gets the right answers', async () => {
+  test('a program that uses every function gets the right answers', async () => {
     const env = { TIDEMARK_URL: `${api.url}/api/v1`, TIDEMARK_KEY: pipeline.keyOf(team) }
     const options = { env: { ...process.env, ...env }, timeout: deadlineMs }
     const { stdout } = await promisify(execFile)(client.python, [program], options)
@@ -119,7 +119,7 @@ print(json.dumps([list(each.__annotations__) for each in (client.FormFilters, cl
     ])
   })
 
-  test('a copy in SQLite becomes the list, though its program is killed at random moments while cursors expire', async () => {
+  test('a copy in SQLite equals the list, although its program is killed at random moments and cursors expire', async () => {
     const copy = join(tools.folder, 'records.db')
     const [TIDEMARK_URL, TIDEMARK_KEY] = [`${proxy.url}/api/v1`, pipeline.keyOf(team)]
     const start = () => {

@@ -3,7 +3,7 @@ import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { follow, truthFor } from '../model/follower.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
-import { endingToo } from '../support/late.ts'
+import { closeAfterwards } from '../support/lifecycle.ts'
 import { type Pipeline, usePipeline } from '../support/pipeline.ts'
 import { type Program, probe, type Run, runCommand } from '../support/programs.ts'
 import { checkOutReleaseBefore } from '../support/releaseBefore.ts'
@@ -106,7 +106,7 @@ async function expectKeyEnds(url: string, creating: string, revoking: string): P
 
 describeNginx('a release', () => {
   test(
-    'of every process, one after the other, and back to the release before, loses no request and no record',
+    'rolls out to every process one after the other, and back to the previous release, without a lost request or record',
     async () => {
       const before = (await checkOutReleaseBefore(folder)) ?? '.'
       const indexers = await Promise.all([1, 2].map(() => pipeline.startIndexer({}, before)))
@@ -122,7 +122,7 @@ describeNginx('a release', () => {
           `upstream settings { ${upstream(settings.port)} keepalive 8; }`,
           `server { listen 127.0.0.2:${port}; location / { proxy_pass http://settings; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
         ].join('\n')
-      const nginx = endingToo(await startNginx(configuration))
+      const nginx = closeAfterwards(await startNginx(configuration))
       const front = { url: nginx.url }
       await eventually(async () => (await pipeline.get(front, team, '/api/v1/records')).status === 200)
       const writer = startSteadyWriter(pipeline, { seed: 51, perSecond: 50, team })

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type ChangesAnswer, deleted, existing, startChangesServer } from '../support/changesServer.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { oddHistory } from '../support/oddHistory.ts'
 import type { Json } from '../support/randomHistory.ts'
 import { describePostgresql, startPostgresql } from './support/postgresql.ts'
@@ -72,7 +72,7 @@ const insertion = ({ record: { cursor, hasMore, items }, time_extracted }: Json)
 describePostgresql('The view of connectors/singer/records.sql', () => {
   const database = useStarted('PostgreSQL', startPostgresql)
 
-  test('has each submission once, as it is now', async () => {
+  test('has each submission once, in its newest state', async () => {
     feed.willAnswer([
       { items: [existing('a'), existing('b'), existing('c')], cursor: '1', hasMore: true },
       { items: [{ ...existing('d'), data: { q1: "it's \0 and \\u0000" } }], cursor: '2' },
@@ -96,7 +96,7 @@ describePostgresql('The view of connectors/singer/records.sql', () => {
 })
 
 describePython('The Singer tap tap-rest-api-msdk', () => {
-  test('after several runs, the pages hold exactly the entities that exist; a run that reads everything, too', async () => {
+  test('after several runs, the target has exactly the entities that exist, also after a run that reads everything', async () => {
     const history = oddHistory(19, 600)
     await pipeline.createKeys(history.teams)
     const source = { url: api.url, accountKey: pipeline.keyOf(team) }
@@ -118,7 +118,7 @@ describePython('The Singer tap tap-rest-api-msdk', () => {
   const source = (): Source => ({ url: feed.url, accountKey: 'key' })
   const end: ChangesAnswer = { items: [], cursor: 'end' }
 
-  test('a run reads until a page is empty, waits as many seconds as Retry-After says, and the next one misses nothing', async () => {
+  test('a run reads until a page is empty and waits as long as Retry-After says, and the next run misses nothing', async () => {
     const pages = new Pages()
     feed.willAnswer([
       { items: [existing('a'), existing('b')], cursor: '1', hasMore: true },
@@ -152,7 +152,7 @@ describePython('The Singer tap tap-rest-api-msdk', () => {
     expect(feed.asked()).toEqual(['1b', '2'])
   })
 
-  test('a run with an expired cursor fails; without its state, the next one reads everything', async () => {
+  test('a run with an expired cursor fails; the next run, without its state, reads everything', async () => {
     const pages = new Pages()
     feed.willAnswer([
       { items: [existing('a')], cursor: '1' },

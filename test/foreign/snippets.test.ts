@@ -15,7 +15,7 @@ const half = history.records.slice(0, 500)
 const { tools, pipeline, api } = usePythonPipeline()
 
 describePython('The snippets', () => {
-  test('the snippets for curl, DuckDB and pandas produce the current submissions', async () => {
+  test('for curl, DuckDB and pandas produce the current submissions', async () => {
     await pipeline.createKeys(history.teams)
     const loaded = resolve(tools.folder, 'loaded')
     await mkdir(loaded)

@@ -13,7 +13,7 @@ const team = 'acme'
 const { tools, pipeline, api } = usePythonPipeline()
 
 describePython('The snippets for curl and DuckDB', () => {
-  test('load every value that the contract allows, and keep all its digits', async () => {
+  test('load every value that the contract allows, with all its digits', async () => {
     const history = oddHistory(29, 400)
     await pipeline.createKeys(history.teams)
     const loaded = resolve(tools.folder, 'loaded')

@@ -33,7 +33,7 @@ describeSpreadsheet('LibreOffice', () => {
   test.each([
     [',', '"x","=1+1"\r\n'],
     [';', '"x","a\n=1+1\nb"\r\n'],
-  ])('with the separator %s, runs unprotected formulas: %j', async (separator, csv) => {
+  ])('with the separator %s, would run a formula without protection: %j', async (separator, csv) => {
     const { shown, formulas: found } = await spreadsheet.open(csv, separator)
     expect([shown, found]).toEqual([expect.stringMatching(/(?:^|,)2$/m), 1])
   })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { truthFor } from '../model/follower.ts'
 import { useBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { startLocalServer } from '../support/localServer.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Json, randomHistory, stateRecord } from '../support/randomHistory.ts'
@@ -120,11 +120,11 @@ async function runProgram(command: string, args: readonly string[], heard: Heard
   if (code !== 0) throw new Error(`${command} ended with ${code}: ${complaints}`)
 }
 
-test('its types are those that the description of the API has today', async () => {
+test('its types are those of the current OpenAPI description', async () => {
   expect(await readFile('clients/typescript/src/openapi.ts', 'utf8')).toBe(await client.generateTypes())
 })
 
-test('the package holds what is compiled, and nothing else', () => {
+test('the package has the compiled files, and nothing else', () => {
   expect(client.packed).toEqual(
     expect.arrayContaining(['README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts']),
   )
@@ -133,7 +133,7 @@ test('the package holds what is compiled, and nothing else', () => {
   )
 })
 
-test('programs compile strictly where only the types of Node are known, and in Deno', async () => {
+test('programs compile in strict mode with the types of Node alone, and in Deno', async () => {
   expect(await client.compileForNode()).toBe('')
   expect(await client.checkByDeno(runtimes.deno)).toBe('')
 })
@@ -142,13 +142,13 @@ test.each([
   ['node20', () => [runtimes.node20]],
   ['node', () => [process.execPath]],
   ['deno', () => [runtimes.deno, 'run', '--quiet', '--no-prompt', '--allow-net']],
-])('a program copies, exports, lists, counts, follows and is refused: %s', async (runtime, commandLine) => {
+])('a program can copy, export, list, count and follow, and gets refusals: %s', async (runtime, commandLine) => {
   const [command = '', ...args] = commandLine()
   const heard = new Heard()
   await expectRight(runtime, runProgram(command, args, heard), heard)
 })
 
-test('so does a page of a browser that has the origin of the API', async () => {
+test('a page in a browser can do the same on the origin of the API', async () => {
   const page = `<!doctype html><script type="importmap">{"imports": {"tidemark-client": "/dist/index.js"}}</script>`
   const site = await startLocalServer(async (asked, response) => {
     const { url: path = '/', headers, method } = asked

@@ -3,9 +3,9 @@ import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
-import { countRequests } from '../../src/core/stores/countRequests.ts'
-import { type LookUp, readHolders, shareLookups } from '../../src/core/stores/keyLookups.ts'
+import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/redis/accountKeyStore.ts'
+import { countRequests } from '../../src/core/redis/countRequests.ts'
+import { type LookUp, readHolders, shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { keyState } from '../support/entities.ts'
 import { useRedis } from '../support/redisPair.ts'
 
@@ -24,7 +24,7 @@ afterEach(() => jest.restoreAllMocks())
 const apply = async (id: string, state: AccountKeyState, team = acme): Promise<string> =>
   (await store.apply(team, id as EntityId, state)).kind
 
-test('the holders of several keys are found at once: not of an unknown key, nor of one that several claim', async () => {
+test('one call finds the holders of several keys, except unknown keys and keys that two teams claim', async () => {
   const held = (...plaintexts: string[]) => readHolders(redis, plaintexts.map(digestOf))
   await apply(k1, keyState())
   await apply('k2', keyState({ id: 'k2', digest: digestOf('two'), state: 'revoked' }))
@@ -40,22 +40,24 @@ test('the holders of several keys are found at once: not of an unknown key, nor 
   expect(await held('rqp_acct_one')).toBeUndefined()
 })
 
-describe('Requests that arrive while keys are looked up', () => {
+describe('Requests that arrive during a look-up of keys', () => {
   let lookUp: LookUp
   beforeEach(() => {
     lookUp = shareLookups(redis, countRequests(redis, 120))
   })
   const asked = (plaintext: string, atMs = nowMs) => lookUp(digestOf(plaintext), atMs)
 
-  test('share the next look-up, each with its own key and its own place in the window', async () => {
+  test('share the next look-up, each with its own key and its own count', async () => {
     await apply(k1, keyState())
     await apply('k2', keyState({ id: 'k2', digest: digestOf('two') }), 'other' as TeamId)
     const calls = jest.spyOn(redis.client, 'evalsha')
     const plaintexts = ['rqp_acct_one', 'rqp_acct_one', 'two', 'unknown', 'rqp_acct_one', 'two']
     const answers = await Promise.all(plaintexts.map((each) => asked(each)))
     expect(calls).toHaveBeenCalledTimes(2)
-    const told = answers.map((each) => each !== 'incomplete' && each.found && [each.found.keyId, each.window.requests])
-    expect(told).toEqual([['k1', 1], ['k1', 2], ['k2', 1], null, ['k1', 3], ['k2', 2]])
+    const counted = answers.map((each) =>
+      each.kind === 'found' ? [each.holder.keyId, each.window.requests] : each.kind,
+    )
+    expect(counted).toEqual([['k1', 1], ['k1', 2], ['k2', 1], 'unknown', ['k1', 3], ['k2', 2]])
   })
 
   test('are looked up a bounded number of keys at a time', async () => {
@@ -64,7 +66,7 @@ describe('Requests that arrive while keys are looked up', () => {
     expect(calls).toHaveBeenCalledTimes(3)
   })
 
-  test('fail with the look-up that they wait for, and the next ones do not', async () => {
+  test('fail if the look-up that they wait for fails, and later requests do not', async () => {
     await apply(k1, keyState())
     jest.spyOn(redis.client, 'evalsha').mockRejectedValueOnce(new Error('Command timed out'))
     const answers = await Promise.allSettled([asked('rqp_acct_one'), asked('rqp_acct_one')])
@@ -83,7 +85,7 @@ describe('A request is counted', () => {
     )
   }
 
-  test('in the round trip of the look-up, if its key was found a moment ago', async () => {
+  test('in the same round trip as the look-up, if its key was found a moment ago', async () => {
     await apply(k1, keyState())
     const lookUp = lookUpIn()
     for (let at = 0; at < 2; at++) await lookUp(digest, nowMs)
@@ -92,17 +94,17 @@ describe('A request is counted', () => {
     expect(written.mock.calls.map(([text]) => String(text).match(/evalsha/g)?.length)).toEqual([2])
   })
 
-  test('for the key that its digest opens now, not for the one before', async () => {
+  test('for the key that its digest belongs to now, not for an earlier key', async () => {
     await apply(k1, keyState())
     const lookUp = lookUpIn()
     await lookUp(digest, nowMs)
     await store.apply(acme, k1, deletedAfter(1 as Revision))
     await apply('k2', keyState({ id: 'k2' }))
-    expect(await lookUp(digest, nowMs)).toMatchObject({ found: { keyId: 'k2' }, window: { requests: 1 } })
+    expect(await lookUp(digest, nowMs)).toMatchObject({ holder: { keyId: 'k2' }, window: { requests: 1 } })
     expect(await lookUp(digest, nowMs)).toMatchObject({ window: { requests: 2 } })
   })
 
-  test('for no key that is not accepted, however often it is sent; its last use is none', async () => {
+  test('not at all if its key is refused, which gets no last use either', async () => {
     await apply(k1, keyState())
     await apply('k2', keyState({ id: 'k2', digest: digestOf('revoked'), state: 'revoked' }))
     await apply(
@@ -130,7 +132,7 @@ describe('A request is counted', () => {
     expect(answers).toMatchObject([2, 3, 4].map((requests) => ({ window: { requests } })))
   })
 
-  test('or not answered, if Redis cannot count; a key that was revoked is refused all the same', async () => {
+  test('or fails, if Redis cannot count; a revoked key is refused all the same', async () => {
     await apply(k1, keyState())
     const [known, unknown] = [lookUpIn(), lookUpIn()]
     await known(digest, nowMs)
@@ -140,11 +142,11 @@ describe('A request is counted', () => {
     for (const lookUp of [known, unknown]) await expect(lookUp(digest, nowMs)).rejects.toThrow('WRONGTYPE')
     await apply(k1, keyState({ revision: 2, state: 'revoked' }))
     for (const lookUp of [known, unknown])
-      expect(await lookUp(digest, nowMs)).toMatchObject({ found: { state: 'revoked' }, window: { requests: 0 } })
+      expect(await lookUp(digest, nowMs)).toMatchObject({ holder: { state: 'revoked' }, window: { requests: 0 } })
   })
 })
 
-test('the ten slots of a team are given up when their time is over, and only then', async () => {
+test('reserved slots of a team are free again once their time is over, and not before', async () => {
   const reserve = (id: string, fromMs = nowMs): Promise<string> =>
     store.reserve(acme, id as EntityId, fromMs, fromMs + 1_000)
   for (let at = 0; at < 10; at++) await reserve(`r${at}`)
@@ -152,7 +154,7 @@ test('the ten slots of a team are given up when their time is over, and only the
   expect(await reserve('late', nowMs + 1_001)).toBe('reserved')
 })
 
-test('however many keys a team has deleted, a look at its keys reads the others; a deletion lasts', async () => {
+test("a list of a team's keys reads no deleted keys, and a deleted key stays deleted", async () => {
   const deleted = deletedAfter(1 as Revision)
   await apply(k1, keyState())
   await store.apply(acme, k1, deleted, `-${nowMs}`)
@@ -165,7 +167,7 @@ test('however many keys a team has deleted, a look at its keys reads the others;
   expect(late).toEqual({ kind: 'stale', newest: deleted })
 })
 
-test('a store that Redis has lost is whole again after a fold, which a loss in its middle undoes', async () => {
+test('a lost store is complete again after a replay, unless Redis loses it during the replay', async () => {
   await redis.lose()
   const undone = await store.beginReplay('a')
   await redis.lose()
@@ -173,10 +175,10 @@ test('a store that Redis has lost is whole again after a fold, which a loss in i
   const fold = await store.beginReplay('b')
   await apply(k1, keyState())
   expect(await fold.complete()).toBe(true)
-  expect(await shareLookups(redis)(digestOf('rqp_acct_one'))).toMatchObject({ found: { keyId: 'k1' } })
+  expect(await shareLookups(redis)(digestOf('rqp_acct_one'))).toMatchObject({ holder: { keyId: 'k1' } })
 })
 
-test('a key that Redis loses while it is looked for is not unknown', async () => {
+test('a key that Redis loses during its look-up is not taken for unknown', async () => {
   await apply(k1, keyState())
   jest.spyOn(redis.client, 'hget').mockImplementationOnce(async () => {
     await redis.client.del(redis.keys.accountKeysComplete)
@@ -185,7 +187,7 @@ test('a key that Redis loses while it is looked for is not unknown', async () =>
   await expect(store.find(acme, k1)).rejects.toThrow(AccountKeysIncomplete)
 })
 
-test('a key without a record is forgotten and opens nothing; one that has got another record stays', async () => {
+test('a key whose record is gone is forgotten and no longer works; a key with a newer record stays', async () => {
   const positionOf = (offset: bigint) => appendPositionOf({ partition: 1, offset })
   await store.apply(acme, k1, keyState(), positionOf(5n))
   await store.apply(acme, 'k2' as EntityId, keyState({ id: 'k2', digest: digestOf('two') }), positionOf(6n))
@@ -211,7 +213,7 @@ test('a key without a record is forgotten and opens nothing; one that has got an
   expect((await store.list(acme)).map(({ id }) => id).sort()).toEqual(['k2', 'k3'])
 })
 
-test('a key with live records in two partitions opens nothing, until it is deleted; both claims are named', async () => {
+test('a key with live records in two partitions does not work until it is deleted, and both records are reported', async () => {
   const inPartition = (partition: number) => appendPositionOf({ partition, offset: 5n })
   await store.apply(acme, k1, keyState(), inPartition(0))
   await store.apply(acme, k1, keyState({ revision: 2 }), inPartition(1))

@@ -3,12 +3,12 @@ import * as fc from 'fast-check'
 import { type AppendPosition, appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { keyState } from '../support/entities.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { connectReal } from '../support/redisPair.ts'
 
 const partitions = 3
@@ -99,13 +99,13 @@ async function foundIn(store: Store): Promise<Map<Digest, string>> {
   await (await store.beginReplay(randomUUID())).complete()
   const found = digests.map(async (digest): Promise<[Digest, string][]> => {
     const lookup = await store.lookUp(digest)
-    if (lookup === 'incomplete') throw new Error('the store is incomplete')
-    return lookup.found === null ? [] : [[digest, `${nameOf(lookup.found)} ${lookup.found.state}`]]
+    if (lookup.kind === 'incomplete') throw new Error('the store is incomplete')
+    return lookup.kind === 'unknown' ? [] : [[digest, `${nameOf(lookup.holder)} ${lookup.holder.state}`]]
   })
   return new Map((await Promise.all(found)).flat())
 }
 
-test('whatever was appended, and in whichever order and how often it is applied, the same keys work, and the same are contested', async () => {
+test('the same keys work, and the same are contested, in whichever order and however often their records are applied', async () => {
   await fc.assert(
     fc.asyncProperty(histories, fc.infiniteStream(fc.nat()), async (records, random) => {
       const expected = openedBy(records)
@@ -150,7 +150,7 @@ async function expectHeld(store: Store, records: readonly Appended[], expected: 
   expect(contested.sort()).toEqual(several.sort())
 }
 
-test('compaction and a loss of Redis change nothing, once what is told to be appended again was appended', async () => {
+test('compaction and a loss of Redis change no key, once the records that had to be appended again were appended', async () => {
   await fc.assert(
     fc.asyncProperty(histories, async (records) => {
       await withStore(async (store, lose) => {

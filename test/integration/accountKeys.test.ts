@@ -4,8 +4,8 @@ import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, maxRevision, type Revision, type TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { shareLookups } from '../../src/core/stores/keyLookups.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { AccountKeyManager, KeyChangeIncomplete } from '../../src/settings/accountKeyManager.ts'
 import { unreadChanges } from '../../src/settings/unreadChanges.ts'
 import { keyState } from '../support/entities.ts'
@@ -59,7 +59,8 @@ function keysOver(over: Partial<AccountKeyStore> = {}, atMs = nowMs) {
 }
 const holderOf = async (plaintext: string) => {
   const lookup = await shareLookups(redis)(digestOf(plaintext))
-  return lookup === 'incomplete' ? lookup : lookup.found
+  if (lookup.kind === 'found') return lookup.holder
+  return lookup.kind === 'unknown' ? null : 'incomplete'
 }
 
 test('a created key works at once, and Kafka has its record, without the plaintext', async () => {
@@ -74,7 +75,7 @@ test('a created key works at once, and Kafka has its record, without the plainte
   expect(read).toMatchObject({ ok: true, value: { revision: 1, key: { name: 'Dashboard', createdBy: by } } })
 })
 
-test('a name that Redis could not read back takes no slots hostage', async () => {
+test('a key whose name has half a surrogate pair can be created, listed and revoked', async () => {
   const { keys } = keysOver()
   const { key } = await keys.create({ team, name: 'half \ud800', by: '\udc00' })
   await keys.revoke({ team, id: key.id, by: '\udc00' })
@@ -85,7 +86,7 @@ test('a name that Redis could not read back takes no slots hostage', async () =>
 describe('A seed', () => {
   const seed = Buffer.alloc(32, 7)
 
-  test('gives the same key, however often and at once it is asked with', async () => {
+  test('gives the same key for repeated and concurrent requests', async () => {
     const { keys } = keysOver()
     const asked = await Promise.all(Array.from({ length: 20 }, () => keys.create({ team, name: 'n', by, seed })))
     asked.push(await keys.create({ team, name: 'another name', by, seed }))
@@ -96,7 +97,7 @@ describe('A seed', () => {
     expect(key.id).not.toBe(asked[0]?.key.id)
   })
 
-  test('gives a key that stays, also when another process fails to make it of the same seed', async () => {
+  test('gives a key that stays when another process fails to create it from the same seed', async () => {
     const { keys, kafka } = keysOver()
     const request = { team, name: 'n', by, seed }
     let plaintext = ''
@@ -161,7 +162,7 @@ describe('When Kafka fails', () => {
     expect(await keyStore.apply(team as TeamId, id as EntityId, keyState({ id }))).toMatchObject({ kind: 'stale' })
   })
 
-  test('no change of a key is in Kafka without its audit, wherever the connection breaks', async () => {
+  test('no change of a key is in Kafka without its audit record, wherever the connection breaks', async () => {
     const { keys, kafka } = keysOver()
     const { key } = await keys.create({ team, name: 'n', by })
     const changes = [
@@ -180,7 +181,7 @@ describe('When Kafka fails', () => {
     expect(kafka.sent.filter((sent) => sent.key === `${team}/${key.id}`)).toHaveLength(1)
   })
 
-  test('a record that Kafka took, though it did not say so, is followed by its deletion', async () => {
+  test('a record that Kafka stored without an acknowledgement is followed by its deletion', async () => {
     const { keys, kafka } = keysOver()
     const auditAndKey = 2
     kafka.breaksAfter = auditAndKey
@@ -193,7 +194,7 @@ describe('When Kafka fails', () => {
 })
 
 test.each([false, true])(
-  'a key whose slot Redis has lost, and given to another one, is taken back, also when an indexer has applied its record: %s',
+  'a key whose slot Redis lost and gave to another key is removed again, also when an indexer has applied its record: %s',
   async (isApplied) => {
     const { keys, kafka } = keysOver({
       find: async (teamId, id) => {
@@ -213,7 +214,7 @@ test.each([false, true])(
   },
 )
 
-test('a key that Kafka has but Redis does not is told as such, and shows no plaintext', async () => {
+test('a key that is in Kafka but not in Redis is reported so, without its plaintext', async () => {
   const { keys } = keysOver({ apply: async () => Promise.reject(new Error('Redis is away')) })
   const why = /is recorded, but Redis does not have it.*delete it/
   await expect(keys.create({ team, name: 'n', by })).rejects.toThrow(why)
@@ -248,7 +249,7 @@ test('a key whose revision is the greatest can be revoked, and stays listed unti
 })
 
 test.each(['revoke', 'delete'] as const)(
-  'a %s counts although Redis was lost and filled again meanwhile',
+  'a %s takes effect although Redis was lost and filled again meanwhile',
   async (change) => {
     const { kafka, keys } = keysOver()
     const { key, plaintext } = await keys.create({ team, name: 'lost', by })
@@ -269,7 +270,7 @@ test.each(['revoke', 'delete'] as const)(
 )
 
 test.each(['revoke', 'delete'] as const)(
-  'a %s whose process was killed before Kafka had it is appended once more after a minute, until an indexer has read it',
+  'a %s whose process was killed before Kafka stored it is appended again after a minute, until an indexer has read it',
   async (change) => {
     const { kafka, keys } = keysOver()
     const { key } = await keys.create({ team, name: 'n', by })

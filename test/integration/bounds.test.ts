@@ -17,7 +17,7 @@ const formRecords = (count: number, from: number, bytes = 0) =>
 const processedRecords = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total')
 const writeDeadLetter = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
 
-test('a release that refuses nearly everything does not move a topic into the dead letters, and a good one goes on by itself', async () => {
+test('when an indexer rejects nearly every record, it pauses before the whole topic is in the dead letters, and goes on once good records come', async () => {
   const indexer = await pipeline.startIndexer()
   const bad = Array.from({ length: 2_500 }, (_, at) => ({ key: `acme/f${at}`, value: '{"form":{}}' }))
   await pipeline.produce('forms', bad)
@@ -36,7 +36,7 @@ test('a release that refuses nearly everything does not move a topic into the de
   expect(await indexer.metric('tidemark_partition_paused')).toBe(0)
 })
 
-test('a rejected record whose bytes fit into the dead letters only when they are compressed becomes one', async () => {
+test('a rejected record that fits into the dead letters only compressed becomes a dead letter', async () => {
   const { TOPIC_FORMS, TOPIC_DEAD_LETTERS } = pipeline.names
   const bounded = (bytes: number) => ({ 'max.message.bytes': String(bytes) })
   await createTopicsWith(pipeline.kafka, [TOPIC_FORMS], 4, bounded(8 * mebibyte))
@@ -55,7 +55,7 @@ test('a rejected record whose bytes fit into the dead letters only when they are
 test.each([
   { size: '1 KB', bytes: 0, count: 20_000, perRequest: 1_000 },
   { size: '5 MB', bytes: 5 * mebibyte, count: 24, perRequest: 1 },
-])('records of $size are held within the configured bytes', async ({ bytes, count, perRequest }) => {
+])('an indexer keeps records of $size in memory within the configured bytes', async ({ bytes, count, perRequest }) => {
   const maxInFlightBytes = 32 * mebibyte
   await createTopicsWith(pipeline.kafka, [pipeline.names.TOPIC_FORMS], 4, {
     'max.message.bytes': String(8 * mebibyte),

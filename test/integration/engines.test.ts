@@ -86,7 +86,7 @@ const pingRedis = async (url: string): Promise<string> => {
   }
 }
 
-test('when npm is killed, no process is left', async () => {
+test('when npm is killed, no engine keeps running', async () => {
   const npm = start('npm', ['run', 'engines', '--'], externalStubs)
   await untilReady(npm)
   const tree = await watchedTreeOf(npm.pid)
@@ -115,7 +115,7 @@ test('an external engine is not started; a second start in the folder is refused
   expect(await readEnginesFile()).toEqual({})
 })
 
-test('when it is killed, no process is left, and the next start takes over its folder', async () => {
+test('when the command is killed, no engine keeps running, and the next start uses the same folder', async () => {
   const killed = startMain(externalStubs)
   await untilReady(killed)
   const tree = await watchedTreeOf(killed.pid)
@@ -146,7 +146,7 @@ asRoot('a cluster starts also in a folder that only its owner may enter', async 
   }
 })
 
-test('when an engine ends by itself, it says so and stops', async () => {
+test('when an engine ends by itself, the command says so and stops', async () => {
   const running = startMain(externalStubs)
   await untilReady(running)
   const tree = await watchedTreeOf(running.pid)

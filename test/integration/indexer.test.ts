@@ -2,7 +2,7 @@ import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { createTopicsWith, recordsOf } from '../support/topics.ts'
@@ -29,7 +29,7 @@ async function processed(count: number, produce: () => Promise<void>): Promise<v
 type Titled = { readonly id: string; readonly title: string }
 const readySays = async (): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
 
-test('a closed index pauses too: good records are never set aside for what is wrong with the index', async () => {
+test('records wait while an index is closed, and none becomes a dead letter for it', async () => {
   const index = await indexName(pipeline.names.INDEX_PREFIX, 'forms')
   const before = await records()
   await pipeline.elasticsearch.indices.close({ index })
@@ -41,7 +41,7 @@ test('a closed index pauses too: good records are never set aside for what is wr
   expect(await records('dead-letter')).toBe(0)
 })
 
-test('a dead letter is the record byte for byte, with its own headers and why and where from', async () => {
+test('a dead letter is the record byte for byte, with its headers, the reason and the source', async () => {
   const value = Buffer.from([0x7b, 0xff, 0x00, 0x0a])
   const headers = { trace: 'abc', empty: '', toString: 'odd' }
   await processed(1, () => pipeline.produce('forms', [{ key: 'acme/f1', value, headers }]))
@@ -60,7 +60,7 @@ test('a dead letter is the record byte for byte, with its own headers and why an
   })
 })
 
-test('the first content of a revision stays, another one is a dead letter, and the same again is stale', async () => {
+test('the first content of a revision stays, other content is a dead letter, and the same content again is stale', async () => {
   const outcomes = (): Promise<number[]> => Promise.all(['indexed', 'stale', 'dead-letter'].map(records))
   const before = await outcomes()
   const record = (revision: number, title: string, more?: Record<string, unknown>) =>
@@ -91,7 +91,7 @@ test('the first content of a revision stays, another one is a dead letter, and t
   await expectTitle('raised')
 })
 
-test('what Elasticsearch would refuse never leaves half of an entity, and stops nothing', async () => {
+test('a record that Elasticsearch would refuse leaves no half entity, and stops no other record', async () => {
   const lists = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
   const record = (id: string, from: string, to: string) => ({
     key: `acme/${id}`,
@@ -125,7 +125,7 @@ test('what Elasticsearch would refuse never leaves half of an entity, and stops 
   expect([await exists('submissions', 's1'), await exists('submission-details', 's1')]).toEqual([false, false])
 })
 
-test('indices that someone deleted are built anew from Kafka; until they are whole, readers are told 503', async () => {
+test('deleted indices are rebuilt from Kafka, and clients get 503 until they are complete', async () => {
   const forms = Array.from({ length: 50 }, (_, at) => formRecord(`f-${at}`))
   await pipeline.produce('forms', [...forms, { key: 'acme/broken', value: 'none' }])
   await pipeline.untilApplied(api, 'acme')
@@ -148,10 +148,10 @@ test('indices that someone deleted are built anew from Kafka; until they are who
   expect(await records('dead-letter')).toBe(letters)
 })
 
-describe('without append times of the broker', () => {
+describe('with a topic that has no LogAppendTime', () => {
   const other = usePipeline()
 
-  test('no watermark is published, it is said, and records are indexed all the same', async () => {
+  test('no watermark is published, this is reported, and records are indexed all the same', async () => {
     const ofProducers = { 'message.timestamp.type': 'CreateTime' }
     await createTopicsWith(other.kafka, [other.names.TOPIC_FORMS], 1, ofProducers)
     const without = await other.startIndexer()

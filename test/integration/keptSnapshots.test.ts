@@ -1,13 +1,13 @@
 import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchPage } from '../../src/api/search/searchPage.ts'
+import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
-import type { ListVersion } from '../../src/core/stores/listVersions.ts'
+import type { ListVersion } from '../../src/core/redis/listVersions.ts'
 import { testConfig } from '../support/config.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { createTestReplica } from '../support/replica.ts'
 
 const team = 'team-1' as TeamId
@@ -50,7 +50,7 @@ async function read(
 }
 const idsDownFrom = (highest: number): string[] => Array.from({ length: 20 }, (_, at) => `s-${highest - at}`)
 
-test('a page of an unchanged list is read again with one question, and its neighbours with hardly more', async () => {
+test('a deep page of an unchanged list is read again with one search, and its neighbours with few', async () => {
   const { indexReader, asked } = watched()
   expect(await read(indexReader, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
   asked.length = 0
@@ -61,7 +61,7 @@ test('a page of an unchanged list is read again with one question, and its neigh
   expect(asked).toEqual(['POST _search'])
 })
 
-test('a list of another version is counted anew, in few questions, and the older snapshot is closed', async () => {
+test('a changed list is counted anew with few searches, and its older snapshot is closed', async () => {
   const { indexReader, asked } = watched()
   await read(indexReader, first)
   await store(300, 320)
@@ -72,7 +72,7 @@ test('a list of another version is counted anew, in few questions, and the older
   await eventually(async () => (await stored.openContexts()) === 1)
 })
 
-test('a list without a version is read anew each time, and leaves nothing open', async () => {
+test('a list without a version is read anew each time, and no snapshot stays open', async () => {
   const { indexReader } = watched()
   expect(await read(indexReader, null)).toEqual({ total: 300, ids: idsDownFrom(99) })
   await store(300, 310)
@@ -80,7 +80,7 @@ test('a list without a version is read anew each time, and leaves nothing open',
   await eventually(async () => (await stored.openContexts()) === 0)
 })
 
-test('a snapshot that has ended is opened again', async () => {
+test('an expired snapshot is opened again', async () => {
   const { indexReader, asked } = watched()
   await read(indexReader, first)
   const index = `${stored.prefix}-submissions`
@@ -91,7 +91,7 @@ test('a snapshot that has ended is opened again', async () => {
   expect(asked.filter((each) => each === 'POST _pit')).toHaveLength(1)
 })
 
-test('readers of several versions at once all get their page, and one snapshot is left', async () => {
+test('concurrent readers of several versions of a list all get their page, and one snapshot is left', async () => {
   const { indexReader } = watched()
   const versions = Array.from({ length: 40 }, (_, at) => `version-${at % 7}` as ListVersion)
   const pages = await Promise.all(versions.map((version) => read(indexReader, version)))

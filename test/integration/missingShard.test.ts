@@ -1,7 +1,7 @@
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted } from '../support/indexingProgress.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { createWithMissingShards, giveMissingShards, isShardMissing } from '../support/missingShards.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { startProgram, untilTold } from '../support/programs.ts'
@@ -24,7 +24,7 @@ const totals = async (of: readonly string[]): Promise<(number | undefined)[]> =>
   return answers.map((answer) => (answer?.body as { totalDocs?: number } | undefined)?.totalDocs)
 }
 
-test('while a shard has no copy, the records of all others are served at once; its own ones once it has', async () => {
+test('while a shard has no copy, records of other shards are served at once, and its own once it has a copy again', async () => {
   const { elasticsearch } = pipeline
   await pipeline.createKeys(teams)
   const placed = await Promise.all(

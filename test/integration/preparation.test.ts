@@ -1,5 +1,5 @@
+import { documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
-import { documentKinds } from '../../src/core/stores/indices.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilTold } from '../support/programs.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
   await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
 })
 
-test('missing topics are created compacted, with append times of the broker and seven days for deletions and for what they delete', async () => {
+test('an indexer creates missing topics with compaction, LogAppendTime and a retention of deletions of seven days', async () => {
   const { TOPIC_FORMS, TOPIC_SUBMISSIONS, TOPIC_ACCOUNT_KEYS, TOPIC_DEAD_LETTERS } = pipeline.names
   const [week, twoWeeks] = [String(7 * 86_400_000), String(14 * 86_400_000)]
   const kept = { 'delete.retention.ms': week, 'max.compaction.lag.ms': week }
@@ -26,7 +26,7 @@ test('missing topics are created compacted, with append times of the broker and 
       expect([topic, name, setting(topic, name)]).toEqual([topic, name, value])
 })
 
-test('indices are created strict, reached by alias, refreshed by nobody else', async () => {
+test('an indexer creates indices with strict mappings, aliases and no automatic refresh', async () => {
   const prefix = pipeline.names.INDEX_PREFIX
   const indices = await pipeline.elasticsearch.indices.get({ index: `${prefix}-*` })
   const names = await Promise.all(documentKinds.map((kind) => indexName(prefix, kind)))
@@ -40,7 +40,7 @@ test('indices are created strict, reached by alias, refreshed by nobody else', a
   }
 })
 
-describe('with templates of the cluster that match our indices', () => {
+describe('with index templates of the cluster that match the indices', () => {
   const templated = usePipeline({ forEachTest: true })
   const addTemplate = async (template: object): Promise<string> => {
     const prefix = templated.names.INDEX_PREFIX
@@ -61,7 +61,7 @@ describe('with templates of the cluster that match our indices', () => {
     await pipeline.elasticsearch.indices.deleteIndexTemplate({ name }, { ignore: [404] })
   })
 
-  test('documents are stored as they are sent, through no pipeline, and are on disk once they are acknowledged', async () => {
+  test('documents are stored as sent, through no ingest pipeline, and are on disk once acknowledged', async () => {
     await addTemplate({
       settings: {
         default_pipeline: 'missing',
@@ -79,7 +79,7 @@ describe('with templates of the cluster that match our indices', () => {
     expect(Object.values(settings).map((each) => each.settings?.[name as never])).toEqual(Array(4).fill('request'))
   })
 
-  test('a template that loses parts of documents is named, and nothing is written until it is gone', async () => {
+  test('a template that drops parts of documents is reported, and nothing is written until it is gone', async () => {
     const prefix = await addTemplate({ mappings: { _source: { excludes: ['summary'] } } })
     const indexer = await startProgram('indexer', templated.names)
     await append()

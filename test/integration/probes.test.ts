@@ -21,7 +21,7 @@ beforeAll(async () => {
   processes = { api, indexer, settings }
 })
 
-test('every check is named with its result', async () => {
+test('/readyz names every check with its result', async () => {
   const names = {
     api: ['process', 'elasticsearch', 'cluster', 'redis', 'account keys'],
     indexer: [
@@ -41,7 +41,7 @@ test('every check is named with its result', async () => {
 const setLetters = (settings: Record<string, string>) =>
   withAdmin(pipeline.kafka, (admin) => alterTopic(admin, pipeline.names.TOPIC_DEAD_LETTERS, settings))
 
-test('dead letters with less room than their sources are named, also where the brokers bound the sources', async () => {
+test("/readyz reports a topic of dead letters with a smaller size limit than its sources, also where the limit is the brokers'", async () => {
   await setLetters({ 'max.message.bytes': String(brokerMaxBytes) })
   const told = await untilTold(processes.indexer, 'dead letters', /takes records of/)
   expect(told).toMatch(`${brokerMaxBytes} of ${pipeline.names.TOPIC_SUBMISSIONS}`)
@@ -52,7 +52,7 @@ test('dead letters with less room than their sources are named, also where the b
   await untilTold(processes.indexer, 'dead letters', /takes records of 100 bytes/)
 })
 
-test('a dead letter that Kafka does not take is named as such, until Kafka takes it', async () => {
+test('/readyz reports a dead letter that Kafka refuses, until Kafka accepts it', async () => {
   await pipeline.produce('forms', [{ key: 'no-slash', value: 'x'.repeat(1_000) }])
   const failing = async (): Promise<string[]> => {
     const { said } = await probe(processes.indexer, 'readyz')
@@ -65,7 +65,7 @@ test('a dead letter that Kafka does not take is named as such, until Kafka takes
   expect(await pipeline.deadLetters(1)).toHaveLength(1)
 })
 
-test('a spare without partitions is ready', async () => {
+test('an indexer without partitions is ready', async () => {
   const spares = await Promise.all(Array.from({ length: 3 }, () => pipeline.startIndexer()))
   const indexers = [processes.indexer, ...spares]
   await eventually(async () => {
@@ -80,7 +80,7 @@ test('a spare without partitions is ready', async () => {
 const partitionsOf = async ({ adminUrl }: Program): Promise<number> =>
   (await (await fetch(`${adminUrl}/status`)).text()).split('<td>this</td>').length - 1
 
-test('a process tells what docs/metrics.md says, and default metrics of prom-client', async () => {
+test('a process exposes the metrics of docs/metrics.md, and default metrics of prom-client', async () => {
   const letters = { api: 'A', indexer: 'I', settings: 'S' } as const
   for (const [name, letter] of Object.entries(letters) as [keyof typeof letters, 'A' | 'I' | 'S'][]) {
     const text = await (await fetch(`${processes[name].adminUrl}/metrics`)).text()

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { connectRedis, type RedisConnection, refusesDatabase } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection, refusesDatabase } from '../../src/core/redis/redis.ts'
 import { eventually, succeeds } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
 import { refusalOf } from '../support/programs.ts'
@@ -31,12 +31,12 @@ afterAll(async () => {
   keeper.disconnect()
 })
 
-test('a database that Redis does not have refuses the start: the first one may be another installation’s', async () => {
+test('a start with a database that Redis does not have is refused, because database 0 may be another installation’s', async () => {
   const told = await refusalOf('api', { ...ownNames(), REDIS_URL: `${serverUrl}/99999` })
   expect(told).toMatch(/^REDIS_URL names a database that Redis refuses: .+\n$/)
 })
 
-test('who may no longer choose the database waits, and neither reads nor writes another one', async () => {
+test('a connection that may no longer SELECT its database waits, and neither reads nor writes another one', async () => {
   let refusals = 0
   const { client } = await connect(1, (error) => {
     if (refusesDatabase(error)) refusals++

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { shareLookups } from '../../src/core/stores/keyLookups.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { useRedis } from '../support/redisPair.ts'
 
@@ -24,13 +24,13 @@ async function append(key: string, name: string | null = 'n'): Promise<void> {
 }
 const holderOf = async (): Promise<string | undefined> => {
   const lookup = await shareLookups(redis)(digest)
-  if (lookup === 'incomplete') throw new Error('the store is incomplete')
-  return lookup.found === null ? undefined : `${lookup.found.teamId}/${lookup.found.keyId}`
+  if (lookup.kind === 'incomplete') throw new Error('the store is incomplete')
+  return lookup.kind === 'unknown' ? undefined : `${lookup.holder.teamId}/${lookup.holder.keyId}`
 }
 const untilHeldBy = (key: string | undefined): Promise<void> => eventually(async () => (await holderOf()) === key)
 const contested = (): Promise<number> => indexer.metric('tidemark_contested_account_keys')
 
-test('a digest that two live keys claim opens neither until one is gone, also after a replay; both are named', async () => {
+test('when two live keys have the same digest, neither works until one is gone, also after a replay, and both are reported', async () => {
   await append('first/k')
   await untilHeldBy('first/k')
   await append('second/k')
@@ -46,7 +46,7 @@ test('a digest that two live keys claim opens neither until one is gone, also af
   await eventually(async () => (await contested()) === 0)
 })
 
-test('a record of a stored revision with another content is a dead letter; the same one again is not', async () => {
+test('an account-key record with a stored revision and other content is a dead letter; the same record again is not', async () => {
   for (const name of ['n', 'n', 'renamed']) await append('acme/k', name)
   const letters = await pipeline.deadLetters(1)
   expect(letters.map(({ value, headers }) => [JSON.parse(String(value)).key.name, headers['tidemark.path']])).toEqual([

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { bulkQuestions, encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import { bulkQueries, encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
 import { expectOwnIndices } from '../../indexer/bulk/bulkFailure.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import type { CommandTools } from '../../indexer/engineCommand.ts'
@@ -14,16 +14,16 @@ import { ofTeam } from '../../src/api/search/clauses.ts'
 import { createIndexReader, hasAny, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
+import type { RequestOptions } from '../../src/core/elasticsearch/elasticsearch.ts'
+import { type DocumentKind, writeAliasOf } from '../../src/core/elasticsearch/indices.ts'
+import { readWhole, scan } from '../../src/core/elasticsearch/readDocuments.ts'
 import { type DocumentId, deletedRevision, type TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import type { RequestOptions } from '../../src/core/stores/elasticsearch.ts'
-import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.ts'
-import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { eventually } from '../support/eventually.ts'
-import { beside } from '../support/late.ts'
+import { withMembers } from '../support/lifecycle.ts'
 import { deletionOf, formRecord, recordedAt, submissionRecord } from '../support/replicaRecords.ts'
 
 const instant = '2026-11-20T12:00:00.000Z' as Instant
@@ -134,7 +134,7 @@ describe.each([
     expect(await kinds(submission('g'))).toEqual(['written', 'written'])
   })
 
-  test('a document whose shard has no copy is refused after a moment, with a result for each other one of its request', async () => {
+  test('a document whose shard has no copy is refused after a moment, and every other document of its request has a result', async () => {
     const own = `${prefix}-missing`
     const missing = new Generations(clients.elasticsearch, { ...config, INDEX_PREFIX: own, INDEX_SHARDS: 2 }, options)
     let created: Generation | undefined
@@ -165,9 +165,9 @@ describe.each([
     for (const each of await missing.find()) await missing.delete(each)
   })
 
-  test('whether a shard takes documents is asked without writing any', async () => {
+  test('whether a shard accepts documents can be asked without writing any', async () => {
     const documents = [...formWrites(formRecord(team, 'p', 1), recordedAt(instant)), ...submission('p')]
-    const ask = () => bulkQuestions(clients.elasticsearch, first, options).takesWrites(documents)
+    const ask = () => bulkQueries(clients.elasticsearch, first, options).takesWrites(documents)
     const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
     await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
     const before = await count()
@@ -199,7 +199,7 @@ describe.each([
     expect(await hasAny(list(), ofTeam(team, [{ term: { status: 'failed' } }]), signal)).toBe(false)
   })
 
-  test('a reconciliation copies what the other generation lacks, and nothing twice', async () => {
+  test('a reconciliation copies documents that the other generation lacks, and none twice', async () => {
     const tools = { config, elasticsearch: clients.elasticsearch, report, signal }
     const reconciliation = new Reconciliation(tools, first, second, new Set())
     await reconciliation.pass()
@@ -221,7 +221,7 @@ describe.each([
     expect(copied.map(({ version }) => version)).toEqual([2, 5, 1, deletedRevision, 1])
   })
 
-  test('what is written while a pass refreshes is compared by the next one', async () => {
+  test('a document that is written while one pass refreshes is compared by the next pass', async () => {
     const { elasticsearch } = clients
     let isFirst = true
     const refreshThenWrite = async (...asked: Parameters<typeof elasticsearch.indices.refresh>): Promise<unknown> => {
@@ -230,8 +230,8 @@ describe.each([
       isFirst = false
       return answer
     }
-    const indices = beside(elasticsearch.indices, { refresh: refreshThenWrite })
-    const writing = beside(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
+    const indices = withMembers(elasticsearch.indices, { refresh: refreshThenWrite })
+    const writing = withMembers(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
     const reconciliation = new Reconciliation(
       { config, elasticsearch: writing, report, signal },
       first,
@@ -246,7 +246,7 @@ describe.each([
     expect(found.map(({ version }) => version)).toEqual([1])
   })
 
-  test('an index is counted, and read whole for a verification', async () => {
+  test('an index can be counted, and read completely for a verification', async () => {
     const before = await documentsIn('submissions')
     await write([...submission('a'), ...submission('b')])
     expect(await documentsIn('submissions')).toBe(before)
@@ -270,7 +270,7 @@ describe.each([
     return survey.find(({ name }) => name === first.indices[kind])?.documents ?? Number.NaN
   }
 
-  test('a rebuild takes over what another one fills, which then can neither write nor serve it', async () => {
+  test('a rebuild takes over the generation that another rebuild fills, which then can neither write nor switch to it', async () => {
     expect((await write(submission('a'), undefined, second)).map(({ kind }) => kind)).toEqual(['written', 'written'])
     // As a rebuild that was killed while it took over would leave it.
     await clients.elasticsearch.indices.addBlock({ index: second.indices.forms, block: 'write' })
@@ -283,7 +283,7 @@ describe.each([
     second = taken
   })
 
-  test('aliases move once, and only from where they were found; what retired is pruned', async () => {
+  test('aliases move once, and only from where they were read; a retired generation is pruned', async () => {
     await write([...submission('kept'), ...submission('forgotten')])
     await refresh()
     expect(await states()).toEqual([
@@ -296,8 +296,8 @@ describe.each([
       await finishSwitch(generations, second.tag)
       return await elasticsearch.indices.updateAliases(...asked)
     }
-    const indices = beside(elasticsearch.indices, { updateAliases: moveFirst })
-    const late = beside(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
+    const indices = withMembers(elasticsearch.indices, { updateAliases: moveFirst })
+    const late = withMembers(elasticsearch, { indices }) as unknown as Clients['elasticsearch']
     const lateGenerations = new Generations(late, { ...config, INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }, options)
     await expect(lateGenerations.serve(second, true)).rejects.toThrow('aliases have been moved meanwhile')
     const switched = [

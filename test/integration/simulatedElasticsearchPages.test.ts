@@ -136,7 +136,7 @@ const readLogs = (): Promise<unknown> =>
 
 const actions = [write, refresh, readLogs, readList, readList, readList]
 
-test('after any writes, deletions and refreshes, the real and the simulated one answer the same bytes', async () => {
+test('after any writes, deletions and refreshes, the real and the simulated Elasticsearch answer the same bytes', async () => {
   const seed = Math.floor(Math.random() * 2 ** 31)
   const random = seeded(seed)
   for (let step = 0; step < steps; step++) {

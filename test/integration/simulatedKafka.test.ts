@@ -50,7 +50,7 @@ describe.each([
     expect(times.every((each) => each >= before && each <= after)).toBe(true)
   })
 
-  test('the first record after a time is found, unless there is none', async () => {
+  test('the first record after a time can be found', async () => {
     await on.create(1)
     await on.append(['a', 'b'])
     const before = Date.now()
@@ -101,7 +101,7 @@ describe.each([
     ])
   })
 
-  test('topics are created once, with their settings, however many ask', async () => {
+  test('topics are created once, with their settings, also by concurrent calls', async () => {
     const { topic, source } = on
     const asked = { topic, partitions: 3, settings: { 'cleanup.policy': 'compact', 'max.message.bytes': 60_000 } }
     const other = closed(new TopicUnderTest(kafka.client()))
@@ -111,11 +111,11 @@ describe.each([
     const names = ['cleanup.policy', 'message.timestamp.type', 'max.message.bytes']
     const setting = await source.topicSettings([topic], names)
     expect(names.map((name) => setting(topic, name))).toEqual(['compact', 'CreateTime', '60000'])
-    expect(() => setting(topic, 'retention.ms')).toThrow(`Kafka does not tell retention.ms of ${topic}`)
+    expect(() => setting(topic, 'retention.ms')).toThrow(`Kafka does not return retention.ms of ${topic}`)
     await expect(source.topicSettings([`${topic}-missing`], names)).rejects.toThrow('does not host this topic')
   })
 
-  test('a topic is read up to its end, in ranges, and after records were removed', async () => {
+  test('a topic can be read to its end, in ranges, and after records were removed', async () => {
     await on.create(2)
     expect(await on.read()).toEqual([])
     const [first = ''] = await on.keyOfEach(2)
@@ -135,7 +135,7 @@ describe.each([
     expect(texts(await on.read())).toEqual(['c', 'd'])
   })
 
-  test('what is behind an open transaction is there, and is read once that has ended', async () => {
+  test('records after an open transaction are read once it has ended', async () => {
     await on.create(1)
     await on.append(['before'])
     const end = await kafka.beginTransaction(on.topic)
@@ -155,7 +155,7 @@ describe.each([
     expect(await on.ranges()).toEqual([{ low: 0n, high: 4n }])
   })
 
-  test('nothing was appended later than what a reader was told of, though it is given no marker and no aborted record', async () => {
+  test('a reader knows the append time of markers and aborted records, which it does not get', async () => {
     await on.create(1)
     await on.append(['before'])
     const abort = await kafka.beginTransaction(on.topic)
@@ -176,7 +176,7 @@ describe.each([
     expect(await on.source.offsetsAfter([{ topic: on.topic, partition: 0, afterMs: latestMs }])).toEqual(new Map())
   })
 
-  test('after compaction the newest record of each key is left, at its offset', async () => {
+  test('compaction leaves the newest record of each key, at its offset', async () => {
     await kafka.createCompacted(on.topic)
     await on.append(['a', 'b', 'c'], 'first')
     await on.append(['d', 'e'], 'second')
@@ -195,7 +195,7 @@ describe.each([
     expect(texts(reader.records.filter(({ value }) => value !== null))).toEqual(['e', 'f'])
   })
 
-  test('a group keeps the offsets that its members commit, with what they say of them', async () => {
+  test('a group keeps the offsets that its members commit, with their metadata', async () => {
     const { topic, groupId, source } = on
     await on.create(2)
     const { member, assigned } = on.startReader()
@@ -213,7 +213,7 @@ describe.each([
     expect(await source.committedOffsets(`${groupId}-other`, [topic])).toEqual([])
   })
 
-  test('records are read from the offset that is asked for; those that are not taken come again', async () => {
+  test('a member reads from the requested offset, and gets records again that it did not accept', async () => {
     await on.create(1)
     await on.append(numbered(20))
     const starts: bigint[] = []
@@ -243,7 +243,7 @@ describe.each([
     await eventually(() => reader.records.length === 16)
   })
 
-  test('nothing of a partition is read before it is asked for, or while it is paused', async () => {
+  test('a partition is not read before its member asks for it, or while it is paused', async () => {
     await on.create(2)
     const [first = '', second = ''] = await on.keyOfEach(2)
     const ends = await on.ranges()
@@ -270,7 +270,7 @@ describe.each([
     expect(texts(records)).toEqual(['b', 'c', 'a', 'e', 'd'])
   })
 
-  test('an offset that is out of range ends the member, and what its group has committed stands', async () => {
+  test('an offset out of range ends the member, and the commits of its group stay', async () => {
     await on.create(1)
     await on.append(['a', 'b', 'c'])
     const at = { topic: on.topic, partition: 0 }
@@ -291,7 +291,7 @@ describe.each([
     expect(await on.source.groupMembers(on.groupId)).toEqual([])
   })
 
-  test('members share the partitions; when one leaves, the others read on from what is committed', async () => {
+  test('members share the partitions; when one leaves, the others go on from its commits', async () => {
     const { topic, groupId, source } = on
     await on.create(4)
     const keys = await on.keyOfEach(4)
@@ -328,7 +328,7 @@ describe('the real and the simulated Kafka', () => {
       [realKafka(), simulatedKafka()].map((kafka) => act(closed(new TopicUnderTest(kafka.client())), kafka)),
     )
 
-  test('give partitions that are added to a member', async () => {
+  test('assign added partitions to a member', async () => {
     await onBoth(async (on, kafka) => {
       await on.create(1)
       const reader = on.startReader()

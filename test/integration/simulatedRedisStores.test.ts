@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
+import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import {
@@ -10,26 +11,25 @@ import {
   type TeamId,
   teamList,
 } from '../../src/core/model/ids.ts'
-import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
-import { countRequests } from '../../src/core/stores/countRequests.ts'
-import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { type LookUp, shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
-import { readVisibleList, readVisibleTimes } from '../../src/core/stores/readVisiblePositions.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import * as serving from '../../src/core/stores/serving.ts'
-import { switchServing } from '../../src/core/stores/switchServing.ts'
+import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/redis/accountKeyStore.ts'
+import { countRequests } from '../../src/core/redis/countRequests.ts'
+import { type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
+import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { readVisibleList, readVisibleTimes } from '../../src/core/redis/readVisiblePositions.ts'
+import type { RedisConnection } from '../../src/core/redis/redis.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
+import * as serving from '../../src/core/redis/serving.ts'
+import { switchServing } from '../../src/core/redis/switchServing.ts'
 import {
   forgetVisiblePositions,
   knowsDeletions,
   publishVisiblePositions,
-} from '../../src/core/stores/visiblePositions.ts'
+} from '../../src/core/redis/visiblePositions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
 import { readFreshness } from '../support/freshness.ts'
-import { beside, useStarted } from '../support/late.ts'
+import { useStarted, withMembers } from '../support/lifecycle.ts'
 import { connectReal, connectSimulated } from '../support/redisPair.ts'
 import { visibleRound } from '../support/visibleRound.ts'
 
@@ -186,7 +186,7 @@ const keySteps = [
       // A look-up would create tokens of its own.
       for (const team of ['acme', 'b.team'] as TeamId[]) await readFreshness(link, team, newToken)
       const lookup = await lookUp(digest, countedAtMs)
-      if (lookup === 'incomplete' || lookup.found === null) return lookup
+      if (lookup.kind !== 'found') return lookup
       const { requests, leftMs } = lookup.window
       return { ...lookup, window: [requests, requests === 0 ? leftMs : 0 < leftMs && leftMs <= minuteMs] }
     },
@@ -206,7 +206,7 @@ const real = useStarted('Redis', () => connectReal())
 const simulated = useStarted('the simulated Redis', () => connectSimulated())
 
 async function sideOf(connection: RedisConnection, prefix: string): Promise<Side> {
-  const link = beside(connection, { keys: redisKeys(prefix) })
+  const link = withMembers(connection, { keys: redisKeys(prefix) })
   const store = new AccountKeyStore(link)
   let tokens = 0
   await serving.setServing(link, firstGeneration)

@@ -4,7 +4,7 @@ import { withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline()
 
-test('topics that were just created have leaders, however soon they are asked for', async () => {
+test('topics that were just created have leaders', async () => {
   const batches = Array.from({ length: 10 }, (_, batch) =>
     Array.from({ length: 5 }, (_, each) => ({
       topic: `${pipeline.names.TOPIC_FORMS}-${batch}-${each}`,

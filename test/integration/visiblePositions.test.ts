@@ -1,10 +1,10 @@
+import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import { randomToken, type TeamId, teamList } from '../../src/core/model/ids.ts'
-import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
-import { readVisibleList } from '../../src/core/stores/readVisiblePositions.ts'
-import { acquireSwitchLock, readServing, releaseSwitchLock, setServing } from '../../src/core/stores/serving.ts'
-import { type AskedSwitch, switchServing } from '../../src/core/stores/switchServing.ts'
-import { knowsDeletions, type PublishedRound, publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
+import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
+import { readVisibleList } from '../../src/core/redis/readVisiblePositions.ts'
+import { acquireSwitchLock, readServing, releaseSwitchLock, setServing } from '../../src/core/redis/serving.ts'
+import { type AskedSwitch, switchServing } from '../../src/core/redis/switchServing.ts'
+import { knowsDeletions, type PublishedRound, publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import { readFreshness } from '../support/freshness.ts'
 import { useRedis } from '../support/redisPair.ts'
 import { visibleRound } from '../support/visibleRound.ts'
@@ -37,14 +37,14 @@ test('positions and times are raised, never lowered', async () => {
   expect((await visible())?.partitions).toEqual([{ position: 7, timeMs: 7 }])
 })
 
-test('a partition whose time is not known any more has none, so that there is no watermark; its position stays', async () => {
+test('a partition whose time is no longer known keeps its position, and there is no watermark', async () => {
   await publish(0, 7)
   await publish(7, 8, { partitions: [{ type: 'forms', partition: 0, from: 7n, to: 8n, timeMs: 0 }] })
   expect((await visible())?.partitions).toEqual([{ position: 8, timeMs: 0 }])
   expect((await readFreshness(redis, acme, randomToken)).watermark).toBeNull()
 })
 
-test('nothing is known to be visible before every partition is, and unknown is not zero', async () => {
+test('positions are unknown, not zero, until every partition has one', async () => {
   const partitionCounts = { forms: 2, submissions: 1 }
   await publish(0, 7, { partitionCounts })
   expect(await visible()).toBeUndefined()
@@ -55,7 +55,7 @@ test('nothing is known to be visible before every partition is, and unknown is n
   expect(await positions()).toEqual([8, 0])
 })
 
-test('a list that changed has another version, and so has none of another team', async () => {
+test('a changed list has another version, and no list of another team has', async () => {
   await publish(0, 7)
   const before = [await versionOf(acme), await versionOf(other)]
   await publish(7, 8, { lists: [list] })
@@ -66,7 +66,7 @@ test('a list that changed has another version, and so has none of another team',
   expect((await visible())?.version).toBe(after[0])
 })
 
-test('after a loss of publications, every list has another version', async () => {
+test('after Redis lost publications, every list has another version', async () => {
   await publish(0, 7)
   const before = await versionOf(other)
   // What was published from 7 to 9 is lost with Redis.
@@ -81,7 +81,7 @@ test('after a loss of publications, every list has another version', async () =>
   expect(await versionOf(other)).not.toBe(after)
 })
 
-test('while a rebuild switches, the generation that serves publishes no positions, and another one does', async () => {
+test('while a rebuild switches, the serving generation cannot publish positions, and the next one can', async () => {
   await publish(0, 7)
   const before = await versionOf(acme)
   await acquireSwitchLock(redis, 'rebuild', 10_000)
@@ -104,7 +104,7 @@ const switchAt = (to: bigint, changes: Partial<AskedSwitch> = {}) =>
   })
 const lock = () => acquireSwitchLock(redis, 'rebuild', 10_000)
 
-test('a switch makes requests read the next generation, at its own positions and no earlier time, and releases the lock', async () => {
+test('a switch makes requests read the next generation, with its positions and no earlier time, and releases the lock', async () => {
   await publish(0, 7)
   const before = await versionOf(acme)
   await publish(0, 5, { generation: second, mayLackDeletions: true })
@@ -131,7 +131,7 @@ test('a rebuild that has lost its lock does not switch', async () => {
   expect(await readServing(redis)).toBe(first)
 })
 
-test('a generation that shows less than the one that serves is not switched to, unless that was of another log', async () => {
+test('a rebuild whose positions are behind the serving generation does not switch, unless the topic was replaced', async () => {
   await publish(0, 7)
   await publish(0, 7, { partitions: [{ type: 'submissions', partition: 0, from: 0n, to: 2n, timeMs: 7 }] })
   await lock()
@@ -142,7 +142,7 @@ test('a generation that shows less than the one that serves is not switched to, 
   expect((await visible())?.partitions).toEqual([{ position: 6, timeMs: 3 }])
 })
 
-test('a generation that was compared with another one than serves is not switched to; an emptied Redis knows of none', async () => {
+test('a rebuild that was compared with another generation than the serving one does not switch, except in an emptied Redis', async () => {
   await setServing(redis, third)
   await lock()
   expect(await switchAt(8n)).toEqual({ kind: 'another serves', serving: third })
@@ -151,7 +151,7 @@ test('a generation that was compared with another one than serves is not switche
   expect([await readServing(redis), await positions()]).toEqual([second, [8]])
 })
 
-test('the indices of a list are named, and it has a version, once all that it shows is known', async () => {
+test('a list has indices and a version once the positions of all its partitions are known', async () => {
   const partitionCounts = { forms: 2, submissions: 1 }
   const named = async () => (await readFreshness(redis, acme, randomToken)).indices.forms
   await publish(0, 7, { partitionCounts })
@@ -161,7 +161,7 @@ test('the indices of a list are named, and it has a version, once all that it sh
   expect(await readVersionsOf(redis, [list])).toEqual([await versionOf(acme)])
 })
 
-test('a generation that may lack deletions shows nothing more to followers, also to those whose lists have not changed', async () => {
+test('a generation that may lack deletions has no visible positions for followers, and new versions of every list', async () => {
   await publish(0, 7)
   expect(await knowsDeletions(redis, first)).toBe(true)
   const before = await versionOf(other)

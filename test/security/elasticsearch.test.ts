@@ -14,17 +14,17 @@ import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { readPrimaries } from '../../src/api/search/readPrimaries.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
+import { connectElasticsearch, type RequestOptions } from '../../src/core/elasticsearch/elasticsearch.ts'
+import { kindsOf } from '../../src/core/elasticsearch/indices.ts'
+import { readWhole, scan } from '../../src/core/elasticsearch/readDocuments.ts'
+import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/engines/readinessChecks.ts'
 import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
-import type { Check } from '../../src/core/process/health.ts'
-import { connectElasticsearch, type RequestOptions } from '../../src/core/stores/elasticsearch.ts'
-import { kindsOf } from '../../src/core/stores/indices.ts'
-import { readWhole, scan } from '../../src/core/stores/readDocuments.ts'
-import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
+import type { Check } from '../../src/core/monitoring/health.ts'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
-import { endingToo, useStarted } from '../support/late.ts'
+import { closeAfterwards, useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { killPrograms, type Run, refusalOf, runCommand, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
@@ -85,7 +85,7 @@ const settingsAs = (name: string): Record<string, string> => ({
   ELASTICSEARCH_USERNAME: name,
   ELASTICSEARCH_PASSWORD: name === elasticsearch.keeper.name ? elasticsearch.keeper.password : `password-of-${name}`,
 })
-const clientAs = (name: string): Client => endingToo(connectElasticsearch(testConfig(settingsAs(name))))
+const clientAs = (name: string): Client => closeAfterwards(connectElasticsearch(testConfig(settingsAs(name))))
 const keeperClient = (): Client => clientAs(elasticsearch.keeper.name)
 const statusOf = async (answer: Promise<unknown>): Promise<number | undefined> => {
   const [result] = await Promise.allSettled([answer])
@@ -118,8 +118,8 @@ const generationsOf = (client: Client): Generations =>
 
 /** Rejects with what a check of `/readyz` says. */
 async function expectPassing(check: Check): Promise<void> {
-  const problem = await check(options().signal)
-  if (problem !== undefined) throw new Error(problem)
+  const outcome = await check(options().signal)
+  if (!outcome.ok) throw new Error(outcome.problem)
 }
 
 /** Everything that an indexer and a rebuild ask of Elasticsearch. */
@@ -225,7 +225,7 @@ async function serveFirstGeneration(): Promise<void> {
 }
 
 describe('the roles of Elasticsearch', () => {
-  test('an indexer and a rebuild may do what they do, and nothing to other indices', async () => {
+  test('an indexer and a rebuild have the rights they need, and none on other indices', async () => {
     await indexAndRebuild('tidemark_indexer')
     const [client, keeper] = [clientAs('tidemark_indexer'), keeperClient()]
     for (const index of ['other', `${prefix}-staging-forms-v1-1`]) {
@@ -241,11 +241,11 @@ describe('the roles of Elasticsearch', () => {
     expect(await statusOf(client.indices.create({ index: 'other' }))).toBe(403)
   })
 
-  test.each(lessenedIndexer)('they could not without $right', async ({ name }) => {
+  test.each(lessenedIndexer)('an indexer or a rebuild fails without $right', async ({ name }) => {
     await expect(indexAndRebuild(name)).rejects.toThrow(/security_exception/)
   })
 
-  test('the API may read what serves, with snapshots, and change nothing', async () => {
+  test('the API may read the serving indices, with snapshots, and change nothing', async () => {
     await serveFirstGeneration()
     await search('tidemark_api')
 
@@ -265,7 +265,7 @@ describe('the roles of Elasticsearch', () => {
     await expectForbidden(refused)
   })
 
-  test.each(lessenedApi)('the API could not without $right', async ({ name }) => {
+  test.each(lessenedApi)('the API fails without $right', async ({ name }) => {
     await serveFirstGeneration()
     await expect(search(name)).rejects.toThrow(/security_exception/)
   })
@@ -274,7 +274,7 @@ describe('the roles of Elasticsearch', () => {
 describe('the role of a verification', () => {
   beforeAll(serveFirstGeneration)
 
-  test('it may read what serves, and change nothing', async () => {
+  test('may read the serving indices, and change nothing', async () => {
     await readEverything('tidemark_verify')
     const client = clientAs('tidemark_verify')
     const refused = [
@@ -287,7 +287,7 @@ describe('the role of a verification', () => {
     await expectForbidden(refused)
   })
 
-  test.each(lessenedVerify)('it could not without $right', async ({ name }) => {
+  test.each(lessenedVerify)('is not enough without $right', async ({ name }) => {
     await expect(readEverything(name)).rejects.toThrow(/security_exception|nothing serves/)
   })
 })
@@ -295,7 +295,7 @@ describe('the role of a verification', () => {
 describe('the role of an erasure', () => {
   beforeEach(serveDeletion)
 
-  test('it may remove what is deleted, and nothing else', async () => {
+  test('may remove deleted documents, and change nothing else', async () => {
     await eraseDeleted('tidemark_erase')
     const client = clientAs('tidemark_erase')
     const refused = [
@@ -308,7 +308,7 @@ describe('the role of an erasure', () => {
     await expectForbidden(refused)
   })
 
-  test.each(lessenedErase)('it could not without $right', async ({ name }) => {
+  test.each(lessenedErase)('is not enough without $right', async ({ name }) => {
     await expect(eraseDeleted(name)).rejects.toThrow(/security_exception|nothing serves|no complete generation/)
   })
 })
@@ -320,7 +320,7 @@ describe('over TLS, each as its own user', () => {
     ...(['api', 'verify', 'erase'] as const).map((name) => [name, `tidemark_${name}`] as const),
   ]
 
-  test('passwords that are changed while the processes run cost nothing but time, and no restart where they are in files', async () => {
+  test('passwords can be changed while the processes run, without a restart where they are in files', async () => {
     const file = join(folder, 'password')
     await writeFile(file, 'password-of-tidemark_indexer\n')
     const { ELASTICSEARCH_PASSWORD: _, ...others } = settingsAs('tidemark_indexer')
@@ -354,18 +354,21 @@ describe('over TLS, each as its own user', () => {
     for (const program of [indexer, api]) expect(await program.end('SIGTERM')).toBe(0)
   })
 
-  test.each(processes)('%s ends with 78 and one line when password or certificate is refused', async (script, name) => {
-    const args = script === 'erase' ? ['--team', team, '--submission', 's1'] : []
-    const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
-    expect(await refusalOf(script, wrong, args)).toBe(
-      'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
-    )
-    const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
-    const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
-    expect(await refusalOf(script, foreign, args)).toMatch(line)
-  })
+  test.each(processes)(
+    '%s ends with exit code 78 and one line when password or certificate is refused',
+    async (script, name) => {
+      const args = script === 'erase' ? ['--team', team, '--submission', 's1'] : []
+      const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
+      expect(await refusalOf(script, wrong, args)).toBe(
+        'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
+      )
+      const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
+      const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+      expect(await refusalOf(script, foreign, args)).toMatch(line)
+    },
+  )
 
-  test('processes work where one of two nodes cannot be reached, and say which', async () => {
+  test('processes work while one of two nodes is unreachable, and report which', async () => {
     const [port = 0] = await chooseDistinctPorts(1)
     const two = (name: string): Record<string, string> => {
       const settings = settingsAs(name)

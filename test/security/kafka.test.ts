@@ -4,14 +4,14 @@ import { readKeeping } from '../../indexer/erase/keptRecords.ts'
 import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/startOffsets.ts'
 import { surveyGroup } from '../../indexer/status/observe.ts'
 import { deadLettersProblem, documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
+import type { Config } from '../../src/core/config/config.ts'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { kafkaSink } from '../../src/core/kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../../src/core/kafka/source.ts'
-import type { Config } from '../../src/core/process/config.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually, succeeds } from '../support/eventually.ts'
 import { startGroupReader } from '../support/groupReader.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
@@ -156,7 +156,7 @@ const rightsOf = (kept: (right: string) => boolean) =>
   [...acls].filter(([right]) => kept(right)).map(([right, acl]) => ({ right, acl, user: acl.principal.slice(5) }))
 
 // First: readers that are refused below stay members of the indexer's group until their sessions are over.
-describe('over TLS, each as its own user', () => {
+describe('over TLS, with one user per process', () => {
   const processes = [
     ['indexer', indexer, []],
     ['settings', settings, []],
@@ -167,7 +167,7 @@ describe('over TLS, each as its own user', () => {
     ['erase', erase, ['--team', 'acme', '--submission', 's-1']],
   ] as const
 
-  test('the processes work by scram-sha-512, one of them by plain, and the API without Kafka', async () => {
+  test('the processes work with scram-sha-512 and plain, and the API without Kafka', async () => {
     await layOut()
     const INDEX_PREFIX = ownNames()['INDEX_PREFIX'] ?? ''
     const as = (user: string, mechanism?: string) => ({ ...settingsAs(user, mechanism), INDEX_PREFIX })
@@ -189,34 +189,45 @@ describe('over TLS, each as its own user', () => {
     for (const program of [indexing, area, api]) expect(await program.end('SIGTERM')).toBe(0)
   })
 
-  test.each(processes)('%s ends with 78 and one line when its password is refused', async (script, user, args) => {
-    const mechanism = script === 'indexer' ? 'plain' : 'scram-sha-512'
-    const why = 'is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM'
-    const wrong = { ...settingsAs(user, mechanism), KAFKA_SASL_PASSWORD: 'hunter2' }
-    expect(await refusalOf(script, wrong, args)).toBe(`KAFKA_SASL_PASSWORD ${why}\n`)
-  })
+  test.each(processes)(
+    '%s ends with exit code 78 and one line when its password is refused',
+    async (script, user, args) => {
+      const mechanism = script === 'indexer' ? 'plain' : 'scram-sha-512'
+      const why = 'is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM'
+      const wrong = { ...settingsAs(user, mechanism), KAFKA_SASL_PASSWORD: 'hunter2' }
+      expect(await refusalOf(script, wrong, args)).toBe(`KAFKA_SASL_PASSWORD ${why}\n`)
+    },
+  )
 
-  test.each(processes)('%s ends with 78 and one line when nobody vouches for Kafka', async (script, user, args) => {
-    const line = /^KAFKA_SSL_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
-    expect(await refusalOf(script, { ...settingsAs(user), KAFKA_SSL_CA_FILE: kafka.foreignCaFile }, args)).toMatch(line)
-  })
+  test.each(processes)(
+    '%s ends with exit code 78 and one line when no trusted authority has signed the certificate of Kafka',
+    async (script, user, args) => {
+      const line = /^KAFKA_SSL_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+      expect(await refusalOf(script, { ...settingsAs(user), KAFKA_SSL_CA_FILE: kafka.foreignCaFile }, args)).toMatch(
+        line,
+      )
+    },
+  )
 })
 
 describe('the rights of Kafka', () => {
   beforeAll(layOut)
 
-  test.each(everybody)('%s may do its work, once topics are there without creating any', async (user) => {
-    const creations = rightsOf(isCreation).map(({ acl }) => acl)
-    await without(creations, () => untilDone(() => doWork(user)))
-  })
+  test.each(everybody)(
+    '%s has the rights it needs, without the right to create topics once they exist',
+    async (user) => {
+      const creations = rightsOf(isCreation).map(({ acl }) => acl)
+      await without(creations, () => untilDone(() => doWork(user)))
+    },
+  )
 
-  test.each(rightsOf((right) => !isCreation(right)))('nor could it without $right', async ({ acl, user }) => {
+  test.each(rightsOf((right) => !isCreation(right)))('it fails without $right', async ({ acl, user }) => {
     await without([acl, ...rightsOf(isCreation).map((each) => each.acl)], async () => {
       await expect(doWork(user)).rejects.toThrow(refusal)
     })
   })
 
-  test.each(rightsOf(isCreation))('nor a missing topic be made without $right', async ({ acl, user }) => {
+  test.each(rightsOf(isCreation))('a missing topic is not created without $right', async ({ acl, user }) => {
     const config = testConfig(settingsAs(user))
     const source = kafkaSource(connectKafka(config, silent))
     await without([acl], async () => {
@@ -229,7 +240,7 @@ describe('the rights of Kafka', () => {
     await layOut()
   })
 
-  test('what the product writes, the settings area cannot read, and forms, submissions and the audit the indexer cannot write', async () => {
+  test('the settings area cannot read forms and submissions, and the indexer cannot write forms, submissions and the audit', async () => {
     const writes = async (user: string, topic: string): Promise<void> => {
       const sink = kafkaSink(connectKafka(testConfig(settingsAs(user)), silent))
       try {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { makeCertificates } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, type Program, probe, refusalOf, startProgram, untilReady } from '../support/programs.ts'
 import { startSecuredKafka } from '../support/securedKafka.ts'
@@ -60,7 +60,7 @@ const refusal = (settings: Record<string, string>): Promise<string> => refusalOf
 const problemOf = async (program: Program): Promise<string> => JSON.stringify((await probe(program, 'readyz')).said)
 
 describe('with tokens of an endpoint', () => {
-  test('an indexer works on beyond the end of its tokens, and of its client secret once the file has the next', async () => {
+  test('an indexer goes on after its tokens expire, and after its client secret changes in its file', async () => {
     const { KAFKA_OAUTH_CLIENT_SECRET: first = '', ...others } = byToken()
     const file = await inFile('client-secret', `${first}\n`)
     const indexer = await startProgram('indexer', { ...others, KAFKA_OAUTH_CLIENT_SECRET_FILE: file })
@@ -79,7 +79,7 @@ describe('with tokens of an endpoint', () => {
     expect(await indexer.end('SIGTERM')).toBe(0)
   })
 
-  test('an endpoint that is down is waited for, also at the start, and is named meanwhile', async () => {
+  test('an indexer waits for an endpoint that is down, also at its start, and reports it', async () => {
     endpoint.rules.status = 503
     const indexer = await startProgram('indexer', byToken())
     await eventually(() => indexer.log().includes('KAFKA_OAUTH_TOKEN_URL gives no token (503'))
@@ -87,23 +87,23 @@ describe('with tokens of an endpoint', () => {
     await untilReady(indexer)
   })
 
-  test('a client secret that the endpoint refuses ends a process with 78 and one line', async () => {
+  test('a process whose client secret is refused ends with exit code 78 and one line', async () => {
     const line = 'KAFKA_OAUTH_CLIENT_SECRET is refused by KAFKA_OAUTH_TOKEN_URL (401 invalid_client)\n'
     expect(await refusal({ ...byToken(), KAFKA_OAUTH_CLIENT_SECRET: 'hunter2' })).toBe(line)
   })
 
-  test('and so does a scope that the endpoint does not know', async () => {
+  test('a process whose scope the endpoint does not know ends with exit code 78 and one line', async () => {
     Object.assign(endpoint.rules, { status: 400, error: 'invalid_scope' })
     const line = 'KAFKA_OAUTH_SCOPE is refused by KAFKA_OAUTH_TOKEN_URL (400 invalid_scope)\n'
     expect(await refusal({ ...byToken(), KAFKA_OAUTH_SCOPE: 'everything' })).toBe(line)
   })
 
-  test('tokens for somebody else end it, too', async () => {
+  test('a process whose tokens are for another audience ends with exit code 78 and one line', async () => {
     endpoint.rules.audience = 'other'
     expect(await refusal(byToken())).toBe('KAFKA_OAUTH_TOKEN_URL gives tokens that Kafka refuses\n')
   })
 
-  test('and so does an endpoint whose certificate nobody vouches for', async () => {
+  test('a process whose endpoint has an untrusted certificate ends with exit code 78 and one line', async () => {
     const line = /^KAFKA_OAUTH_TOKEN_URL gives no token \([A-Z_]*(CERT|SIGNATURE)[A-Z_]*\)\n$/
     expect(await refusal({ ...byToken(), NODE_EXTRA_CA_CERTS: '' })).toMatch(line)
   })
@@ -113,12 +113,12 @@ describe('with tokens of AWS', () => {
   const region = { AWS_REGION: 'eu-west-1', AWS_EC2_METADATA_DISABLED: 'true' }
   const aws = () => ({ ...secured(), ...region, KAFKA_SASL_MECHANISM: 'aws-msk-iam', HOME: folder })
 
-  test('a process without credentials of AWS ends with 78 and one line', async () => {
+  test('a process without credentials of AWS ends with exit code 78 and one line', async () => {
     const why = 'but no credentials of AWS can be had (CredentialsProviderError)'
     expect(await refusal(aws())).toBe(`KAFKA_SASL_MECHANISM is aws-msk-iam, ${why}\n`)
   })
 
-  test('and one whose credentials the broker refuses', async () => {
+  test('a process whose credentials the broker refuses ends with exit code 78 and one line', async () => {
     const credentials = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'hunter2' }
     const why = 'but Kafka refuses the credentials of AWS'
     expect(await refusal({ ...aws(), ...credentials })).toBe(`KAFKA_SASL_MECHANISM is aws-msk-iam, ${why}\n`)
@@ -126,7 +126,7 @@ describe('with tokens of AWS', () => {
 })
 
 describe('with a password in a file', () => {
-  test('an indexer that Kafka refuses later is not ready, and takes up the next password without a restart', async () => {
+  test('an indexer that Kafka refuses later is not ready, and uses the next password without a restart', async () => {
     const settings = { ...secured(), KAFKA_SASL_MECHANISM: 'scram-sha-512', KAFKA_SASL_USERNAME: 'tidemark' }
     const file = await inFile('password', `${password}\n`)
     const indexer = await startProgram('indexer', { ...settings, KAFKA_SASL_PASSWORD_FILE: file })
@@ -139,7 +139,7 @@ describe('with a password in a file', () => {
     expect(await indexer.end('SIGTERM')).toBe(0)
   })
 
-  test('a mechanism that Kafka does not offer is named', async () => {
+  test('a start with a mechanism that Kafka does not offer ends and names it', async () => {
     const user = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'tidemark', KAFKA_SASL_PASSWORD: password }
     expect(await refusal({ ...secured(), ...user })).toBe('KAFKA_SASL_MECHANISM is none that Kafka offers\n')
   })
@@ -155,7 +155,7 @@ describe('with a client certificate', () => {
     expect(await indexer.end('SIGTERM')).toBe(0)
   })
 
-  test('one of another authority, or none, ends a process with 78 and one line', async () => {
+  test('a process without a certificate, or with one of another authority, ends with exit code 78 and one line', async () => {
     const other = await makeCertificates()
     const foreign = {
       KAFKA_SSL_CERT_FILE: await inFile('foreign.pem', other.certificate),

@@ -4,7 +4,7 @@ import { refusesDocuments } from '../support/bulkFaults.ts'
 import { answersWith, jsonAnswer } from '../support/elasticsearchFaults.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
-import { useStarted } from '../support/late.ts'
+import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
@@ -140,8 +140,8 @@ afterEach(() => {
   }
 })
 
-describe('No key, no password, and nothing that people wrote is in any log or told by any probe', () => {
-  test('while all is well, and records and requests are wrong', async () => {
+describe('No key, no password and no text that people wrote is in a log or a probe', () => {
+  test('while all engines work, and records and requests are wrong', async () => {
     const broken = { key: 'acme/form-2', value: yellow('json') }
     await pipeline.produce('forms', [form(1), form(2, { createdAt: yellow('date') }), broken])
     const odd = submission({ status: yellow('status'), [yellow('field')]: 1 })
@@ -182,7 +182,7 @@ describe('No key, no password, and nothing that people wrote is in any log or to
     await untilTold('503 unavailable_shards_exception')
   })
 
-  test('when a document that Elasticsearch refuses for good becomes a dead letter', async () => {
+  test('when a document that Elasticsearch always refuses becomes a dead letter', async () => {
     const before = await writeDeadLetter()
     elasticsearch.inject(
       '/_bulk',

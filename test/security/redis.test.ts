@@ -2,33 +2,33 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { surveyAccountKeys } from '../../indexer/verify/compareAccountKeys.ts'
+import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
+import { redisAnswers } from '../../src/core/engines/readinessChecks.ts'
 import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, type Revision, type TeamId, teamList } from '../../src/core/model/ids.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { countRequests } from '../../src/core/stores/countRequests.ts'
-import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { shareLookups } from '../../src/core/stores/keyLookups.ts'
-import { readVersionsOf } from '../../src/core/stores/listVersions.ts'
-import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/stores/readLogs.ts'
-import { readVisibleList } from '../../src/core/stores/readVisiblePositions.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import * as serving from '../../src/core/stores/serving.ts'
-import { switchServing } from '../../src/core/stores/switchServing.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { countRequests } from '../../src/core/redis/countRequests.ts'
+import { shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
+import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { readVisibleList } from '../../src/core/redis/readVisiblePositions.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/redis/redis.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
+import * as serving from '../../src/core/redis/serving.ts'
+import { switchServing } from '../../src/core/redis/switchServing.ts'
 import {
   forgetVisiblePositions,
   knowsDeletions,
   publishVisiblePositions,
-} from '../../src/core/stores/visiblePositions.ts'
+} from '../../src/core/redis/visiblePositions.ts'
 import type { SettingsContext } from '../../src/settings/respond.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
 import { keyState } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { readFreshness } from '../support/freshness.ts'
-import { endingToo, useStarted } from '../support/late.ts'
+import { closeAfterwards, useStarted } from '../support/lifecycle.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, refusalOf, runCommand, startProgram, untilReady } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
@@ -53,7 +53,7 @@ const redis = useStarted('Redis', () => startSecuredRedis(prefix))
 beforeAll(async () => {
   for (const [user = ''] of users) {
     const settings = { REDIS_URL: redis.urlOf(user), REDIS_CA_FILE: redis.ca, INDEX_PREFIX: prefix }
-    const link = endingToo(connectRedis(settings, () => undefined))
+    const link = closeAfterwards(connectRedis(settings, () => undefined))
     await eventually(() => link.runId() !== undefined)
     links.set(user, link)
   }
@@ -163,11 +163,11 @@ const refusedOf = async (user: string): Promise<unknown[]> => {
 }
 
 describe('the users of Redis', () => {
-  test.each(users.map(([user = '']) => user))('%s may do its work', async (user) => {
+  test.each(users.map(([user = '']) => user))('%s has the rights it needs', async (user) => {
     expect(await refusedOf(user)).toEqual([])
   })
 
-  test('nobody reaches what is no business of theirs', async () => {
+  test('no user can read or write keys that it does not need', async () => {
     const refused = async (user: string, ...command: [string, ...string[]]): Promise<boolean> => {
       const answer = links.get(user)?.client.call(...command)
       return String(await answer?.catch((error: Error) => error.message)).startsWith('NOPERM')
@@ -187,7 +187,7 @@ describe('the users of Redis', () => {
   const rights = users.flatMap(([user = '', ...rules]) => {
     return rules.filter((rule) => /^\+|~/.test(rule)).map((rule) => [user, rule] as const)
   })
-  test.each(rights)('%s could not do it without %s', async (user, right) => {
+  test.each(rights)('%s fails without %s', async (user, right) => {
     const rules = rulesOf(user)
     const left = rules.filter((rule) => rule !== right)
     await redis.setRules(user, left)
@@ -199,7 +199,7 @@ describe('the users of Redis', () => {
   })
 })
 
-describe('over TLS, each as its own user', () => {
+describe('over TLS, with one user per process', () => {
   const as = (user: string): Record<string, string> => {
     return { ...names, ...signInSettings, REDIS_URL: redis.urlOf(user), REDIS_CA_FILE: redis.caFile }
   }
@@ -213,7 +213,7 @@ describe('over TLS, each as its own user', () => {
     ['erase', 'tidemark-erase', ['--team', 'acme', '--submission', 's-1']],
   ] as const
 
-  test('the processes work and are refused nothing, and an API whose password was changed is back with it', async () => {
+  test('the processes work without a refused command, and an API works again after its password was changed', async () => {
     // What the tests above have laid out is in no topic.
     await redis.keeper.flushall()
     await redis.keeper.call('ACL', 'LOG', 'RESET')
@@ -240,7 +240,7 @@ describe('over TLS, each as its own user', () => {
     for (const program of [indexer, api, settings]) expect(await program.end('SIGTERM')).toBe(0)
   })
 
-  test('an API takes up the next password from its file, without a restart', async () => {
+  test('an API uses the next password in its file without a restart', async () => {
     const file = join(folder, 'redis-url')
     await writeFile(file, `${redis.urlOf('tidemark-api')}\n`)
     const { REDIS_URL: _, ...others } = as('tidemark-api')
@@ -258,7 +258,7 @@ describe('over TLS, each as its own user', () => {
   })
 
   test.each(processes)(
-    '%s ends with 78 and one line when its password or the certificate is refused',
+    '%s ends with exit code 78 and one line when its password or the certificate is refused',
     async (script, user, args) => {
       const wrong = { ...as(user), REDIS_URL: redis.urlOf(user, 'hunter2') }
       expect(await refusalOf(script, wrong, args)).toBe('REDIS_URL names a user or a password that Redis refuses\n')
@@ -268,13 +268,13 @@ describe('over TLS, each as its own user', () => {
     },
   )
 
-  test('a name that the certificate does not have is no name of Redis', async () => {
+  test('a Redis whose certificate has another name is refused', async () => {
     const elsewhere = redis.urlOf('tidemark-api').replace('127.0.0.1', 'localhost')
     const line = /^REDIS_URL names localhost:\d+, whose certificate is another host's\n$/
     expect(await refusalOf('api', { ...as('tidemark-api'), REDIS_URL: elsewhere })).toMatch(line)
   })
 
-  test('a Redis that is away is waited for; one that comes and refuses is not', async () => {
+  test('a process waits for a Redis that is away, and ends if Redis then refuses it', async () => {
     const relay = await startRelay(redis.urlOf('tidemark-api', 'hunter2'))
     relay.cut()
     const api = await startProgram('api', { ...as('tidemark-api'), REDIS_URL: relay.url })

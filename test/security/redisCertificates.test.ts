@@ -20,7 +20,7 @@ const indexerOf = ({ urlOf, caFile }: SecuredRedis): Record<string, string> => {
   return { ...names, REDIS_URL: urlOf('tidemark-indexer'), REDIS_CA_FILE: caFile }
 }
 
-test('a Redis that asks for client certificates gets that of the process; without the right one it ends with 78', async () => {
+test('a process sends its client certificate to Redis, and ends with exit code 78 if it is not the right one', async () => {
   redis = await startSecuredRedis(prefix, { asks: true })
   const { certificate, key } = redis.own
   const settings = indexerOf(redis)
@@ -38,7 +38,7 @@ test('a Redis that asks for client certificates gets that of the process; withou
   expect(await refusalOf('indexer', { ...settings, ...foreign })).toMatch(line)
 })
 
-test('authority, certificate and key are taken up from their files when those of Redis change, without a restart', async () => {
+test('changed authority, certificate and key files are used without a restart', async () => {
   redis = await startSecuredRedis(prefix, { asks: true })
   const { own, caFile, keeper } = redis
   const files = {
@@ -70,7 +70,7 @@ test('authority, certificate and key are taken up from their files when those of
   expect(await indexer.end('SIGTERM')).toBe(0)
 })
 
-test('a Redis Cluster is refused, and told why', async () => {
+test('a start with a Redis Cluster is refused with the reason', async () => {
   const start = () => startSecuredRedis(prefix, { more: ['--cluster-enabled', 'yes'] })
   // The port of its bus is 10,000 above its own, where somebody's connection may begin.
   redis = await start().catch(start)

@@ -1,4 +1,3 @@
-import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import {
   aliasOf,
   type DocumentKind,
@@ -6,7 +5,8 @@ import {
   entityTypeOf,
   isList,
   kindsOf,
-} from '../../src/core/stores/indices.ts'
+} from '../../src/core/elasticsearch/indices.ts'
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { gone } from '../model/journal.ts'
 import type { Index } from './engines/elasticsearch/catalog.ts'
 import type { SimulatedEngines } from './engines/engines.ts'
@@ -21,7 +21,7 @@ const topics: readonly DocumentTopic[] = ['forms', 'submissions']
 type Clocks = {
   /** Whether all clocks agree. */
   readonly clocksAgree: boolean
-  /** The most (ms) by which the clock of Redis is ahead in this history. */
+  /** By how much (ms) at most the clock of Redis is ahead in this history. */
   readonly redisAheadMs: number
 }
 
@@ -55,7 +55,7 @@ export class Checks {
     const { CONSUMER_GROUP, TOPIC_DEAD_LETTERS } = this.#system.config
     const served = this.#servedNumber()
     const committed = new Map<string, bigint>()
-    // A commit of another generation says nothing about the serving one.
+    // A commit for another generation does not cover the serving one.
     for (const { topic, partition, offset, metadata } of this.#engines.simulatedKafka.committed(CONSUMER_GROUP))
       if (served !== undefined && metadata?.startsWith(`${served}-`))
         committed.set(partitionName({ topic, partition }), offset)
@@ -91,18 +91,18 @@ export class Checks {
     const { simulatedRedis } = this.#engines
     const prefix = this.#system.config.INDEX_PREFIX
     const serving = simulatedRedis.text(`${prefix}:serving`)
-    const found = topics.map(
+    const committed = topics.map(
       (topic) => simulatedRedis.hash(`${prefix}:visible-positions:${topic}:${serving}`)['watermark'],
     )
-    return found.includes(undefined) ? undefined : Math.min(...found.map(Number))
+    return committed.includes(undefined) ? undefined : Math.min(...committed.map(Number))
   }
 
   #expectVisible(invariant: string, applies: (record: Appended) => boolean): void {
     for (const topic of topics) {
-      const owed = this.#journal.revisions(topic, applies)
-      for (const kind of owed.size === 0 ? [] : kindsOf[topic])
+      const expected = this.#journal.revisions(topic, applies)
+      for (const kind of expected.size === 0 ? [] : kindsOf[topic])
         for (const [copy, visible] of this.#visible(kind).entries())
-          expectVersions(visible, owed, (what) => new Violation(invariant, `${kind} on copy ${copy}: ${what}`))
+          expectVersions(visible, expected, (what) => new Violation(invariant, `${kind} on copy ${copy}: ${what}`))
     }
   }
 

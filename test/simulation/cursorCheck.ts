@@ -1,6 +1,6 @@
 import { keyIdOf, openCursor, parseCursor } from '../../src/api/changeCursor.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import type { CursorKey } from '../../src/core/stores/visiblePositions.ts'
+import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { gone } from '../model/journal.ts'
 import type { DocumentTopic } from './history.ts'
 import { type Appended, revisionIn, type SimulatedJournal } from './journal.ts'
@@ -9,7 +9,7 @@ import { Violation } from './world/world.ts'
 
 type Item = { readonly id: string; readonly title?: string; readonly serialNumber?: number }
 
-/** Holds the copy of a follower against the log, up to the positions in its cursor. */
+/** Compares the copy of a follower with the log, up to the positions in its cursor. */
 export class CursorCheck {
   readonly #system: System
   readonly #journal: SimulatedJournal
@@ -30,11 +30,11 @@ export class CursorCheck {
     for (const [key, { partition, offset, revision = 0 }] of this.#newest()) {
       if (offset >= BigInt(since[partition] ?? 0) || this.#journal.forgottenKeys(this.#topic).has(key)) continue
       const item = items.get(key.slice(this.#team.length + 1))
-      const held = item === undefined ? gone : revisionIn(item)
-      if (held !== revision)
+      const copiedRevision = item === undefined ? gone : revisionIn(item)
+      if (copiedRevision !== revision)
         throw new Violation(
           'a copy has everything below its cursor',
-          `${this.#topic} ${key} is held at ${held}, and ${revision} was appended at ${partition}/${offset}, below ${since[partition]}`,
+          `${this.#topic} ${key} is held at ${copiedRevision}, and ${revision} was appended at ${partition}/${offset}, below ${since[partition]}`,
         )
     }
   }
@@ -59,7 +59,7 @@ export class CursorCheck {
     return this.#keys.get(keyId)
   }
 
-  /** The record with the highest revision of each entity of the team, the first of them. */
+  /** For each entity of the team, the first record with its highest revision. */
   #newest(): ReadonlyMap<string, Appended> {
     const newest = new Map<string, Appended>()
     for (const entry of this.#journal.entries) {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
+import { aliasOf, documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import type { SimulatedEngines } from './engines/engines.ts'
 import type { HistoryEvent, Program } from './history.ts'
 import type { SimulatedJournal } from './journal.ts'
@@ -18,7 +18,7 @@ type EventOf<Kind> = HistoryEvent extends infer E
     : never
   : never
 
-/** How long after its begin a history waits for a switch, and what happens since. */
+/** How long after its start a history waits for a switch, and for the events after it. */
 const switchPatienceMs = 40_000
 const switchPollMs = 100
 
@@ -31,7 +31,7 @@ export class Happenings {
   /** Set when the history changes keys. */
   users: KeyUsers | undefined
   #inSwitch: EventOf<'disturb-switch'> | undefined
-  /** Events since a switch that have not happened yet. */
+  /** Events after a switch that have not happened yet. */
   #sinceSwitch: readonly HistoryEvent[] = []
   /** The generation that served when a rebuild took the lock. */
   readonly #servedBefore = new Map<Running, string | undefined>()
@@ -45,7 +45,7 @@ export class Happenings {
     this.#journal = journal
   }
 
-  /** Applies each event at its time; those since a switch only if there is one soon enough. */
+  /** Applies each event at its time; the events after a switch only if a switch comes soon enough. */
   async happen(events: readonly HistoryEvent[]): Promise<void> {
     const beginMs = this.#world.nowMs
     this.#sinceSwitch = events.filter(({ isSinceSwitch }) => isSinceSwitch)
@@ -154,7 +154,7 @@ export class Happenings {
     this.#world.slowDown(event.engine, rebuild.process, event.frozenMs + event.slowMs)
     for (const later of this.#sinceSwitch)
       this.#world.schedule(later.atMs, `event ${later.kind}`, undefined, () => {
-        this.#sinceSwitch = this.#sinceSwitch.filter((each) => each !== later)
+        this.#sinceSwitch = this.#sinceSwitch.filter((pending) => pending !== later)
         this.#apply(later)
       })
   }
@@ -194,13 +194,13 @@ export class Happenings {
     const committed = simulatedKafka.committed(this.#system.config.CONSUMER_GROUP)
     for (const topic of documentTopics) {
       simulatedKafka.forgetDeletions(topic)
-      const left = new Set(simulatedKafka.log(topic).map(partitionAndOffset))
+      const present = new Set(simulatedKafka.log(topic).map(partitionAndOffset))
       const read = new Map(
-        committed.filter((each) => each.topic === topic).map(({ partition, offset }) => [partition, offset]),
+        committed.filter((commit) => commit.topic === topic).map(({ partition, offset }) => [partition, offset]),
       )
       for (const record of this.#journal.entries)
         if (record.topic === topic && record.value === null && record.offset >= (read.get(record.partition) ?? 0n))
-          if (!left.has(partitionAndOffset(record))) this.#journal.forget(record)
+          if (!present.has(partitionAndOffset(record))) this.#journal.forget(record)
     }
   }
 

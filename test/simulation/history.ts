@@ -76,7 +76,7 @@ export type History = {
 export const teams = ['acme', 'acme2'] as const
 export type Team = (typeof teams)[number]
 const statuses = ['pending', 'processing', 'completed', 'failed']
-/** The themes of which most histories have a few. */
+/** All themes; most histories have one to three of the common ones. */
 const themes = [
   ...['network', 'crashes', 'freezes', 'groups', 'clocks', 'redis', 'copies', 'rebuild', 'switch', 'late', 'contract'],
   ...['generations', 'keys', 'delays', 'refusals', 'transactions', 'failing-document', 'forgotten-deletions'],
@@ -114,14 +114,14 @@ export function historyOf(seed: number, only?: readonly Theme[]): History {
   return { seed, themes: chosen, events: possible.sort((a, b) => a.atMs - b.atMs), followed }
 }
 
-/** Excludes a pair: a failing document blocks its partition for longer than `forgotten-deletions` keeps deletions, so no rebuild helps. */
+/** Excludes two themes together: a failing document blocks its partition for longer than `forgotten-deletions` keeps deletions, so no rebuild helps. */
 const possibleTogether = (drawn: readonly Theme[]): readonly Theme[] =>
   drawn.includes('forgotten-deletions') ? drawn.filter((theme) => theme !== 'failing-document') : drawn
 
 /** A random time of a history (ms after its start). */
 const moment = (random: Random): number => 200 + random.below(lengthMs)
 
-const times = (count: number, one: () => HistoryEvent): HistoryEvent[] => Array.from({ length: count }, one)
+const times = (count: number, makeEvent: () => HistoryEvent): HistoryEvent[] => Array.from({ length: count }, makeEvent)
 
 type WithoutTime<E> = E extends unknown ? Omit<E, 'atMs' | 'isSinceSwitch'> : never
 const at = (atMs: number, event: WithoutTime<HistoryEvent>): HistoryEvent => ({ atMs, ...event })
@@ -192,13 +192,13 @@ const refusedCalls = (random: Random) =>
     forMs: 1_000 + random.below(5_000),
   }) satisfies HistoryEvent
 
-/** A change whose leader clock is further behind than at the change before. */
+/** A change at whose append the leader's clock is further behind than at the previous change. */
 const appendedLater = (change: HistoryEvent): HistoryEvent[] => [
   { atMs: change.atMs, kind: 'leader-clock', topic: 'forms', partition: undefined, offsetMs: lengthMs - change.atMs },
   change,
 ]
 
-/** What is appended from `atMs` on, around a switch, is read by the rebuild alone. */
+/** Stops both indexers at `atMs`, around a switch, so that only the rebuild reads later records, and starts one within six seconds. */
 const onlyTheRebuildReads = (random: Random, atMs: number): HistoryEvent[] => [
   ...[0, 1].map((which) => at(atMs, { kind: 'stop', program: 'indexer', which })),
   at(atMs + random.below(6_000), { kind: 'start', program: 'indexer' }),

@@ -27,10 +27,10 @@ export class SimulatedJournal extends Journal<Appended> {
   /** Whether a record has the highest revision of its entity, but other content than the first record of that revision. */
   isRepeatedRevision({ topic, key, value, revision, offset }: Appended): boolean {
     const others = this.entries.filter(
-      (each) => each.topic === topic && each.key === key && each.revision !== undefined,
+      (entry) => entry.topic === topic && entry.key === key && entry.revision !== undefined,
     )
-    const first = others.find((each) => each.revision === revision)
-    const isHighest = others.every((each) => (each.revision ?? 0) <= (revision ?? 0))
+    const first = others.find((entry) => entry.revision === revision)
+    const isHighest = others.every((entry) => (entry.revision ?? 0) <= (revision ?? 0))
     return isHighest && first !== undefined && first.offset < offset && first.value !== value
   }
 
@@ -51,7 +51,7 @@ export class SimulatedJournal extends Journal<Appended> {
     return this.#summaries.get(`${topic} ${key} ${revision}`)
   }
 
-  /** What a follower of a team's list must hold: id → summary. */
+  /** The copy that a follower of a team's list must have: id → summary. */
   truthFor(topic: DocumentTopic, team: string): Map<string, object | undefined> {
     const live = [...this.revisions(topic)].filter(([key, revision]) => key.startsWith(`${team}/`) && revision !== gone)
     return new Map(live.map(([key, revision]) => [key.slice(team.length + 1), this.summary(topic, key, revision)]))

@@ -47,7 +47,7 @@ export class KeyUsers {
     })
   }
 
-  /** Requests a new key of the settings area. Unless that succeeds, the key may or may not exist. */
+  /** Requests a new key from the settings area. If the request fails, the key may or may not exist. */
   create(team: string, name: string): void {
     this.#change(async (settings) => {
       const { plaintext, key } = await settings.create({ team, name, by: 'owner' })
@@ -78,10 +78,10 @@ export class KeyUsers {
 
   async #expectTruth(settings: AccountKeyManager): Promise<void> {
     for (const team of new Set(this.#keys.map((key) => key.team))) {
-      const held = await settings.list(team)
-      if (held.length > maxKeys) throw new Violation('a team has at most ten keys', `${team} has ${held.length}`)
-      for (const key of this.#keys.filter((each) => each.team === team)) {
-        const state = held.find(({ id }) => id === key.id)?.state ?? 'deleted'
+      const listed = await settings.list(team)
+      if (listed.length > maxKeys) throw new Violation('a team has at most ten keys', `${team} has ${listed.length}`)
+      for (const key of this.#keys.filter((used) => used.team === team)) {
+        const state = listed.find(({ id }) => id === key.id)?.state ?? 'deleted'
         if (key.gone !== undefined && state !== key.gone && state !== 'deleted')
           throw new Violation('a deleted key stays deleted', `${team} ${key.id} is ${state} after it was ${key.gone}`)
         if (!key.mayBeDeleted && state === 'deleted')

@@ -29,7 +29,7 @@ type Options = {
 }
 
 /** A child process's report on one seed. */
-type Told = { readonly seed: number; readonly digest: string | undefined; readonly violation: string | undefined }
+type SeedReport = { readonly seed: number; readonly digest: string | undefined; readonly violation: string | undefined }
 
 export const command = new Command()
   .option(
@@ -59,8 +59,8 @@ async function runShare({ first, seeds, processes, digests }: Options, simulatio
   const { historyOf, runHistory } = simulation
   for (let seed = first; seed < first + seeds; seed += processes) {
     const { trace, violation } = await runHistory(historyOf(seed))
-    const told: Told = { seed, digest: digests ? digestOf(trace) : undefined, violation: violation?.text }
-    process.send?.(told)
+    const message: SeedReport = { seed, digest: digests ? digestOf(trace) : undefined, violation: violation?.text }
+    process.send?.(message)
   }
   process.disconnect()
 }
@@ -68,20 +68,20 @@ async function runShare({ first, seeds, processes, digests }: Options, simulatio
 async function runMany({ first, seeds, processes, digests, mutant }: Options): Promise<void> {
   const startedMs = performance.now()
   const report = reportTo(process.stderr)
-  const broken: Told[] = []
+  const broken: SeedReport[] = []
   const traces = new Map<number, string | undefined>()
   let done = 0
   const children = Array.from({ length: Math.min(processes, seeds) }, (_, at) => {
     const share = ['--first', first + at, '--seeds', seeds - at, '--processes', Math.min(processes, seeds)]
     const child = fork(program, [...process.argv.slice(2), ...share.map(String)])
-    child.on('message', (told: Told) => {
+    child.on('message', (message: SeedReport) => {
       report.progress('seeds', ++done, seeds)
-      traces.set(told.seed, told.digest)
-      if (told.violation === undefined) return
-      broken.push(told)
-      process.stdout.write(`seed ${told.seed} breaks: ${told.violation}\n`)
+      traces.set(message.seed, message.digest)
+      if (message.violation === undefined) return
+      broken.push(message)
+      process.stdout.write(`seed ${message.seed} breaks: ${message.violation}\n`)
       // A mutant is found by its first history.
-      if (mutant !== undefined) for (const each of children) each.kill('SIGKILL')
+      if (mutant !== undefined) for (const other of children) other.kill('SIGKILL')
     })
     return child
   })

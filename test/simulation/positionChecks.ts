@@ -9,14 +9,14 @@ import { Violation } from './world/world.ts'
 
 export type Published = Readonly<Record<string, string>>
 
-/** Holds what Redis says is visible of each generation against what its indices show. */
+/** Compares the visible positions of each generation in Redis with the documents that its indices show. */
 export class PositionChecks {
   readonly #system: System
   readonly #journal: SimulatedJournal
   readonly #clocksAgree: boolean
-  /** What was published of each generation when it was last found true. */
+  /** Generation → the published positions at the last successful check. */
   readonly #foundTrue = new Map<string, string>()
-  /** Of each generation and index, the index with which it was published first. */
+  /** Generation and index name → the index at the first publication. */
   readonly #uuids = new Map<string, string>()
 
   constructor(system: System, journal: SimulatedJournal, clocksAgree: boolean) {
@@ -25,7 +25,7 @@ export class PositionChecks {
     this.#clocksAgree = clocksAgree
   }
 
-  /** Throws unless every generation shows, on every copy that may answer, all that Redis says is visible of it. */
+  /** Throws unless every generation shows, on every copy that may answer, every record below its visible positions in Redis. */
   expectTrue(): void {
     const { engines, config } = this.#system
     for (const topic of entityTypes)
@@ -34,19 +34,19 @@ export class PositionChecks {
         const indices = this.#indicesOf(name, published)
         const serves = name.endsWith(`:${engines.simulatedRedis.text(`${config.INDEX_PREFIX}:serving`)}`)
         const text = JSON.stringify([published, indices.length, serves])
-        // What may lack deletions promises nothing.
+        // A generation that may lack deletions promises nothing.
         if (this.#foundTrue.get(name) === text || published['withheld'] !== undefined) continue
         this.#foundTrue.set(name, text)
-        const owed = this.#owed(topic, published, serves)
-        this.#expectVisible(topic, name, owed, indices)
+        const expected = this.#expectedVersions(topic, published, serves)
+        this.#expectVisible(topic, name, expected, indices)
         if (this.#clocksAgree) this.#expectTimes(topic, name, published)
       }
   }
 
-  /** The indices of a generation that still exist. One of the same name that was made, or restored, later is another one's. */
+  /** The indices of a generation that still exist. An index of the same name that was created or restored later belongs to another generation. */
   #indicesOf(name: string, published: Published): readonly Index[] {
-    const named = [published['index'], published['details']].flatMap((each) =>
-      this.#system.engines.simulatedElasticsearch.indicesOf(each ?? ''),
+    const named = [published['index'], published['details']].flatMap((names) =>
+      this.#system.engines.simulatedElasticsearch.indicesOf(names ?? ''),
     )
     return named.filter(({ name: index, uuid }) => {
       const first = this.#uuids.get(`${name} ${index}`) ?? uuid
@@ -56,11 +56,11 @@ export class PositionChecks {
   }
 
   /**
-   * What a generation must show: key → revision. Example: f2 is deleted, a late revision 2 of it is appended, and compaction keeps only
-   * that one. A rebuild reads f2 as a form, publishes its position, and takes the deletion over from the serving generation before it
-   * switches. So until then it owes only what the log still holds.
+   * The versions that a generation must show: key → revision. Example: f2 is deleted, a late revision 2 is appended, and compaction keeps only
+   * revision 2. A rebuild reads f2 as a form, publishes its position, and copies the deletion from the serving generation before it
+   * switches. So until the switch it must show only the records that the log still has.
    */
-  #owed(topic: DocumentTopic, published: Published, serves: boolean): Map<string, number> {
+  #expectedVersions(topic: DocumentTopic, published: Published, serves: boolean): Map<string, number> {
     const log = new Set(this.#system.engines.simulatedKafka.log(topic).map(nameOf))
     return this.#journal.revisions(
       topic,
@@ -68,15 +68,15 @@ export class PositionChecks {
     )
   }
 
-  #expectVisible(topic: DocumentTopic, name: string, owed: Map<string, number>, indices: readonly Index[]): void {
-    // Kafka may have forgotten a deletion before the generation was built, which then has no document of it.
-    const deleted = new Map([...owed].filter(([, version]) => version === gone))
-    for (const key of deleted.keys()) owed.delete(key)
+  #expectVisible(topic: DocumentTopic, name: string, expected: Map<string, number>, indices: readonly Index[]): void {
+    // Kafka may have removed a deletion before the generation was built; then the generation has no document of it.
+    const deleted = new Map([...expected].filter(([, version]) => version === gone))
+    for (const key of deleted.keys()) expected.delete(key)
     for (const index of indices)
       for (const [copy, visible] of visibleIn([index], this.#journal.forgottenKeys(topic)).entries()) {
         const violation = (what: string) =>
           new Violation('what is published as visible is visible', `${name}, ${index.name} on copy ${copy}: ${what}`)
-        expectVersions(visible, owed, violation)
+        expectVersions(visible, expected, violation)
         for (const key of deleted.keys())
           if ((visible.get(key) ?? gone) < gone) throw violation(`${key} is not deleted`)
       }
@@ -97,7 +97,7 @@ export class PositionChecks {
 /** The offset below which everything of a record's partition was published as visible. */
 export const positionOf = (published: Published, { partition }: Appended): bigint => BigInt(published[partition] ?? 0)
 
-/** What each copy of these indices that answers shows: id → version. Missing documents of `forgotten` keys count as deleted. */
+/** For each copy of these indices that answers: id → version. Missing documents of `forgotten` keys count as deleted. */
 export function visibleIn(
   indices: readonly Index[],
   forgotten: ReadonlySet<string>,
@@ -107,18 +107,18 @@ export function visibleIn(
     const copies = shards.flatMap((shard) => shard.copies[node] ?? [])
     if (!copies.every(isReachable)) return []
     const documents = copies.flatMap(({ view }) => [...view.byId.values()])
-    const found = new Map(documents.map(({ id, version }) => [id, version]))
-    for (const key of forgotten) if (!found.has(key)) found.set(key, gone)
-    return [found]
+    const versions = new Map(documents.map(({ id, version }) => [id, version]))
+    for (const key of forgotten) if (!versions.has(key)) versions.set(key, gone)
+    return [versions]
   })
 }
 
 export function expectVersions(
   visible: ReadonlyMap<string, number>,
-  owed: ReadonlyMap<string, number>,
+  expected: ReadonlyMap<string, number>,
   violation: (what: string) => Violation,
 ): void {
-  for (const [key, version] of owed)
+  for (const [key, version] of expected)
     if ((visible.get(key) ?? 0) < version) throw violation(`${key} is at ${visible.get(key)}, and ${version} is owed`)
 }
 

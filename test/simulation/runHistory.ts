@@ -35,7 +35,7 @@ const pollersOf: Readonly<Record<Team, number>> = { acme: 2, acme2: 1 }
 /** The result of a simulation. */
 export type Outcome = {
   readonly history: History
-  /** The broken invariant; undefined if all held. */
+  /** The broken invariant; undefined if none was broken. */
   readonly violation: { readonly invariant: string; readonly text: string } | undefined
   readonly trace: readonly string[]
 }
@@ -65,10 +65,10 @@ export async function runHistory(history: History): Promise<Outcome> {
 
 const isNodeAway = ({ kind }: HistoryEvent): boolean => kind === 'node-away'
 
-/** Half of the histories that lose nodes run without cached answers, so that every answer is one of the nodes that are left. */
+/** Half of the histories that lose nodes run without cached answers, so that every answer comes from a remaining node. */
 const keepsAnswers = ({ seed, events }: History): boolean => seed % 2 === 0 || !events.some(isNodeAway)
 
-/** Whether Redis may forget what it has published, or the indices of which it was published be lost. */
+/** Whether Redis may lose publications, or Elasticsearch the indices that they name. */
 const mayLosePublished = ({ kind }: HistoryEvent): boolean =>
   ['redis-restart', 'redis-failover', 'redis-flush', 'delete-indices', 'remove-aliases'].includes(kind)
 
@@ -109,7 +109,7 @@ class Run {
 
   end(): void {
     for (const program of ['indexer', 'api', 'rebuild', 'settings'] as const)
-      for (const each of this.#system.running(program)) each.process.kill()
+      for (const running of this.#system.running(program)) running.process.kill()
   }
 
   async #play(): Promise<void> {
@@ -117,8 +117,8 @@ class Run {
     simulateFetch(system)
     if (this.#isAbout('failing-document')) this.#engines.simulatedElasticsearch.failsAt = failingKey
     if (this.#isAbout('forgotten-deletions')) this.#createForgetfulTopics()
-    for (let each = 0; each < indexerCount; each++) system.startIndexer()
-    for (let each = 0; each < apiCount; each++) system.startApi()
+    for (let started = 0; started < indexerCount; started++) system.startIndexer()
+    for (let started = 0; started < apiCount; started++) system.startApi()
     await this.#until('topics exist', startDeadlineMs, () =>
       this.#engines.simulatedKafka.topics.has(system.config.TOPIC_KEY_AUDIT),
     )
@@ -140,21 +140,23 @@ class Run {
     await this.#happenings.happen(this.#history.events)
     this.#heal()
     await users?.changesDone()
-    /** Followers' counts of answers once every document of so many records was visible: two more answers, and the second must be complete. */
+    /** Set once every record is visible: how many records, and how many answers each follower had. After two more answers its copy must be complete. */
     let visible: { readonly records: number; readonly answers: readonly number[] } | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
       watermarkMs <= this.#journal.lastAppendMs()
-    // A retired generation is kept for half a minute, in which nothing else happens: waiting for it takes long.
+    // A retired generation is kept for half a minute, so waiting for its removal makes a history long.
     const waitsForRemoval = this.#history.seed % removalEvery === 0
     const unfinished = (): string[] => [
       ...(this.#checks.isComplete() ? [] : ['documents']),
-      ...system.running('rebuild').flatMap((each) => (each.hasSwitched && !waitsForRemoval ? [] : each.process.name)),
+      ...system
+        .running('rebuild')
+        .flatMap((rebuild) => (rebuild.hasSwitched && !waitsForRemoval ? [] : rebuild.process.name)),
       ...[...pollers, ...followers].filter(isBehind).map(({ name }) => name),
       ...followers.filter(({ answers }, at) => answers < (visible?.answers[at] ?? answers) + 2).map(({ name }) => name),
     ]
     const isOver = (): boolean => {
       const records = this.#journal.entries.length
-      // Records of a switch come late, when those before may have been answered: followers need two answers with them.
+      // Events of a switch may append more records: then the two answers of each follower are counted anew.
       if (visible?.records !== records) visible = undefined
       if (this.#checks.isComplete()) visible ??= { records, answers: followers.map(({ answers }) => answers) }
       return unfinished().length === 0

@@ -54,7 +54,7 @@ export function askApi(
   url: string,
   headers: Record<string, string>,
 ): Promise<Answer> {
-  const apis = system.running('api').filter((each) => 'listener' in each) as RunningApi[]
+  const apis = system.running('api').filter((running) => 'listener' in running) as RunningApi[]
   const api = apis[Math.floor(client.random() * apis.length)]
   if (api === undefined) return Promise.reject(new NoAnswer('no API runs'))
   return system.request(api, client, url, headers)
@@ -72,7 +72,7 @@ export class SimulatedFollower {
     // Few rows a page, so that most walks take several answers.
     const source = { baseUrl, accountKey: keyOf(team), list: paths[topic] as 'forms' | 'records', limit: 2 }
     const onProblem = (invariant: string, what: string): void => {
-      // Redis may know less than before.
+      // Redis may have lost publications.
       if (invariant === 'the watermark never goes back' && !keepsPublished) return
       throw new Violation(invariant, `${this.name}: ${what}`)
     }
@@ -92,13 +92,13 @@ export class SimulatedFollower {
     return this.#follower.answers
   }
 
-  /** Throws unless the client holds exactly the newest state of every entity. */
+  /** Throws unless the client's copy has exactly the newest state of every entity. */
   expectTruth(): void {
-    const [held, owed] = [this.#follower.items, this.#truth()]
-    if (!isDeepStrictEqual(held, owed))
+    const [copied, expected] = [this.#follower.items, this.#truth()]
+    if (!isDeepStrictEqual(copied, expected))
       throw new Violation(
         'a follower misses nothing',
-        `${this.name} holds ${described(held)}, the truth is ${described(owed)}`,
+        `${this.name} holds ${described(copied)}, the truth is ${described(expected)}`,
       )
   }
 }
@@ -112,7 +112,7 @@ const described = (items: ReadonlyMap<string, Item>): string =>
 /** An answer with a whole list: `<team>/<id>` → revision. */
 type WholeList = {
   readonly topic: DocumentTopic
-  readonly found: ReadonlyMap<string, number>
+  readonly revisions: ReadonlyMap<string, number>
   readonly isNotModified: boolean
   /** Describes the answer in messages. */
   readonly what: string
@@ -173,7 +173,7 @@ export class SimulatedPoller {
       return { topic, url: `${path}?limit=2&page=${1 + this.#random.below(4)}`, isWhole: false }
     if (topic === 'submissions' && this.#random.chance(0.1))
       return { topic, url: `${path}?limit=100&status=completed`, isWhole: false }
-    // Another limit asks for the same rows, which no cache of an API holds.
+    // Another limit requests the same rows, which no API has cached.
     const limit = this.#random.chance(0.2) ? 20 + this.#random.below(80) : 100
     return { topic, url: `${path}?limit=${limit}`, isWhole: true }
   }
@@ -188,10 +188,10 @@ export class SimulatedPoller {
     const items = status === 304 ? (this.#held.get(question.url)?.items ?? []) : this.#itemsIn(question, body)
     const what = `${status} to ${this.#process.name} for ${question.url}`
     if (question.isWhole) {
-      const found = new Map(items.map((item) => [`${this.#team}/${item.id}`, revisionIn(item)]))
-      const seen = { topic: question.topic, found, isNotModified: status === 304, what }
-      if (watermarkMs !== undefined) this.#expectPromise(seen, watermarkMs)
-      if (published !== undefined) this.#expectPublished(seen, published)
+      const revisions = new Map(items.map((item) => [`${this.#team}/${item.id}`, revisionIn(item)]))
+      const answer = { topic: question.topic, revisions, isNotModified: status === 304, what }
+      if (watermarkMs !== undefined) this.#expectPromise(answer, watermarkMs)
+      if (published !== undefined) this.#expectPublished(answer, published)
     }
     this.#noteWatermark(what, watermark, watermarkMs)
     const etag = headers['etag']
@@ -200,7 +200,7 @@ export class SimulatedPoller {
 
   #noteWatermark(what: string, watermark: string | undefined, watermarkMs: number | undefined): void {
     if (watermarkMs === undefined) return
-    // Redis may know less than before.
+    // Redis may have lost publications.
     if (watermarkMs < this.#watermarkMs && this.#deps.keepsPublished)
       throw new Violation(
         'the watermark never goes back',
@@ -227,41 +227,44 @@ export class SimulatedPoller {
   }
 
   /** Throws unless the answer contains everything appended before its watermark. */
-  #expectPromise(seen: WholeList, watermarkMs: number): void {
+  #expectPromise(answer: WholeList, watermarkMs: number): void {
     const { clocksAgree, journal } = this.#deps
     if (!clocksAgree) return
-    const owed = journal.revisions(seen.topic, (record) => record.atMs < watermarkMs)
+    const expected = journal.revisions(answer.topic, (record) => record.atMs < watermarkMs)
     const why = `it was appended before the watermark ${new Date(watermarkMs).toISOString()}`
-    this.#expectOwed(seen, owed, 'the watermark is never above the truth', why)
+    this.#expectOwed(answer, expected, 'the watermark is never above the truth', why)
   }
 
-  /** Throws unless the answer contains everything that had been published as visible when it was asked for. */
-  #expectPublished(seen: WholeList, published: Published): void {
-    const owed = this.#deps.journal.revisions(seen.topic, (record) => record.offset < positionOf(published, record))
-    this.#expectOwed(seen, owed, 'no answer is older than what was published before it', 'it had been published')
+  /** Throws unless the answer contains everything that was published as visible when it was requested. */
+  #expectPublished(answer: WholeList, published: Published): void {
+    const expected = this.#deps.journal.revisions(
+      answer.topic,
+      (record) => record.offset < positionOf(published, record),
+    )
+    this.#expectOwed(answer, expected, 'no answer is older than what was published before it', 'it had been published')
   }
 
   #expectOwed(
-    { topic, found, isNotModified, what }: WholeList,
-    owed: ReadonlyMap<string, number>,
+    { topic, revisions, isNotModified, what }: WholeList,
+    expected: ReadonlyMap<string, number>,
     invariant: string,
     why: string,
   ): void {
-    for (const [key, version] of owed) {
+    for (const [key, version] of expected) {
       if (!key.startsWith(`${this.#team}/`)) continue
       const isThere =
         version === gone
-          ? !found.has(key)
-          : (found.get(key) ?? (this.#deps.journal.isDeleted(topic, key) ? version : 0)) >= version
+          ? !revisions.has(key)
+          : (revisions.get(key) ?? (this.#deps.journal.isDeleted(topic, key) ? version : 0)) >= version
       if (!isThere)
         throw new Violation(
           isNotModified ? 'no 304 for changed data' : invariant,
-          `${what}: ${key} is at ${found.get(key)}, not ${version}, though ${why}`,
+          `${what}: ${key} is at ${revisions.get(key)}, not ${version}, though ${why}`,
         )
     }
   }
 
-  /** What is published of the serving generation; undefined where Redis may lose it, or where deletions may be missing. */
+  /** The published positions of the serving generation; undefined if Redis may lose them, or deletions may be missing. */
   #published(topic: DocumentTopic): Published | undefined {
     const { config, engines } = this.#deps.system
     const serving = engines.simulatedRedis.text(`${config.INDEX_PREFIX}:serving`)

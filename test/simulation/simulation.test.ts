@@ -1,7 +1,7 @@
 import { simulate, simulationTimeoutMs } from './simulate.ts'
 
 test(
-  'a seed gives the same trace, byte for byte, whatever ran before it',
+  'a seed gives the same trace, byte for byte, whichever histories ran before',
   async () => {
     const many = await simulate('--first', '1', '--seeds', '12', '--processes', '1', '--digests')
     for (const seed of [7, 12]) {

@@ -4,11 +4,11 @@ import { Registry } from 'prom-client'
 import { rebuild } from '../../indexer/generations/rebuild.ts'
 import { startIndexer } from '../../indexer/indexer.ts'
 import { openApi } from '../../src/api/startApi.ts'
-import { type Config, readConfig } from '../../src/core/process/config.ts'
+import { type Config, readConfig } from '../../src/core/config/config.ts'
+import { createLog } from '../../src/core/monitoring/log.ts'
 import type { Service } from '../../src/core/process/lifecycle.ts'
-import { createLog } from '../../src/core/process/log.ts'
-import { openKafka, openStores } from '../../src/core/stores/openStores.ts'
-import { untilConnected } from '../../src/core/stores/redis.ts'
+import { openKafka, openStores } from '../../src/core/process/openStores.ts'
+import { untilConnected } from '../../src/core/redis/redis.ts'
 import { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
 import type { SimulatedEngines } from './engines/engines.ts'
 import type { Program } from './history.ts'
@@ -62,7 +62,7 @@ export class System {
 
   /** The running processes of a program, oldest first. */
   running(program: Running['program']): readonly Running[] {
-    return this.#running.filter((each) => each.program === program && !each.process.hasEnded)
+    return this.#running.filter((running) => running.program === program && !running.process.hasEnded)
   }
 
   startIndexer(): void {
@@ -174,7 +174,10 @@ export class System {
           stopping.abort(new Error('stopped'))
           const released = releasers
             .reverse()
-            .reduce<Promise<unknown>>((before, each) => before.then(each).catch(() => undefined), Promise.resolve())
+            .reduce<Promise<unknown>>(
+              (before, release) => before.then(release).catch(() => undefined),
+              Promise.resolve(),
+            )
           const end = (): void => process.kill()
           setTimeout(end, stopDeadlineMs)
           released.then(end, end)

@@ -11,7 +11,7 @@ type Parameter = {
 const description = describeApi('/api/v1')
 const judge = schemaJudge(description)
 
-/** The value that the text of a parameter stands for, as programs read it by the type; the text where it stands for none. */
+/** The value of a parameter's text by its declared type; the text itself if it is no value of that type. */
 function readAs(type: string, text: string): unknown {
   if (type === 'boolean' && /^(?:true|false)$/i.test(text)) return text.toLowerCase() === 'true'
   return ['integer', 'number'].includes(type) && /^[^\s]+$/.test(text) && Number.isFinite(Number(text))
@@ -19,14 +19,14 @@ function readAs(type: string, text: string): unknown {
     : text
 }
 
-/** What the description finds wrong with the value of a parameter; empty if valid. */
+/** The problems of a parameter's value by the description; empty if valid. */
 export function valueProblems(path: string, name: string, text: string): readonly string[] {
-  const at = parametersOf(path).findIndex((each) => each.in === 'query' && each.name === name)
+  const at = parametersOf(path).findIndex((parameter) => parameter.in === 'query' && parameter.name === name)
   const type = parametersOf(path)[at]?.schema.type ?? ''
   return judge.problems(pointer('paths', path, 'get', 'parameters', String(at), 'schema'), readAs(type, text))
 }
 
-/** What the description finds wrong with the query of a request; empty if valid, or if it describes no such path. Unknown parameters are not its affair. */
+/** The problems of a request's query by the description; empty if valid, or for an undescribed path. Unknown parameters are no problem. */
 export function queryProblems(target: string): readonly string[] {
   const { pathname, search } = new URL(target, 'http://api.example')
   const path = pathname
@@ -35,11 +35,11 @@ export function queryProblems(target: string): readonly string[] {
     .replace(/(?<=^\/(?:forms|records)\/)[^/]+$/, '{id}')
   const query = new URLSearchParams(search)
   return parametersOf(path)
-    .filter((each) => each.in === 'query')
+    .filter((parameter) => parameter.in === 'query')
     .flatMap(({ name, required }) => {
-      const sent = query.getAll(name)
-      if (sent.length > 1 || (required && sent.length === 0)) return [`${name}: sent ${sent.length} times`]
-      return sent.flatMap((text) => valueProblems(path, name, text).map((problem) => `${name}=${text}: ${problem}`))
+      const values = query.getAll(name)
+      if (values.length > 1 || (required && values.length === 0)) return [`${name}: sent ${values.length} times`]
+      return values.flatMap((text) => valueProblems(path, name, text).map((problem) => `${name}=${text}: ${problem}`))
     })
 }
 

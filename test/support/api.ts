@@ -3,10 +3,10 @@ import { type IncomingMessage, request } from 'node:http'
 import { startApi } from '../../src/api/startApi.ts'
 import { queryProblems } from './acceptedQueries.ts'
 import { eventually } from './eventually.ts'
-import { startFaultyElasticsearch } from './faultyElasticsearch.ts'
+import { type FaultyElasticsearch, startFaultyElasticsearch } from './faultyElasticsearch.ts'
 import { HeldExports } from './heldExports.ts'
 import { send, startInProcess, type TestAnswer, type TestRequest } from './inProcess.ts'
-import { beside, endingToo, late, useStarted } from './late.ts'
+import { closeAfterwards, useStarted } from './lifecycle.ts'
 import { createTestReplica, type TestRecord, type TestReplica } from './replica.ts'
 
 export type { TestAnswer, TestRequest } from './inProcess.ts'
@@ -68,7 +68,7 @@ type ReplicaOptions = {
   readonly forms?: readonly TestRecord[]
   readonly submissions?: readonly TestRecord[]
   readonly watermark?: string
-  /** Whether its account keys are complete; without, they are awaited. */
+  /** Whether its account keys are complete; if not, the API answers 503 until a test completes them. */
   readonly isComplete?: boolean
   /** Fills the replica before the API starts. */
   readonly fill?: (replica: TestReplica) => Promise<unknown>
@@ -128,10 +128,13 @@ export function useApi(options: UseOptions = {}) {
       ...(elapsedMs !== undefined && { elapsedMs }),
     })
   const api = useStarted('the API', () => start())
-  const between = late('the Elasticsearch between', () => elasticsearch)
+  const proxy = (): FaultyElasticsearch => {
+    if (elasticsearch === undefined) throw new Error('this API has no proxy before Elasticsearch')
+    return elasticsearch
+  }
   const holding: HeldExports[] = []
   afterEach(async () => {
-    for (const held of holding.splice(0)) held.goOn()
+    for (const exports of holding.splice(0)) exports.goOn()
     await elasticsearch?.restore()
   })
   /** Sends a request, by default with the key of the first team. */
@@ -154,24 +157,43 @@ export function useApi(options: UseOptions = {}) {
     expect(status).toBe(200)
     return json as T
   }
-  return beside(api, {
-    replica: underTest.replica,
-    keyOf: underTest.keyOf,
+  return {
+    get port(): number {
+      return api.port
+    },
+    get metrics(): TestApi['metrics'] {
+      return api.metrics
+    },
+    get logLines(): TestApi['logLines'] {
+      return api.logLines
+    },
     get key(): string {
       return underTest.key
     },
     /** Forwards to Elasticsearch, except for faults injected by a test, until that test ends. */
-    elasticsearch: between,
-    /** Holds exports until the test lets them continue, or ends. */
-    hold: (): HeldExports => {
-      const held = new HeldExports(between)
-      holding.push(held)
-      return held
+    get elasticsearch(): FaultyElasticsearch {
+      return proxy()
     },
-    /** Starts another API on the same replica, which ends with this one. */
-    startAnother: async (more?: Readonly<Record<string, string>>): Promise<TestApi> => endingToo(await start(more)),
+    replica: underTest.replica,
+    keyOf: underTest.keyOf,
+    /** The present problems of its readiness checks, as `name: problem`. */
+    readiness: (): Promise<string[]> => api.readiness(),
+    /** Sends a request without a key, unless the request has one. */
+    send: (target: string, request?: TestRequest): Promise<TestAnswer> => api.send(target, request),
     get,
     open,
     read,
-  })
+    /** Resolves once so many requests wait for a change. */
+    untilWaiting: (count: number): Promise<void> => api.untilWaiting(count),
+    /** Holds exports until the test lets them continue, or ends. */
+    hold: (): HeldExports => {
+      const exports = new HeldExports(proxy())
+      holding.push(exports)
+      return exports
+    },
+    /** Starts another API on the same replica, which ends with this one. */
+    startAnother: async (more?: Readonly<Record<string, string>>): Promise<TestApi> =>
+      closeAfterwards(await start(more)),
+    close: (): Promise<void> => api.close(),
+  }
 }

@@ -2,7 +2,7 @@ import { createIndexReader, type ListAt } from '../../src/api/search/indexReader
 import type { SearchRequest } from '../../src/api/search/searchClient.ts'
 import type { EntityType, TeamId } from '../../src/core/model/ids.ts'
 
-/** The body of a `_search` response, and one of nothing. */
+/** The body of a `_search` response, and of an empty one. */
 export const searchAnswer = (hits: object, others: object = {}): string =>
   JSON.stringify({ timed_out: false, _shards: { failed: 0 }, hits, ...others })
 
@@ -14,9 +14,9 @@ export function askedList(
   type: EntityType = 'forms',
   deepPageFrom = 1_000,
 ) {
-  const asked: SearchRequest[] = []
+  const requests: SearchRequest[] = []
   const send = async (request: SearchRequest) => {
-    asked.push(request)
+    requests.push(request)
     const answered = answer(request)
     const { isFound, text } = typeof answered === 'string' ? { isFound: true, text: answered } : answered
     const bytes = Buffer.from(text)
@@ -25,5 +25,5 @@ export function askedList(
   }
   const reader = createIndexReader({ indexPrefix: 'tidemark', hasAnswers: true, send }, deepPageFrom)
   const list: ListAt = { ...reader, type, teamId: 'team-1' as TeamId, version: null, indices: undefined }
-  return { list, asked }
+  return { list, asked: requests }
 }

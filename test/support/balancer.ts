@@ -12,32 +12,32 @@ export async function startBalancer() {
   let turn = 0
   const passed = { requests: 0, bytes: 0 }
 
-  const forward = (asked: IncomingMessage, answer: ServerResponse, [target, ...others]: readonly string[]): void => {
+  const forward = (incoming: IncomingMessage, answer: ServerResponse, [target, ...others]: readonly string[]): void => {
     if (target === undefined) {
       answer.writeHead(502).end('{}')
       return
     }
-    const sent = request(target + asked.url, { agent, headers: asked.headers })
-    sent.on('response', (received) => {
+    const outgoing = request(target + incoming.url, { agent, headers: incoming.headers })
+    outgoing.on('response', (received) => {
       answer.writeHead(received.statusCode ?? 502, received.headers)
       received.on('data', (chunk: Buffer) => {
         passed.bytes += chunk.length
       })
       pipeline(received, answer, () => undefined)
     })
-    sent.on('error', () => {
-      if (!answer.headersSent) forward(asked, answer, others)
+    outgoing.on('error', () => {
+      if (!answer.headersSent) forward(incoming, answer, others)
     })
-    sent.end()
+    outgoing.end()
   }
-  const { url, close } = await startLocalServer((asked, answer) => {
+  const { url, close } = await startLocalServer((incoming, answer) => {
     passed.requests++
     const first = turn++ % Math.max(1, targets.length)
-    forward(asked, answer, [...targets.slice(first), ...targets.slice(0, first)])
+    forward(incoming, answer, [...targets.slice(first), ...targets.slice(0, first)])
   })
   return {
     url,
-    /** How many requests came so far, and how many bytes their answers had, without heads. */
+    /** The number of requests so far, and the bytes of their bodies. */
     passed: passed as Readonly<typeof passed>,
     /** Sets the URLs of the processes. */
     leadTo: (urls: readonly string[]): void => {

@@ -4,7 +4,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { browserProgram } from '../../tools/screenshots/browserProgram.ts'
 import { closing } from './closing.ts'
 import { patienceMs } from './eventually.ts'
-import { useStarted } from './late.ts'
+import { useStarted } from './lifecycle.ts'
 
 /** The browser, for all tests of a file, and what opens a page for one test. */
 export function useBrowser() {

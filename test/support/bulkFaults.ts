@@ -17,17 +17,17 @@ const errorTypes: Readonly<Record<number, string>> = {
  */
 type RefusalOf = (document: BulkDocument) => number | undefined
 export const refusesDocuments =
-  (refusalOf: RefusalOf, heard: (status: number) => void = () => undefined): Fault =>
+  (refusalOf: RefusalOf, onStatus: (status: number) => void = () => undefined): Fault =>
   async (exchange) => {
     const documents = documentsOf(exchange).map((document) => ({ ...document, refusal: refusalOf(document) }))
-    const taken = documents.filter(({ refusal }) => refusal === undefined)
-    const trueItems = await write(exchange, taken)
+    const accepted = documents.filter(({ refusal }) => refusal === undefined)
+    const trueItems = await write(exchange, accepted)
     const items = documents.map(({ id, lines, refusal }) => {
       const item = refusal === undefined ? trueItems.shift() : refused({ id, lines }, refusal)
       if (item === undefined) throw new Error('Elasticsearch answered fewer items than it was sent')
       return item
     })
-    for (const { index } of items) heard(index.status)
+    for (const { index } of items) onStatus(index.status)
     exchange.reply(jsonAnswer(200, { items }))
   }
 

@@ -9,14 +9,14 @@ export type ChangesAnswer =
 /** An API whose records change as a test says, and whose forms never do. */
 export async function startChangesServer() {
   let answers: ChangesAnswer[] = []
-  let asked: string[] = []
+  let cursors: string[] = []
   const server = await startLocalServer(({ url = '' }, response) => {
     const { pathname, searchParams } = new URL(url, 'http://api')
     const send = ({ hasMore = false, ...page }: Json): void => {
       response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ ...page, hasMore }))
     }
     if (!pathname.endsWith('/record-changes')) return send({ items: [], cursor: 'forms' })
-    asked.push(searchParams.get('cursor') ?? 'none')
+    cursors.push(searchParams.get('cursor') ?? 'none')
     const answer = answers.shift() ?? { status: 500 }
     if ('items' in answer) return send(answer)
     if (answer.retryAfter !== undefined) response.setHeader('Retry-After', answer.retryAfter)
@@ -25,13 +25,13 @@ export async function startChangesServer() {
   })
   return {
     ...server,
-    /** Has the next requests for changes of records answered so, in this order. */
+    /** Sets the answers to the next requests for changes of records, in this order. */
     willAnswer: (next: readonly ChangesAnswer[]): void => {
       answers = [...next]
-      asked = []
+      cursors = []
     },
-    /** The cursors that were asked with since then; `none` for a request without one. */
-    asked: (): readonly string[] => asked,
+    /** The cursors of the requests since then; `none` for a request without a cursor. */
+    asked: (): readonly string[] => cursors,
   }
 }
 

@@ -7,7 +7,7 @@ const [, processList = ''] = /ternary \(list ([^)]+)\) \(list/.exec(template('_h
 export const processes = [...processList.matchAll(/"(\w+)"/g)].map(([, name = '']) => name)
 export const jobs = [...template('jobs.yaml').matchAll(/"component" "(\w+)"/g)].map(([, name = '']) => name)
 
-/** The names of a release `tidemark` that pages may name, by how `kubectl` is told their kind. */
+/** The names of a release `tidemark` that pages may use, by the kind as `kubectl` takes it. */
 export const chartNames: Readonly<Record<string, readonly string[]>> = {
   deployment: processes.map((name) => `tidemark-${name}`),
   cronjob: jobs.map((name) => `tidemark-${name}`),

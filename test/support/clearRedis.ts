@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 export const namesOf = async (client: Redis, prefix: string): Promise<string[]> =>
   (await client.keys(`${prefix}:*`)).sort()
 
-/** Deletes all keys with this prefix, like a flush that spares other tests. */
+/** Deletes all keys with this prefix: a flush that spares other tests. */
 export async function clearRedis(client: Redis, prefix: string | undefined): Promise<void> {
   if (prefix === undefined) throw new Error('the installation has no prefix')
   const names = await namesOf(client, prefix)

@@ -18,8 +18,8 @@ export async function isElasticsearchWhole(elasticsearch: Client): Promise<boole
 
 /** Whether every partition of every topic has a leader and `count` replicas in sync. */
 export async function areInSync(admin: Admin, count: number, topics?: string[]): Promise<boolean> {
-  const found = await admin.fetchTopicMetadata({ topics: topics ?? (await admin.listTopics()) })
-  return found.topics.every(({ partitions }) =>
+  const metadata = await admin.fetchTopicMetadata({ topics: topics ?? (await admin.listTopics()) })
+  return metadata.topics.every(({ partitions }) =>
     partitions.every(({ isr, leader }) => isr.length === count && leader >= 0),
   )
 }

@@ -1,4 +1,4 @@
-import { type Config, readConfig } from '../../src/core/process/config.ts'
+import { type Config, readConfig } from '../../src/core/config/config.ts'
 
 /** The configuration of the engines under test, with `settings` on top. */
 export function testConfig(settings: Readonly<Record<string, string>>): Config {

@@ -34,8 +34,8 @@ export const whyNoContainers = async (names: readonly EngineName[]): Promise<str
 const imagesLacking = async (names: readonly EngineName[]): Promise<string[]> => {
   const { image } = await getContainerRuntimeClient()
   const wanted = names.map((name) => images[name])
-  const held = await Promise.all(wanted.map((name) => image.exists(ImageName.fromString(name))))
-  return wanted.filter((_, at) => held[at] === false)
+  const areHeld = await Promise.all(wanted.map((name) => image.exists(ImageName.fromString(name))))
+  return wanted.filter((_, at) => areHeld[at] === false)
 }
 
 /**

@@ -1,5 +1,5 @@
 import { localClock, startsBetween, type TimeUnit } from './localClock.ts'
-import type { Held } from './queryData.ts'
+import type { StoredEntity } from './queryData.ts'
 import { answersTo, askedMembers, type Entry, expectedEntries, type ListQuery } from './queryOracle.ts'
 import type { Json } from './randomHistory.ts'
 
@@ -10,28 +10,30 @@ export type ExpectedCounts = { readonly totalDocs: number; readonly by: string; 
 
 /** The expected answer of `/record-counts`, filtered and counted by simple rules. Undefined for an invalid date. */
 export function expectedCounts(
-  held: readonly Held[],
+  stored: readonly StoredEntity[],
   team: string,
   parameters: Readonly<Record<string, string>>,
   answers: NonNullable<ListQuery['answers']> = [],
 ): ExpectedCounts | undefined {
   const { by = '', timeZone = 'UTC', code = '', scores } = parameters
-  const entries = expectedEntries(held, { list: 'records', team, parameters, answers })
+  const entries = expectedEntries(stored, { list: 'records', team, parameters, answers })
   if (entries === undefined) return undefined
-  const itemOf = (key: Item['key'], those: readonly Entry[]): Item => ({
-    ...{ key, count: those.length },
-    ...(scores === 'true' && { scores: scoresOf(those) }),
+  const itemOf = (key: Item['key'], counted: readonly Entry[]): Item => ({
+    ...{ key, count: counted.length },
+    ...(scores === 'true' && { scores: scoresOf(counted) }),
   })
   const units = ['hour', 'day', 'month']
   const [unit, name] = units.includes(by) ? [by] : by.includes(',') ? by.split(',') : [undefined, by]
   const ofUnits = unit === undefined ? [] : byTime(entries, unit as TimeUnit, timeZone, name === undefined)
-  const ofValues = (those: readonly Entry[]) => byValue(those, (entity) => valuesOf(entity, name ?? '', code))
+  const ofValues = (counted: readonly Entry[]) => byValue(counted, (entity) => valuesOf(entity, name ?? '', code))
   const items =
     name === undefined
-      ? ofUnits.map(([key, those]) => itemOf(key, those))
+      ? ofUnits.map(([key, counted]) => itemOf(key, counted))
       : unit === undefined
-        ? ofValues(entries).map(([key, those]) => itemOf(key, those))
-        : ofUnits.flatMap(([start, those]) => ofValues(those).map(([key, its]) => itemOf([start, key] as const, its)))
+        ? ofValues(entries).map(([key, counted]) => itemOf(key, counted))
+        : ofUnits.flatMap(([start, counted]) =>
+            ofValues(counted).map(([key, its]) => itemOf([start, key] as const, its)),
+          )
   return { totalDocs: entries.length, by, items }
 }
 
@@ -39,20 +41,20 @@ export function expectedCounts(
 function valuesOf(entity: Json, name: string, code: string): readonly Value[] {
   if (name === 'form') return [entity.formId]
   if (name === 'status') return [entity.result.status]
-  const found =
+  const served =
     name === 'answer' ? answersTo(code, entity) : [askedMembers[name === 'outcome' ? 'outcomeCode' : name]?.(entity)]
-  const values = found.filter((value) => typeof value === 'string' && value.length <= 256) as string[]
+  const values = served.filter((value) => typeof value === 'string' && value.length <= 256) as string[]
   return values.length === 0 ? [null] : [...new Set(values)]
 }
 
 /** Entries by value, the most frequent first, then in the order of the bytes of the values; those without one last. */
 function byValue(entries: readonly Entry[], read: (entity: Json) => readonly Value[]): [Value, Entry[]][] {
-  const found = new Map<Value, Entry[]>()
+  const groups = new Map<Value, Entry[]>()
   for (const entry of entries)
-    for (const value of read(entry.entity)) found.set(value, [...(found.get(value) ?? []), entry])
+    for (const value of read(entry.entity)) groups.set(value, [...(groups.get(value) ?? []), entry])
   const later = (a: Value, b: Value): number =>
     a === null ? 1 : b === null ? -1 : Buffer.compare(Buffer.from(a), Buffer.from(b))
-  return [...found].sort(([a, ofA], [b, ofB]) => ofB.length - ofA.length || later(a, b))
+  return [...groups].sort(([a, ofA], [b, ofB]) => ofB.length - ofA.length || later(a, b))
 }
 
 /** Scores of multiples of 1/8 are added and divided without rounding but the last one. */
@@ -73,7 +75,7 @@ function byTime(entries: readonly Entry[], unit: TimeUnit, timeZone: string, isG
   const startsMs = entries.map(({ createdMs }) => clock.startOf(unit, createdMs))
   const [firstMs, lastMs] = [Math.min(...startsMs), Math.max(...startsMs)]
   const starts = isGapless ? startsBetween(clock, unit, firstMs, lastMs) : [...new Set(startsMs)].sort((a, b) => a - b)
-  const found = new Map<number, Entry[]>([...starts].map((startMs) => [startMs, []]))
-  for (const [at, entry] of entries.entries()) found.get(startsMs[at] ?? 0)?.push(entry)
-  return [...found].map(([startMs, those]) => [clock.read(startMs), those])
+  const units = new Map<number, Entry[]>([...starts].map((startMs) => [startMs, []]))
+  for (const [at, entry] of entries.entries()) units.get(startsMs[at] ?? 0)?.push(entry)
+  return [...units].map(([startMs, counted]) => [clock.read(startMs), counted])
 }

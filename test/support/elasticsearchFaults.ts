@@ -21,10 +21,10 @@ export const answersWith =
 
 /** Cuts both connections after half of the request's body has reached Elasticsearch. */
 export const cutsRequest: Fault = async ({ open, body, response }) => {
-  const sent = open(body.length)
-  sent.on('error', () => undefined)
-  await new Promise((resolve) => sent.write(body.subarray(0, body.length / 2), resolve))
-  sent.destroy()
+  const outgoing = open(body.length)
+  outgoing.on('error', () => undefined)
+  await new Promise((resolve) => outgoing.write(body.subarray(0, body.length / 2), resolve))
+  outgoing.destroy()
   response.destroy()
 }
 

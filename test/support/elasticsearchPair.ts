@@ -1,4 +1,4 @@
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
 import {
   type Clients,
   SimulatedElasticsearch,
@@ -10,7 +10,7 @@ import { createWithMissingShards, giveMissingShards } from './missingShards.ts'
 import { seeded } from './random.ts'
 
 type WithMissing = Clients & {
-  /** Creates indices under a pattern, of which all shards but the first that gets one have no copy. Resolves with what gives them one. */
+  /** Creates indices under a pattern, in which only one shard has a copy. Resolves with a function that gives the others a copy. */
   createMissing(pattern: string, create: () => Promise<unknown>): Promise<() => Promise<unknown>>
 }
 

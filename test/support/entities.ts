@@ -39,8 +39,8 @@ type KeyChanges = Readonly<Partial<Record<'revision' | keyof AccountKey, unknown
 /** The state of an account key that is active and lasts, but for `changes`. */
 export const keyState = ({ revision = 1, ...changes }: KeyChanges = {}): AccountKeyState => {
   const known = { id: 'k1', name: 'Dashboard', digest: digestOf('rqp_acct_one'), state: 'active' }
-  const made = { createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }
-  return { revision, key: { ...known, ...made, ...changes } } as AccountKeyState
+  const creation = { createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }
+  return { revision, key: { ...known, ...creation, ...changes } } as AccountKeyState
 }
 export const accountKeyRecord = (changes: KeyChanges): string => JSON.stringify(keyState(changes))
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Generous, because only failing tests wait this long, and a busy machine takes a minute for what takes seconds. */
+/** Only failing tests wait this long. A busy machine takes a minute for steps of a few seconds. */
 export const patienceMs = 90_000
 const restMs = 50
 /** After this time, the condition is checked less often, because checks load the engines. */
@@ -11,16 +11,16 @@ const patientRestMs = 150
 export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
   const startedAtMs = Date.now()
   for (;;) {
-    const found = condition()
-    if (await found) return
+    const result = condition()
+    if (await result) return
     const waitedMs = Date.now() - startedAtMs
     if (waitedMs > patienceMs) throw new Error(`does not come true: ${condition}`)
-    const asksNobody = typeof found === 'boolean'
+    const asksNobody = typeof result === 'boolean'
     await sleep(asksNobody || waitedMs < patientAfterMs ? restMs : patientRestMs)
   }
 }
 
-/** Whether what was begun ends without an error. */
+/** Whether a promise is fulfilled. */
 export const succeeds = (begun: Promise<unknown>): Promise<boolean> =>
   begun.then(
     () => true,

@@ -115,9 +115,9 @@ function exchangeOf(
     response,
     open,
     ask: async (instead = body) => {
-      const sent = open(instead.length)
-      sent.end(instead)
-      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      const outgoing = open(instead.length)
+      outgoing.end(instead)
+      const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
       return { status: answer.statusCode ?? 0, headers: answer.headers, body: await buffer(answer) }
     },
     reply: (answer) => {

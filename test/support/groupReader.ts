@@ -55,6 +55,6 @@ export function startGroupReader(
 
 async function nextOffsets(source: KafkaSource, groupId: string, partitions: readonly TopicPartition[]) {
   const committed = await source.committedOffsets(groupId, [...new Set(partitions.map(({ topic }) => topic))])
-  const positions = new Map(committed.map((each) => [partitionName(each), each.position]))
-  return partitions.map((each) => ({ ...each, nextOffset: positions.get(partitionName(each)) ?? 0n }))
+  const positions = new Map(committed.map((commit) => [partitionName(commit), commit.position]))
+  return partitions.map((partition) => ({ ...partition, nextOffset: positions.get(partitionName(partition)) ?? 0n }))
 }

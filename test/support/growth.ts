@@ -1,9 +1,9 @@
 const rounds = 3
 const attempts = 4
-/** Less is the noise of a clock and of garbage. */
+/** Shorter measurements are mostly noise of the clock and of garbage collection. */
 const leastMs = 1
 
-/** Between what linear and quadratic growth give. */
+/** Between linear growth (4) and quadratic growth (16). */
 export const mostGrowth = 9
 
 /**

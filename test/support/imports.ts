@@ -7,7 +7,7 @@ const statement = /(?:^|\n)(?:import|export)\s[^'"]*?from\s+'([^']+)'|(?:^|\n)im
 export const loading = /^(?!import type|export type)/
 
 /** The specifiers of a file's import statements that match `kept`. */
-export const specifiersOf = (file: string, kept = /./): string[] =>
+export const specifiersOf = (file: string, pattern = /./): string[] =>
   [...readFileSync(file, 'utf8').matchAll(statement)]
-    .filter(([text]) => kept.test(text.trim()))
+    .filter(([text]) => pattern.test(text.trim()))
     .map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? '')

@@ -3,10 +3,10 @@ import { type IncomingMessage, request } from 'node:http'
 import { Writable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { Registry } from 'prom-client'
-import type { Checks } from '../../src/core/process/health.ts'
+import { configuredEngines } from '../../src/core/engines/engines.ts'
+import { type Checks, failed } from '../../src/core/monitoring/health.ts'
+import { createLog } from '../../src/core/monitoring/log.ts'
 import type { ClientService, Started } from '../../src/core/process/lifecycle.ts'
-import { createLog } from '../../src/core/process/log.ts'
-import { configuredEngines } from '../../src/core/stores/engines.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 
@@ -34,11 +34,18 @@ export async function send(
   { method = 'GET', key, headers, body, signal }: TestRequest = {},
 ): Promise<TestAnswer> {
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` }
-  const sent = request({ port, path: target, method, agent: false, signal, headers: { ...authorization, ...headers } })
+  const outgoing = request({
+    port,
+    path: target,
+    method,
+    agent: false,
+    signal,
+    headers: { ...authorization, ...headers },
+  })
   // Ignored, because an error after the answer has begun also fails the reading of the answer.
-  sent.on('error', () => undefined)
-  sent.end(body)
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  outgoing.on('error', () => undefined)
+  outgoing.end(body)
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
   const text = await readText(response)
   const { 'set-cookie': cookies = [], ...others } = response.headers
   const isJson = response.headers['content-type']?.startsWith('application/json') ?? false
@@ -85,9 +92,9 @@ export async function startInProcess(
 
 /** The present problems of all checks, as `name: problem`. */
 const readinessOf = (checks: Checks) => async (): Promise<string[]> => {
-  const said = Object.entries(checks).map(async ([name, check]) => {
-    const problem = await check(AbortSignal.timeout(2_000)).catch((error: Error) => error.message)
-    return problem === undefined ? [] : [`${name}: ${problem}`]
+  const problems = Object.entries(checks).map(async ([name, check]) => {
+    const outcome = await check(AbortSignal.timeout(2_000)).catch((error: Error) => failed(error.message))
+    return outcome.ok ? [] : [`${name}: ${outcome.problem}`]
   })
-  return (await Promise.all(said)).flat()
+  return (await Promise.all(problems)).flat()
 }

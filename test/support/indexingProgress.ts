@@ -7,7 +7,7 @@ import type { Program } from './programs.ts'
 import { type History, type HistoryRecord, randomHistory } from './randomHistory.ts'
 import { documentTopics, recordsOf, withAdmin } from './topics.ts'
 
-/** A history of two teams with all kinds of dead letters, and few enough entities to check all of them repeatedly. */
+/** A history of two teams with every kind of dead letter, and few enough entities to check all of them repeatedly. */
 export function smallHistory(seed: number, count: number): History {
   const teams = ['acme', 'b.team']
   const isOfTeams = ({ key }: HistoryRecord): boolean => teams.some((team) => key.toString().startsWith(`${team}/`))
@@ -15,7 +15,7 @@ export function smallHistory(seed: number, count: number): History {
   return { teams, records: records.filter((record) => record.isDeadLetter || isOfTeams(record)).slice(0, count) }
 }
 
-/** Produces through any outage of Kafka, by retrying whatever was not acknowledged. */
+/** Produces through any outage of Kafka: repeats every batch that was not acknowledged. */
 export async function producePersistently(pipeline: Pipeline, records: readonly HistoryRecord[]): Promise<void> {
   const size = 50
   for (let at = 0; at < records.length; ) {
@@ -71,15 +71,15 @@ export async function expectWhole(pipeline: Pipeline, api: Program, history: His
   await expectDeadLetters(pipeline, history.records)
 }
 
-/** Compares dead letters as sets, because a record that is read again becomes a dead letter again. */
+/** Compares dead letters as sets, because an indexer that reads a record again writes its dead letter again. */
 export async function expectDeadLetters(pipeline: Pipeline, records: readonly HistoryRecord[]): Promise<void> {
   const nameOf = { forms: pipeline.names.TOPIC_FORMS, submissions: pipeline.names.TOPIC_SUBMISSIONS }
   const expected = records
     .filter(({ isDeadLetter }) => isDeadLetter)
     .map((record) => inWords(nameOf[record.topic], record))
   const letters = await recordsOf(pipeline.kafka, pipeline.names.TOPIC_DEAD_LETTERS)
-  const found = letters.map((letter) => inWords(readDeadLetter(letter).topic, letter))
-  expect([...new Set(found)].sort()).toEqual([...new Set(expected)].sort())
+  const present = letters.map((letter) => inWords(readDeadLetter(letter).topic, letter))
+  expect([...new Set(present)].sort()).toEqual([...new Set(expected)].sort())
 }
 
 const inWords = (topic: string | undefined, { key, value }: { key: Buffer | null; value: Buffer | null }): string =>

@@ -6,9 +6,9 @@ import { AnswerCache } from '../../src/api/answerCache.ts'
 import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts'
 import { parameterReader } from '../../src/api/parameters.ts'
 import { WaitingRoom } from '../../src/api/waiting.ts'
-import { processMetrics } from '../../src/core/process/metrics.ts'
-import { requestMetrics } from '../../src/core/process/requestLog.ts'
-import { measureCalls } from '../../src/core/stores/openStores.ts'
+import { requestMetrics } from '../../src/core/http/requestLog.ts'
+import { processMetrics } from '../../src/core/monitoring/metrics.ts'
+import { measureCalls } from '../../src/core/process/openStores.ts'
 import { rejectionReasons } from '../../src/settings/errors.ts'
 
 /** The letters of the processes in docs/metrics.md. */

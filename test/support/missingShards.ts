@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch'
 
 const bound = 'index.routing.allocation.total_shards_per_node'
 
-/** Lets indices that are created under this pattern have one shard on each node alone: on a single node, all others have no copy. */
+/** Allows indices that are created under this pattern one shard per node: on a single node, all other shards have no copy. */
 export const createWithMissingShards = (client: Client, pattern: string) =>
   client.indices.putIndexTemplate({
     ...{ name: pattern.replaceAll('*', 'x'), index_patterns: [pattern], priority: 500 },

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { type DocumentKind, definitionOf, type PhysicalIndex, physicalName } from '../../src/core/stores/indices.ts'
+import {
+  type DocumentKind,
+  definitionOf,
+  type PhysicalIndex,
+  physicalName,
+} from '../../src/core/elasticsearch/indices.ts'
 
 /** Unique names of topics, group and index prefix for one test, as environment settings. */
 export function ownNames() {

@@ -35,9 +35,9 @@ export async function startBeside(names: readonly EngineName[], special: Special
   return {
     urls: engines.urls,
     engine: (name) => {
-      const found = engines[name]
-      if (found === undefined) throw new Error(`${name} was not started`)
-      return found
+      const engine = engines[name]
+      if (engine === undefined) throw new Error(`${name} was not started`)
+      return engine
     },
     stop: async () => {
       await engines.stop()

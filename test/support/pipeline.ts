@@ -5,7 +5,7 @@ import type { CommandName } from '../../bin/commands.ts'
 import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { accountKeyRecord } from './entities.ts'
 import { eventually } from './eventually.ts'
-import { useStarted } from './late.ts'
+import { useStarted } from './lifecycle.ts'
 import { ownNames } from './names.ts'
 import { killPrograms, type Program, startProgram, untilReady } from './programs.ts'
 import type { HistoryRecord } from './randomHistory.ts'
@@ -46,8 +46,8 @@ export async function openPipeline() {
     }
   /** Produces records, in order; remembers the latest append time. */
   const produce = async (topic: string, messages: readonly Message[]): Promise<void> => {
-    const sent = await producer.send({ topic: nameOf(topic), acks: -1, messages: [...messages] })
-    for (const { logAppendTime } of sent) appendedAtMs = Math.max(appendedAtMs, Number(logAppendTime))
+    const batches = await producer.send({ topic: nameOf(topic), acks: -1, messages: [...messages] })
+    for (const { logAppendTime } of batches) appendedAtMs = Math.max(appendedAtMs, Number(logAppendTime))
   }
   const get = async (
     api: Pick<Program, 'url'>,
@@ -118,7 +118,7 @@ export async function openPipeline() {
   }
 }
 
-/** A pipeline for all tests of a file or block, or a new one for each. Later hooks can still read its names. */
+/** A pipeline for all tests of a file or block, or a new one for each test. Hooks that run after its end can still read its names. */
 export const usePipeline = (options: { readonly forEachTest?: boolean } = {}): Pipeline =>
   useStarted('the pipeline', openPipeline, options)
 

@@ -10,7 +10,7 @@ export type ProducedChange = { readonly topic: string; readonly key: string; rea
 export const exampleInput = (transactions: readonly (readonly ProducedChange[])[]): string =>
   transactions.map((changes) => `${JSON.stringify(changes)}\n`).join('')
 
-/** Ends the connection of KafkaJS' first EndTxn (API key 26) once it is sent: whether Kafka commits is not known then. */
+/** Ends the connection once KafkaJS has sent its first EndTxn (API key 26), so that KafkaJS cannot know whether Kafka has committed. */
 const endFirstCommit = `import { Socket } from 'node:net'
 const { write } = Socket.prototype
 Socket.prototype.write = function (data, ...rest) {
@@ -19,7 +19,7 @@ Socket.prototype.write = function (data, ...rest) {
   setImmediate(() => this.destroy(new Error('the connection is lost')))
   return write.call(this, data, ...rest)
 }`
-/** A Node option: KafkaJS hears nothing of what came of its first commit. */
+/** A Node option: KafkaJS gets no answer to its first commit. */
 export const unansweredCommit = `--import=data:text/javascript,${encodeURIComponent(endFirstCommit)}`
 const example = ['--disable-warning=TimeoutNegativeWarning', 'docs/producers/produceChanges.ts']
 
@@ -28,7 +28,7 @@ export async function runProducerExample(brokers: string, id: string, input: str
   const args = [...nodeOptions, ...example, brokers, id]
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'], timeout: deadlineMs })
   child.stdin.end(input)
-  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
-  if (code !== 0) throw new Error(`the example ended with ${code}: ${said}`)
-  return said
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+  if (code !== 0) throw new Error(`the example ended with ${code}: ${stderr}`)
+  return stderr
 }

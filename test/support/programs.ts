@@ -71,39 +71,39 @@ export type Probed = {
   readonly tookMs: number
 }
 
-/** The answer of a program to a probe. */
+/** The answer of a process to a probe. */
 export async function probe({ adminUrl }: Program, path: 'livez' | 'readyz'): Promise<Probed> {
   const askedMs = Date.now()
   const answer = await fetch(`${adminUrl}/${path}`)
   return { code: answer.status, said: (await answer.json()) as Probed['said'], tookMs: Date.now() - askedMs }
 }
 
-/** Waits until `/readyz` tells of such a problem of a check; returns it. */
+/** Waits until `/readyz` reports a problem of a check that matches; returns the problem. */
 export async function untilTold(program: Program, check: string, problem: RegExp): Promise<string> {
-  let told = ''
+  let reported = ''
   await eventually(async () => {
     const answer = await probe(program, 'readyz').catch(() => undefined)
-    told = answer?.said.checks[check]?.problem ?? ''
-    return problem.test(told)
+    reported = answer?.said.checks[check]?.problem ?? ''
+    return problem.test(reported)
   })
-  return told
+  return reported
 }
 
 /** Waits until `/readyz` answers 200 and every check passes; rejects with its last answer. */
 export async function untilReady(program: Program): Promise<void> {
-  let said = ''
+  let lastAnswer = ''
   const isReady = async (): Promise<boolean> => {
     try {
       const answer = await fetch(`${program.adminUrl}/readyz`)
-      said = await answer.text()
-      return answer.ok && !said.includes('"ok":false')
+      lastAnswer = await answer.text()
+      return answer.ok && !lastAnswer.includes('"ok":false')
     } catch (error) {
-      said = String(error)
+      lastAnswer = String(error)
       return false
     }
   }
   await eventually(isReady).catch(() => {
-    throw new Error(`not ready: ${said}\n${program.log()}`)
+    throw new Error(`not ready: ${lastAnswer}\n${program.log()}`)
   })
 }
 
@@ -129,7 +129,7 @@ export const runCommand = (
     )
   })
 
-/** Bounds the run of a process whose configuration is valid after all; on a busy machine one takes long to start and to be refused. */
+/** Ends a process whose configuration was accepted by mistake. On a busy machine, a start and its refusal take long. */
 const refusalDeadlineMs = 60_000
 
 /** The stderr of a process that exits with 78: one line per invalid setting. */

@@ -2,7 +2,7 @@ import type { SyntaxNode } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
 import { registeredMetrics } from './metrics.ts'
 
-/** Metrics of an expression, with the labels that select them, and the labels of its grouping. `joined`: only looked at, by `and on (…)`. */
+/** Metrics of an expression, with the labels that select them, and the labels of its grouping. `joined`: only compared, by `and on (…)`. */
 type Uses = {
   readonly metrics: ReadonlyMap<string, readonly string[]>
   readonly groupings: readonly string[]
@@ -35,7 +35,7 @@ function usesOf(expression: string): Uses {
   return { metrics, groupings, joined }
 }
 
-/** Whether a part of an expression stands behind an `on (…)`. */
+/** Whether a part of an expression is the right side of an `on (…)`. */
 function isJoined({ from, parent }: SyntaxNode): boolean {
   if (parent === null) return false
   const clause = parent.getChild('MatchingModifierClause')

@@ -5,8 +5,8 @@ import { randomTitle } from './randomTitles.ts'
 import type { TestRecord, TestReplica } from './replica.ts'
 import { wellFormed } from './wellFormed.ts'
 
-/** A team's entity in its newest state, with whole characters, and when that was appended. */
-export type Held = {
+/** A team's entity in its newest state, well formed, and when this state was appended. */
+export type StoredEntity = {
   readonly list: 'forms' | 'records'
   readonly team: string
   readonly entity: Json
@@ -16,7 +16,7 @@ export type Held = {
 /** A history to query. */
 export type QueryData = {
   readonly teams: readonly string[]
-  readonly held: readonly Held[]
+  readonly stored: readonly StoredEntity[]
   /**
    * Stores all changes, in order per entity but otherwise shuffled, in several Lucene segments. Each segment is sorted like a list,
    * so that only a correct query merges the segments.
@@ -43,12 +43,12 @@ const names = [
   'half \ud83d',
   'a\u2028b\u2029',
 ]
-/** Texts that many submissions share, among them the longest that is found by, and one that is longer. */
+/** Texts that many submissions share, among them the longest one that a filter finds, and a longer one. */
 export const texts = [
   ...['good', 'Good', 'a b', 'e\u0301', 'é', '*', 'x\u0000y', '', '\\"', '😀'.repeat(128), 'x'.repeat(257)],
   ...['half \ud83d', '\udfff', 'a\u2028b\u2029c\u0085'],
 ]
-/** Codes of answers, with what may be taken for a part of them or of their values, and one that is too long. */
+/** Codes of answers, among them codes that look like a code with its value, and one that is too long. */
 export const codes = [
   ...['q1', '7', '1', '', '.', 'a.b', '=', 'q=1', '%41', '__proto__', 'constructor'],
   ...['<code>', 'é', '👩🏽‍🔬', '2.q', '*', 'half \ud83d', 'a\u2028b'],
@@ -79,12 +79,12 @@ export function queryData(seed: number): QueryData {
   const pieces = inPieces(random, histories)
   return {
     teams,
-    held: [...newest.values()].flatMap((each) =>
-      each.entity === null ? [] : [{ ...each, entity: wellFormed(each.entity) }],
+    stored: [...newest.values()].flatMap((changed) =>
+      changed.entity === null ? [] : [{ ...changed, entity: wellFormed(changed.entity) }],
     ),
     storeIn: async (replica) => {
       for (const piece of pieces) {
-        const records = (wanted: Held['list']): TestRecord[] =>
+        const records = (wanted: StoredEntity['list']): TestRecord[] =>
           piece.flatMap(({ list, changedMs, ...change }) =>
             list === wanted ? [{ ...change, appendedAt: new Date(changedMs).toISOString() }] : [],
           )
@@ -95,7 +95,7 @@ export function queryData(seed: number): QueryData {
   }
 }
 
-type Change = Held & { readonly id: string; readonly revision: number }
+type Change = StoredEntity & { readonly id: string; readonly revision: number }
 
 /** Distributes changes over segments at random, keeping the order of each entity's changes. */
 function inPieces(random: Random, histories: readonly (readonly Change[])[]): Change[][] {
@@ -108,7 +108,7 @@ function inPieces(random: Random, histories: readonly (readonly Change[])[]): Ch
 }
 
 /** All changes of one entity, sometimes ending with its deletion. */
-function randomHistory(random: Random, list: Held['list'], team: string, id: string): Change[] {
+function randomHistory(random: Random, list: StoredEntity['list'], team: string, id: string): Change[] {
   const last = 1 + random.pick([0, 0, 0, 1, 2])
   const isDeleted = random.chance(0.08)
   return Array.from({ length: isDeleted ? last + 1 : last }, (_, at) => ({

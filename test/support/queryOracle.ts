@@ -1,5 +1,5 @@
 import { isFrom, isUpTo, type PlainBound, readBound } from './plainDates.ts'
-import type { Held } from './queryData.ts'
+import type { StoredEntity } from './queryData.ts'
 import type { Json } from './randomHistory.ts'
 import { servedFormSummary, servedSubmissionSummary } from './served.ts'
 import { matchingTitles } from './titleOracle.ts'
@@ -9,7 +9,7 @@ export type ListQuery = {
   readonly list: 'forms' | 'records'
   readonly team: string
   readonly parameters: Readonly<Record<string, string>>
-  /** Codes with the alternatives that are asked for, by `answer.<code>` or in `answers`. */
+  /** Codes with the alternatives of a filter, by `answer.<code>` or in `answers`. */
   readonly answers?: readonly (readonly [code: string, values: readonly string[]])[]
 }
 
@@ -19,7 +19,7 @@ export type ListAnswer =
 
 export type Entry = { readonly entity: Json; readonly createdMs: number; readonly changedMs: number }
 
-/** The members of a submission that a parameter of the same name may ask for. */
+/** The members of a submission that a parameter of the same name filters by. */
 export const askedMembers: Readonly<Record<string, (submission: Json) => unknown>> = {
   email: ({ examinee }) => inLowerCase(examinee?.email),
   examineeId: ({ examinee }) => examinee?.examineeId,
@@ -37,7 +37,7 @@ const maxCharacters = 256
 const inLowerCase = (text: string | undefined): string | undefined =>
   text && Array.from(text, (character) => character.toLowerCase()).join('')
 
-/** The values of a submission's answer to a field that can be asked for, as served. */
+/** The values of a submission's answer to a field that filters find, as served. */
 export const answersTo = (code: string, { data }: Json): readonly string[] =>
   [Object.hasOwn(data ?? {}, code) ? data[code] : null]
     .flat()
@@ -45,23 +45,23 @@ export const answersTo = (code: string, { data }: Json): readonly string[] =>
     .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
     .filter(({ length }) => length <= maxCharacters)
 
-/** Whether a submission has what the parameters ask for; undefined if nothing can have it. */
+/** Whether a submission matches the parameters; undefined if no submission can. */
 function isAskedFor({
   parameters,
   answers = [],
 }: Pick<ListQuery, 'parameters' | 'answers'>): ((submission: Json) => boolean) | undefined {
   if (answers.flat(2).some(({ length }) => length > maxCharacters)) return undefined
-  const asked = Object.entries(parameters).filter(([name]) => Object.hasOwn(askedMembers, name))
-  if (asked.some(([, value]) => value === '' || value.length > maxCharacters)) return undefined
+  const filters = Object.entries(parameters).filter(([name]) => Object.hasOwn(askedMembers, name))
+  if (filters.some(([, value]) => value === '' || value.length > maxCharacters)) return undefined
   const { minScore, maxScore } = parameters
   const isScored = ({ result }: Json): boolean =>
     typeof result.score === 'number' &&
     result.score >= Number(minScore ?? -Infinity) &&
     result.score <= Number(maxScore ?? Infinity)
   const isWithValues = (submission: Json): boolean =>
-    asked.every(([name, value]) => {
-      const held: unknown = askedMembers[name]?.(submission) ?? null
-      return held !== null && String(held) === (name === 'email' ? inLowerCase(value) : value)
+    filters.every(([name, value]) => {
+      const member: unknown = askedMembers[name]?.(submission) ?? null
+      return member !== null && String(member) === (name === 'email' ? inLowerCase(value) : value)
     })
   const hasBound = minScore !== undefined || maxScore !== undefined
   const hasAnswers = (submission: Json): boolean =>
@@ -70,9 +70,9 @@ function isAskedFor({
 }
 
 /** The expected answer: entities filtered, sorted and paged by simple rules. Undefined for an invalid date. */
-export function expectedAnswer(held: readonly Held[], query: ListQuery): ListAnswer {
+export function expectedAnswer(stored: readonly StoredEntity[], query: ListQuery): ListAnswer {
   const { limit = '20', page = '1' } = query.parameters
-  const entries = expectedEntries(held, query)
+  const entries = expectedEntries(stored, query)
   if (entries === undefined) return { status: 400, body: { error: { code: 'bad_request' } } }
   const from = (Number(page) - 1) * Number(limit)
   const shown = entries.slice(from, from + Number(limit)).map(({ entity }) => entity)
@@ -82,12 +82,12 @@ export function expectedAnswer(held: readonly Held[], query: ListQuery): ListAns
 }
 
 /** The number of matches on all pages; undefined for an invalid date. */
-export const expectedTotal = (held: readonly Held[], query: ListQuery): number | undefined =>
-  expectedEntries(held, query)?.length
+export const expectedTotal = (stored: readonly StoredEntity[], query: ListQuery): number | undefined =>
+  expectedEntries(stored, query)?.length
 
 /** All matches, newest first; undefined for an invalid date. */
 export function expectedEntries(
-  held: readonly Held[],
+  stored: readonly StoredEntity[],
   { list, team, parameters, answers = [] }: ListQuery,
 ): Entry[] | undefined {
   const { formId, status, scene, titleContains = '' } = parameters
@@ -95,8 +95,8 @@ export function expectedEntries(
   const changed = readWindow([parameters['changedSince'], parameters['changedUntil']])
   const isAsked = isAskedFor(list === 'records' ? { parameters, answers } : { parameters: {} })
   if (created === undefined || changed === undefined || isAsked === undefined) return undefined
-  const entries = held
-    .filter((each) => each.list === list && each.team === team)
+  const entries = stored
+    .filter((item) => item.list === list && item.team === team)
     .map(({ entity, changedMs }) => ({
       entity,
       createdMs: Date.parse(list === 'forms' ? entity.createdAt : entity.submittedAt),

@@ -1,4 +1,4 @@
-import { codes, type Held, ownForm, type QueryData, texts } from './queryData.ts'
+import { codes, ownForm, type QueryData, type StoredEntity, texts } from './queryData.ts'
 import { answersTo, askedMembers, expectedTotal, type ListQuery } from './queryOracle.ts'
 import type { Random } from './random.ts'
 import { scenes, statuses } from './randomHistory.ts'
@@ -23,7 +23,7 @@ export function randomQuery(random: Random, history: QueryData): WrittenQuery {
   const answers = list === 'records' && random.chance(0.3) ? randomAnswers(random, history, team) : []
   const limit = random.pick([1, 2, 7, 20, 100, 1 + random.below(100)])
   const isLimited = random.chance(0.8)
-  const total = expectedTotal(history.held, { list, team, parameters: filters, answers }) ?? 0
+  const total = expectedTotal(history.stored, { list, team, parameters: filters, answers }) ?? 0
   const lastPage = Math.ceil(total / (isLimited ? limit : 20))
   const page = random.chance(0.02) ? Number.MAX_SAFE_INTEGER : 1 + random.below(lastPage + 2)
   const parameters = {
@@ -35,10 +35,10 @@ export function randomQuery(random: Random, history: QueryData): WrittenQuery {
 }
 
 /** Answers of one submission, some with others as alternatives. */
-function randomAnswers(random: Random, { held }: QueryData, team: string): NonNullable<ListQuery['answers']> {
-  const { entity } = random.pick(held.filter((each) => each.team === team && each.list === 'records'))
-  const asked = random.shuffled(wellFormed(codes)).slice(0, random.pick([1, 1, 2, 3]))
-  return asked.map((code) => {
+function randomAnswers(random: Random, { stored }: QueryData, team: string): NonNullable<ListQuery['answers']> {
+  const { entity } = random.pick(stored.filter((item) => item.team === team && item.list === 'records'))
+  const chosen = random.shuffled(wellFormed(codes)).slice(0, random.pick([1, 1, 2, 3]))
+  return chosen.map((code) => {
     const own = random.chance(0.9) ? answersTo(code, entity).slice(0, 1) : []
     const others = own.length === 0 || random.chance(0.3) ? [random.pick(texts), random.pick(['8', '', 'true'])] : []
     return [code, wellFormed([...own, ...others])]
@@ -47,11 +47,11 @@ function randomAnswers(random: Random, { held }: QueryData, team: string): NonNu
 
 function randomFilters(
   random: Random,
-  { held, teams }: QueryData,
+  { stored, teams }: QueryData,
   list: ListQuery['list'],
   team: string,
 ): Record<string, string> {
-  const own = held.filter((each) => each.team === team && each.list === list)
+  const own = stored.filter((item) => item.team === team && item.list === list)
   const filters: Record<string, string> = {}
   const maybe = (probability: number, name: string, value: () => string): void => {
     if (random.chance(probability)) filters[name] = value()
@@ -62,7 +62,7 @@ function randomFilters(
   } else {
     maybe(0.4, 'formId', () => random.pick(['f0', 'f1', ownForm(team), ownForm(random.pick(teams)), ...noForms]))
     maybe(0.4, 'status', () => random.pick(statuses))
-    // What one submission has, so that several filters find something together.
+    // From one submission, so that several filters together find a row.
     const { entity } = random.pick(own)
     for (const [name, memberOf] of Object.entries(askedMembers))
       maybe(0.07, name, () =>
@@ -82,7 +82,7 @@ function randomFilters(
 const textsFor = (name: string): readonly string[] =>
   name === 'serialNumber' ? ['1', '2'] : name === 'email' ? ['ADA@EXAMPLE.COM', 'none@x.example'] : texts
 
-const createdMs = ({ entity }: Held): number => Date.parse(entity.createdAt ?? entity.submittedAt)
+const createdMs = ({ entity }: StoredEntity): number => Date.parse(entity.createdAt ?? entity.submittedAt)
 
 /** A date near a stored time, with any precision and offset. */
 function someBound(random: Random, epochMs: number): string {
@@ -123,17 +123,17 @@ function targetOf(
   parameters: ListQuery['parameters'],
   answers: NonNullable<ListQuery['answers']> = [],
 ): string {
-  // One of the codes may be asked for in each way.
+  // Each code may be sent by `answer.<code>` or in `answers`.
   const inJson = answers.filter(() => random.chance(0.5))
-  const asked = answers
-    .filter((each) => !inJson.includes(each))
+  const single = answers
+    .filter((answer) => !inJson.includes(answer))
     .flatMap(([code, values]) =>
       values.map((value) => `answer.${encodeURIComponent(code)}=${encodeURIComponent(value)}`),
     )
-  if (inJson.length > 0) asked.push(`answers=${encodeURIComponent(asJson(random, inJson))}`)
+  if (inJson.length > 0) single.push(`answers=${encodeURIComponent(asJson(random, inJson))}`)
   const pairs = random.shuffled(Object.entries(parameters)).map(([name, value]) => {
     const encoded = encodeURIComponent(value.toWellFormed())
     return `${name}=${/since|until/i.test(name) ? encoded.replace('%2B', random.pick(['%2B', '+', '%20'])) : encoded}`
   })
-  return `/api/v1/${list}${random.pick(['', '/'])}?${random.shuffled([...pairs, ...asked]).join('&')}`
+  return `/api/v1/${list}${random.pick(['', '/'])}?${random.shuffled([...pairs, ...single]).join('&')}`
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** What a server sends until its end of a connection, and how that comes: `end`, or the code of an error. */
+/** The bytes that a server sends until its connection ends, and how it ends: `end`, or the code of an error. */
 export function readToEnd(socket: Socket): Promise<{ readonly received: string; readonly end: string }> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))

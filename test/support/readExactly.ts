@@ -1,7 +1,7 @@
 // biome-ignore lint/suspicious/noExplicitAny: a test's picture of JSON
 type Json = any
 
-/** What may be a number that a double does not hold. */
+/** Texts that may be a number outside the range or precision of a double. */
 const mayRound = /\d{16}|\d[eE][+-]?\d/
 
 /**

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/redis/redis.ts'
+import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import { SimulatedRedis } from '../simulation/engines/redis/simulatedRedis.ts'
 import { localHost, localNetwork } from '../simulation/network.ts'
 import { clearRedis } from './clearRedis.ts'
 import { eventually } from './eventually.ts'
-import { beside, useStarted } from './late.ts'
+import { useStarted, withMembers } from './lifecycle.ts'
 
 /** Connects to the Redis shared by all tests. */
 export const connectReal = (prefix = 'test'): Promise<RedisConnection> =>
   connected(connectRedis({ REDIS_URL: process.env['REDIS_URL'], INDEX_PREFIX: prefix }, () => undefined))
 
 /**
- * One connection for all tests of a file, each with its own key prefix unless `prefixOf` names one. Keys of a test are deleted after it,
- * or by `lose`, like a flush.
+ * One connection for all tests of a file. Each test has a key prefix of its own, unless `prefixOf` names one. The keys of a test are
+ * deleted after it; `lose` deletes them earlier, as a flush of Redis does.
  */
 export function useRedis(
   prefixOf = (): string | undefined => `test-${randomUUID().slice(0, 8)}`,
@@ -25,7 +25,7 @@ export function useRedis(
     prefix = prefixOf()
   })
   afterEach(lose)
-  return beside(connection, {
+  return withMembers(connection, {
     get keys() {
       return redisKeys(prefix ?? '')
     },

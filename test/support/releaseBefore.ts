@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-/** The release before this one: name it here when work on another begins. With other mappings, indexers would wait for a rebuild. */
+/** The previous release; change it when work on the next one begins. With other mappings, its indexers would wait for a rebuild. */
 const commit = '5aaf4330495eb107f3fdeaf6db0656de48d32880'
 
 /**

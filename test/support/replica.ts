@@ -1,5 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { type DocumentWrite, formWrites, type Recorded, submissionWrites } from '../../indexer/convertRecord.ts'
+import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
+import {
+  aliasOf,
+  type DocumentKind,
+  definitionOf,
+  documentKinds,
+  type GenerationTag,
+  type Indices,
+  type PhysicalIndex,
+  physicalName,
+} from '../../src/core/elasticsearch/indices.ts'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import {
   type EntityId,
@@ -11,21 +22,10 @@ import {
 } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
-import {
-  aliasOf,
-  type DocumentKind,
-  definitionOf,
-  documentKinds,
-  type GenerationTag,
-  type Indices,
-  type PhysicalIndex,
-  physicalName,
-} from '../../src/core/stores/indices.ts'
-import { connectRedis } from '../../src/core/stores/redis.ts'
-import { setServing } from '../../src/core/stores/serving.ts'
-import { type CursorKey, newCursorKey, publishVisiblePositions } from '../../src/core/stores/visiblePositions.ts'
+import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { connectRedis } from '../../src/core/redis/redis.ts'
+import { setServing } from '../../src/core/redis/serving.ts'
+import { type CursorKey, newCursorKey, publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
@@ -40,9 +40,9 @@ export type TestRecord = {
   readonly entity: string | Readonly<Record<string, unknown>> | null
   readonly revision?: number
   readonly appendedAt?: string
-  /** The partition of its topic, 0 unless told. */
+  /** The partition of its topic; by default 0. */
   readonly partition?: number
-  /** A rebuild has copied its document, since a log was replaced. */
+  /** Whether a rebuild has copied its document from a replaced log. */
   readonly isOfReplacedLog?: boolean
 }
 
@@ -68,7 +68,7 @@ export async function createTestReplica() {
   const generation = '1-0123456789abcdef' as GenerationTag
   const cursorKey = newCursorKey()
   const physical = new Map<DocumentKind, PhysicalIndex>()
-  /** Of each type and partition, the offset of the next record, and the end of what was published. */
+  /** For each type and partition, the offset of the next record, and the published position. */
   const ends = { forms: [0], submissions: [0] }
   const published: Record<EntityType, readonly number[]> = { forms: [0], submissions: [0] }
   const nextOffset = (type: EntityType, { partition = 0, isOfReplacedLog = false }: TestRecord): number => {
@@ -98,14 +98,14 @@ export async function createTestReplica() {
     throw error
   }
 
-  /** Publishes that everything is visible that was stored, as an indexer does after a refresh. */
+  /** Publishes every stored document as visible, as an indexer does after a refresh. */
   const publishPositions = async (
     instant: string,
     round: {
       generation?: GenerationTag
       lists?: readonly TestList[]
       mayLackDeletions?: boolean
-      /** More partitions than those with records; nothing is published of them. */
+      /** How many partitions the topics have, if more than those with records. No position of the others is published. */
       partitions?: number
       cursorKey?: CursorKey
     } = {},
@@ -187,7 +187,7 @@ export async function createTestReplica() {
       if (!(await fold.complete())) throw new Error('the key view could not be completed')
     },
     loseAccountKeys: () => link.client.del(names.accountKeysComplete),
-    /** Publishes what was stored, and a watermark; with null, no generation serves. */
+    /** Publishes every stored document and a watermark; with null, no generation serves. */
     publishWatermark: async (instant: string | null): Promise<void> => {
       await link.client.del(names.serving, ...entityTypes.map((type) => names.visiblePositions(type, generation)))
       if (instant === null) return
@@ -197,7 +197,7 @@ export async function createTestReplica() {
     /** Publishes a later watermark, as an indexer does. */
     advanceWatermark: (instant: string): Promise<void> => publishPositions(instant),
     publishPositions,
-    /** Makes Redis fall back: the visible position of a partition is lower than it was, or unknown for `null`. */
+    /** Makes Redis fall back to a lower visible position of a partition, or to none for `null`. */
     setPosition: async (type: EntityType, partition: number, position: number | null): Promise<void> => {
       const name = names.visiblePositions(type, generation)
       if (position === null) await link.client.hdel(name, String(partition))
@@ -233,7 +233,7 @@ export async function createTestReplica() {
     },
     /** Milliseconds until the rate-limit window of a key ends. */
     minuteLeftMs: (team: string, keyId: string) => link.client.pttl(`${names.limitPrefix}:${team}/${keyId}`),
-    /** Makes Redis forget the names of the indices, so that the read aliases are searched, until something is published again. */
+    /** Deletes the names of the indices from Redis, so that the API searches the read aliases, until the next publication. */
     forgetIndices: async (): Promise<void> => {
       for (const type of entityTypes)
         await link.client.hdel(names.visiblePositions(type, generation), 'index', 'details')

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Tidemark, type TidemarkOptions } from '../../clients/typescript/src/index.ts'
-import { useStarted } from './late.ts'
+import { useStarted } from './lifecycle.ts'
 import { startLocalServer } from './localServer.ts'
 
-/** How one request is answered. */
+/** Answers one request. */
 export type Reply = (response: ServerResponse, request: IncomingMessage) => unknown
 
-/** What was asked: path and query, and the headers. */
+/** A request: its path with the query, and its headers. */
 type Asked = { readonly url: string; readonly headers: IncomingMessage['headers'] }
 
 const key = 'rqp_acct_1'
@@ -17,11 +17,11 @@ const key = 'rqp_acct_1'
  */
 export function useScriptedApi() {
   let replies: Reply[] = []
-  let asked: Asked[] = []
+  let requests: Asked[] = []
   let pauses: number[] = []
   const server = useStarted('the API', () =>
     startLocalServer((request, response) => {
-      asked.push({ url: request.url ?? '', headers: request.headers })
+      requests.push({ url: request.url ?? '', headers: request.headers })
       const reply = replies.shift() ?? refusal(418)
       return reply(response, request)
     }),
@@ -30,16 +30,16 @@ export function useScriptedApi() {
     get url(): string {
       return server.url
     },
-    /** Has the next requests answered so, in this order; forgets what was asked before. */
+    /** Sets the answers to the next requests, in this order, and forgets earlier requests. */
     willAnswer: (...next: readonly Reply[]): void => {
       replies = [...next]
-      asked = []
+      requests = []
       pauses = []
     },
-    asked: (): readonly Asked[] => asked,
-    /** The cursors that were asked with; `none` for a request without one. */
+    asked: (): readonly Asked[] => requests,
+    /** The cursors of the requests; `none` for a request without a cursor. */
     cursors: (): readonly string[] =>
-      asked.map(({ url }) => new URL(url, 'http://api').searchParams.get('cursor') ?? 'none'),
+      requests.map(({ url }) => new URL(url, 'http://api').searchParams.get('cursor') ?? 'none'),
     /** How long clients have paused (ms). */
     pauses: (): readonly number[] => pauses,
     client: (options: Partial<TidemarkOptions> = {}): Tidemark =>
@@ -72,7 +72,7 @@ export const changes = (
   { hasMore = false, ...headers }: { readonly hasMore?: boolean; readonly [header: string]: string | boolean } = {},
 ): Reply => json({ items, cursor, hasMore }, headers as Record<string, string>)
 
-/** An answer of which the first bytes come, before the connection is reset, or the answer ends as if it were whole. */
+/** An answer that stops after its first bytes: the connection is reset, or the answer ends as if it were complete. */
 export const cut =
   (bytes: Buffer, how: 'reset' | 'in order', headers: Readonly<Record<string, string>> = {}): Reply =>
   (response) => {
@@ -84,12 +84,12 @@ export const cut =
 
 /** The next `count` values. */
 export async function take<T>(values: AsyncIterable<T>, count: number): Promise<T[]> {
-  const taken: T[] = []
+  const first: T[] = []
   for await (const value of values) {
-    taken.push(value)
-    if (taken.length === count) break
+    first.push(value)
+    if (first.length === count) break
   }
-  return taken
+  return first
 }
 
 /** All values. */

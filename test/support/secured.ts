@@ -13,22 +13,27 @@ export async function startSecured(
   name: EngineName,
   secure: (definition: EngineDefinition, files: OwnFiles, ca: string) => EngineDefinition,
 ) {
-  const made = await makeCertificates()
+  const certificates = await makeCertificates()
   const files = await temporaryFolder('tidemark-secured-')
   const write = async (file: string, text: string): Promise<string> => {
     await writeFile(join(files, file), text)
     return join(files, file)
   }
-  const own = { certificate: await write('engine.pem', made.certificate), key: await write('engine.key', made.key) }
-  const { engine, stop } = await startBeside([name], { adapt: (definition) => secure(definition, own, made.ca) })
+  const own = {
+    certificate: await write('engine.pem', certificates.certificate),
+    key: await write('engine.key', certificates.key),
+  }
+  const { engine, stop } = await startBeside([name], {
+    adapt: (definition) => secure(definition, own, certificates.ca),
+  })
   return {
     engine: engine(name),
-    ca: made.ca,
+    ca: certificates.ca,
     /** PEM files of the engine's certificate and key, which a client may have, too. */
     own,
     /** PEM files of the engine's certificate authority, and of another one. */
-    caFile: await write('ca.pem', made.ca),
-    foreignCaFile: await write('foreign-ca.pem', made.foreignCa),
+    caFile: await write('ca.pem', certificates.ca),
+    foreignCaFile: await write('foreign-ca.pem', certificates.foreignCa),
     stop: async (): Promise<void> => {
       await stop()
       await rm(files, { recursive: true, force: true })

@@ -27,7 +27,7 @@ export const servedForm = (form: Json): Json =>
 
 const common = 'id serialNumber formId shareToken reportUrl submittedAt updatedAt'
 
-export const servedSubmissionSummary = (sent: Json): Json => summaryOf(wellFormed(sent))
+export const servedSubmissionSummary = (entity: Json): Json => summaryOf(wellFormed(entity))
 const summaryOf = (submission: Json): Json => ({
   ...pick(withUtc(submission), common),
   examinee: pick(submission.examinee, 'id examineeId email name customData'),
@@ -36,7 +36,7 @@ const summaryOf = (submission: Json): Json => ({
   result: pick(submission.result, 'status score maxScore level outcomeCode outcomeName'),
 })
 
-export const servedSubmission = (sent: Json): Json => detailOf(wellFormed(sent))
+export const servedSubmission = (entity: Json): Json => detailOf(wellFormed(entity))
 const detailOf = (submission: Json): Json => ({
   ...pick(withUtc(submission), common),
   examinee: pick(submission.examinee, 'id email name'),

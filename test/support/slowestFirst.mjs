@@ -1,6 +1,6 @@
 import Sequencer from '@jest/test-sequencer'
 
-/** The slowest test files, those that mostly wait among those that compute: of four at once, none should fall far behind. */
+/** The slowest test files. Files that mostly wait alternate with files that compute, so that four at once keep all workers busy. */
 const slowest = [
   'fault/replacedTopics',
   ...['fault/engineOutages', 'security/kafkaTokens', 'foreign/rollingRelease', 'fault/redisFailover'],

@@ -1,15 +1,15 @@
 import type { Kafka } from 'kafkajs'
 import { type KafkaSource, kafkaSource } from '../../src/core/kafka/source.ts'
 
-/** A source that tells the settings of topics, and nothing else. */
+/** A source that has the settings of topics, and nothing else. */
 export function sourceOfSettings(
   settingsOf: (topic: string) => Readonly<Record<string, string | number | undefined>>,
 ): KafkaSource {
   const describeConfigs = async ({ resources }: { resources: readonly { name: string; configNames: string[] }[] }) => ({
     resources: resources.map(({ name, configNames }) => {
       const settings = settingsOf(name)
-      const told = configNames.filter((configName) => settings[configName] !== undefined)
-      const configEntries = told.map((configName) => ({ configName, configValue: String(settings[configName]) }))
+      const known = configNames.filter((configName) => settings[configName] !== undefined)
+      const configEntries = known.map((configName) => ({ configName, configValue: String(settings[configName]) }))
       return { resourceName: name, configEntries }
     }),
   })

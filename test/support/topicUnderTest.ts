@@ -37,19 +37,19 @@ export class TopicUnderTest {
   }
 
   async read(ranges?: ReadonlyMap<number, OffsetSpan>): Promise<SourceRecord[]> {
-    const found: SourceRecord[] = []
+    const records: SourceRecord[] = []
     const onRecord = async (record: SourceRecord): Promise<void> => {
-      found.push(record)
+      records.push(record)
     }
     const signal = AbortSignal.timeout(patienceMs)
     await this.source.readTopic({ topic: this.topic, signal, onRecord, ...(ranges && { ranges }) })
-    return found
+    return records
   }
 
   /** The offset ranges of the partitions, in order. */
   async ranges(): Promise<OffsetRange[]> {
-    const found = [...(await this.source.offsetRanges([this.topic])).values()]
-    return found.toSorted((a, b) => a.partition - b.partition).map(({ low, high }) => ({ low, high }))
+    const ranges = [...(await this.source.offsetRanges([this.topic])).values()]
+    return ranges.toSorted((a, b) => a.partition - b.partition).map(({ low, high }) => ({ low, high }))
   }
 
   /** Appends deletions; resolves with one key per partition. */

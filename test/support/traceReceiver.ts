@@ -68,7 +68,7 @@ const samplesIn = ({ resourceMetrics = [] }: Body): ReceivedSample[] =>
   resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics.flatMap(samplesOf)))
 
 function samplesOf(metric: Metric): ReceivedSample[] {
-  const kind = (['sum', 'gauge', 'histogram'] as const).find((each) => metric[each] !== undefined) ?? 'gauge'
+  const kind = (['sum', 'gauge', 'histogram'] as const).find((candidate) => metric[candidate] !== undefined) ?? 'gauge'
   return (metric[kind]?.dataPoints ?? []).map(({ attributes, asDouble, count, bucketCounts = [] }) => ({
     name: metric.name,
     kind,

@@ -9,31 +9,31 @@ const passedOn = ['content-type', 'preference-applied', 'replica-watermark', 're
  * expired.
  */
 export async function startUnreliableProxy(apiUrl: () => string, random: Random) {
-  const seen = { answers: 0, expired: 0, cut: 0 }
+  const counts = { answers: 0, expired: 0, cut: 0 }
   let isReliable = false
   const server = await startLocalServer(async ({ url = '', headers }, response) => {
-    seen.answers++
+    counts.answers++
     const target = new URL(url, apiUrl())
     if (!isReliable && target.searchParams.has('cursor') && random.chance(0.08)) {
-      seen.expired++
+      counts.expired++
       response.writeHead(410, { 'Content-Type': 'application/json' })
       return response.end('{"error":{"code":"cursor_expired","message":"the cursor is too old"}}')
     }
     target.searchParams.set('limit', String(rowsOfPage))
-    const asked = { authorization: headers.authorization ?? '', prefer: 'wait=1' }
-    const answer = await fetch(target, { headers: asked })
+    const sentHeaders = { authorization: headers.authorization ?? '', prefer: 'wait=1' }
+    const answer = await fetch(target, { headers: sentHeaders })
     const body = Buffer.from(await answer.arrayBuffer())
     const answered = [...answer.headers].filter(([name]) => passedOn.includes(name))
     response.writeHead(answer.status, { ...Object.fromEntries(answered), 'Content-Length': body.length })
     if (isReliable || !random.chance(0.1)) return response.end(body)
-    seen.cut++
+    counts.cut++
     return response.write(body.subarray(0, random.below(body.length)), () => response.destroy())
   })
   return {
     ...server,
-    /** How many requests came so far, and what became of them. */
-    seen: (): Readonly<typeof seen> => seen,
-    /** From now on, it passes on whole answers. */
+    /** The number of requests so far, by their outcome. */
+    seen: (): Readonly<typeof counts> => counts,
+    /** From now on, the proxy passes complete answers on. */
     becomeReliable: (): void => {
       isReliable = true
     },

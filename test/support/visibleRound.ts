@@ -1,5 +1,5 @@
-import type { GenerationTag, Indices } from '../../src/core/stores/indices.ts'
-import type { CursorKey, PublishedRound } from '../../src/core/stores/visiblePositions.ts'
+import type { GenerationTag, Indices } from '../../src/core/elasticsearch/indices.ts'
+import type { CursorKey, PublishedRound } from '../../src/core/redis/visiblePositions.ts'
 
 /** A round of publishing of a generation with one partition of each topic; `changes` replace its members. */
 export const visibleRound = (changes: Partial<PublishedRound>): PublishedRound => ({

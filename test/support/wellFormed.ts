@@ -7,5 +7,5 @@ function inside(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map(inside)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name.toWellFormed(), inside(each)]))
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toWellFormed(), inside(member)]))
 }

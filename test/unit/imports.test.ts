@@ -16,6 +16,21 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   bin: [],
 }
 
+/** Folder of src/core → the folders of src/core that it may import from, besides itself. A folder imports only folders listed above it. */
+const allowedInCore: Readonly<Record<string, readonly string[]>> = {
+  json: [],
+  model: ['json'],
+  config: ['model'],
+  monitoring: ['json'],
+  http: ['monitoring'],
+  pages: [],
+  kafka: ['model', 'config'],
+  elasticsearch: ['json', 'model', 'config', 'monitoring'],
+  redis: ['model', 'config', 'monitoring', 'kafka', 'elasticsearch'],
+  engines: ['config', 'monitoring', 'kafka', 'elasticsearch', 'redis'],
+  process: ['model', 'config', 'monitoring', 'http', 'kafka', 'redis', 'engines'],
+}
+
 const filesOf = (folder: string): string[] =>
   readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
@@ -31,17 +46,18 @@ const roomOf = (file: string): string => {
   const [top = '', second = ''] = file.split('/')
   return top === 'src' ? `src/${second}` : top
 }
+const coreFolderOf = (file: string): string | undefined => /^src\/core\/([^/]+)\//.exec(file)?.[1]
 const edges = files.flatMap((file) => importsOf(file).map((imported) => [file, imported] as const))
 
-test('the files and their imports are seen', () => {
+test('the test finds files and their imports', () => {
   expect(files.length).toBeGreaterThan(60)
   expect(edges.length).toBeGreaterThan(150)
   expect(edges).toContainEqual(['src/core/model/record.ts', 'src/core/json/renderer.ts'])
-  expect(edges).toContainEqual(['indexer/generations/generations.ts', 'src/core/stores/indices.ts'])
+  expect(edges).toContainEqual(['indexer/generations/generations.ts', 'src/core/elasticsearch/indices.ts'])
   expect(new Set(files.map(roomOf))).toEqual(new Set(Object.keys(allowed)))
 })
 
-test('imports point one way: every room imports the core, the tools import every room, and nothing that ships imports the tools', () => {
+test('imports point one way: rooms import the core, tools import rooms, and nothing that ships imports tools', () => {
   const wrong = edges.filter(([file, imported]) => {
     const [from, to] = [roomOf(file), roomOf(imported)]
     return from !== to && !allowed[from]?.includes(to)
@@ -49,14 +65,29 @@ test('imports point one way: every room imports the core, the tools import every
   expect(wrong).toEqual([])
 })
 
-test('of what ships, KafkaJS is known to src/core/kafka alone', () => {
+test('folders of the core import one way', () => {
+  const folders = Object.keys(allowedInCore)
+  expect(new Set(files.flatMap((file) => coreFolderOf(file) ?? []))).toEqual(new Set(folders))
+  const upward = folders.filter((folder, at) =>
+    allowedInCore[folder]?.some((imported) => !folders.slice(0, at).includes(imported)),
+  )
+  expect(upward).toEqual([])
+  const wrong = edges.filter(([file, imported]) => {
+    const from = coreFolderOf(file)
+    const to = coreFolderOf(imported)
+    return from !== undefined && to !== undefined && from !== to && !allowedInCore[from]?.includes(to)
+  })
+  expect(wrong).toEqual([])
+})
+
+test('only src/core/kafka imports KafkaJS', () => {
   const knowing = files.filter(
     (file) => !file.startsWith('tools/') && specifiersOf(join(root, file)).includes('kafkajs'),
   )
   expect(knowing.filter((file) => !file.startsWith('src/core/kafka/'))).toEqual([])
 })
 
-test('no file imports itself by way of others, not even for a type', () => {
+test('no file imports itself through others, not even for a type', () => {
   const imports = new Map(files.map((file) => [file, importsOf(file)]))
   const finished = new Set<string>()
   const cycles: string[] = []

@@ -76,11 +76,11 @@ test.each([
   [['api', 'extra'], 1, 'too many arguments'],
   // 1 would say that there are differences.
   [['verify', '--burn'], 2, "unknown option '--burn'"],
-])('tidemark %s is a wrong usage', async (args, code, why) => {
+])('tidemark %s is refused as wrong usage', async (args, code, why) => {
   expect(await run(args)).toEqual({ code, stdout: '', stderr: expect.stringContaining(why) })
 })
 
-test('an image that lacks the tools does not list them; a file names engines that the environment does not', async () => {
+test('the help of an image without tools does not list them, and engines come from a file if the environment has none', async () => {
   for (const part of ['bin', 'src', 'mappings', 'package.json']) cpSync(part, join(folder, part), { recursive: true })
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
   const program = join(folder, 'bin/tidemark')
@@ -121,7 +121,7 @@ function isKnown(name: string, rest: string): boolean {
   return help !== undefined && [...rest.matchAll(/(?<=\s)--[a-z][a-z-]*/g)].every(([option]) => help.includes(option))
 }
 
-test('the pages name only commands and options that there are', () => {
+test('the documentation names only commands and options that exist', () => {
   const pages = globSync(['*.md', '{docs,security,connectors,deploy}/**/*.md', 'docker-compose.yml'], {
     // The page of the nodes for n8n tells of that package's own scripts.
     exclude: ['CHANGELOG.md', 'connectors/n8n/README.md', '**/node_modules/**'],

@@ -4,23 +4,22 @@ import { startProgram } from './program.ts'
 import { createServedKey, type KafkaRecord, type Replica, startApi } from './replica.ts'
 import type { Stage } from './stage.ts'
 
-/** Something that answers lists of a team from what it reads from a topic of its own. */
+/** A server of a team's lists, filled from a topic of its own. */
 export type Alternative = {
   readonly name: string
   readonly origin: string
   readonly accountKey: string
   /** How a client follows changes: by the change feed, or by windows of the time of the last update. */
   readonly changes: 'feed' | 'windows'
-  /** Whether it answers pages behind 10,000 rows. */
+  /** Whether it answers pages beyond 10,000 rows. */
   readonly reachesAllPages: boolean
-  /** Lines of code that one has to write; what is there already needs none. */
+  /** The lines of code that its user has to write; none for Tidemark. */
   readonly lines: number
   append(records: readonly KafkaRecord[]): Promise<void>
-  /** Starts what reads from Kafka. */
   startSink(): Promise<{ stop(): Promise<void>; expectRunning?(): Promise<void> }>
 }
 
-/** The indexer, and an API that keeps no answers unless `environment` says so. */
+/** The indexer, and an API without an answer cache, unless `environment` enables it. */
 export async function tidemark(
   stage: Stage,
   append: Replica['append'],
@@ -44,13 +43,15 @@ export async function tidemark(
   }
 }
 
-/** What one writes by hand, by the file's name. */
+/** An alternative that is written by hand; `name`: of its file. */
 export async function byHand(
   stage: Stage,
   append: Replica['append'],
   [name, teamId]: readonly [name: 'elasticsearch' | 'postgres', teamId: string],
 ): Promise<Alternative> {
-  const [port, topic, accountKey] = [String(await choosePort()), `submissions-${name}`, `key-of-${teamId}`]
+  const port = String(await choosePort())
+  const topic = `submissions-${name}`
+  const accountKey = `key-of-${teamId}`
   const own = { ...stage, environment: { ...stage.environment, POSTGRES_URL: process.env['POSTGRES_URL'] ?? '' } }
   const file = `alternatives/${name}Programs.ts`
   const start = (program: string, ...args: readonly string[]) =>
@@ -70,5 +71,5 @@ export async function byHand(
   }
 }
 
-/** Lines of code, without those that are empty or a comment. */
+/** The lines of code, without empty lines and comments. */
 const linesOf = (text: string): number => text.split('\n').filter((line) => !/^\s*($|\/?\*|\/\/)/.test(line)).length

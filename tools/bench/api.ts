@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import { aliasOf } from '../../src/core/elasticsearch/indices.ts'
 import { startProgressBar } from '../../src/core/process/progressBar.ts'
-import { aliasOf } from '../../src/core/stores/indices.ts'
 import { waitUntil } from '../engines/waiting.ts'
 import { seededRandom } from '../sample/random.ts'
 import { startBare } from './api/bareProcesses.ts'
@@ -45,7 +45,7 @@ export const smallSize: Size = {
 const writesPerSecond = 20
 const mergesDeadlineMs = 120_000
 
-/** Measures lists of a large team beside Elasticsearch asked directly and a bare process, and repeated questions beside 304. */
+/** Measures lists of a large team beside direct queries of Elasticsearch and a bare process, and repeated requests beside 304. */
 export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const { config, urls, signal } = stage
   const replica = await serve(stage, size.teams)
@@ -102,7 +102,7 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   }
 }
 
-/** Brings the submissions through Kafka and the indexer; returns once all can be found and Elasticsearch is at rest. */
+/** Sends the submissions through Kafka and the indexer. Resolves when all are searchable and Elasticsearch is idle. */
 async function serve(stage: Stage, teams: TeamSizes): Promise<Replica> {
   const replica = await startReplica(stage)
   const total = totalOf(teams)
@@ -114,7 +114,7 @@ async function serve(stage: Stage, teams: TeamSizes): Promise<Replica> {
   return replica
 }
 
-/** Merges after the load would compete with what is measured. */
+/** Waits for merges, which would compete with the measured requests. */
 async function untilMerged({ client, signal }: Stage): Promise<void> {
   let quietPolls = 0
   const isQuiet = async (): Promise<boolean> => {
@@ -130,16 +130,15 @@ async function untilMerged({ client, signal }: Stage): Promise<void> {
 export type TeamSizes = { readonly largeTeam: number; readonly otherTeams: number; readonly ofEach: number }
 
 export const largeTeam = 'team_large'
-/** One of the others. */
 export const smallTeam = 'team_0'
-/** The first few of this many in a row share their millisecond. */
+/** Of so many submissions in a row, the first few have the same millisecond. */
 const tieEvery = 50
 const tied = 5
 const seed = 'api'
 
 export const totalOf = ({ largeTeam, otherTeams, ofEach }: TeamSizes): number => largeTeam + otherTeams * ofEach
 
-/** All submissions in the order of created time, the teams mixed. The same at every call. */
+/** All submissions in order of created time, the teams mixed. The same at every call. */
 export function* submissionsOf(sizes: TeamSizes): Generator<SubmissionRecord> {
   const random = seededRandom(seed)
   const make = submissionMaker(seed)

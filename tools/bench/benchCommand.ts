@@ -32,7 +32,7 @@ export const command = new Command()
   )
   .action(async (names: string[]) => {
     await runInForeground((stopped) => run(names, stopped))
-    // What was under way when the bench was stopped is not waited for.
+    // Ends without waiting for requests in flight.
     process.exit()
   })
 

@@ -3,13 +3,13 @@ import { type Asked, load, type Pace, type Sample } from './load.ts'
 import type { Row, Section } from './report.ts'
 import type { Stage } from './stage.ts'
 
-/** Contenders that run in the same rounds, and how they compare. */
+/** Contenders that run in the same rounds, and the comparisons of their results. */
 export type Comparison<Measured = Sample> = {
   readonly contenders: readonly Contender<Measured>[]
   readonly sections: readonly Section[]
 }
 
-/** A contender that is asked requests in turn at a pace; `requestsOf` is told the round, from 0. */
+/** A contender that answers requests, sent in turn at a pace. `requestsOf` gets the number of the round, from 0. */
 export const asking = (
   name: string,
   origin: string,
@@ -21,14 +21,14 @@ export const asking = (
   run: (round) => load({ origin, requests: requestsOf(round), readCpuMs: () => cpuMsOf(origin) }, pace, signal),
 })
 
-/** Who is asked what, and by its label the one of the same comparison that it is held against. */
+/** A contender with its requests, and the label of the contender that it is compared with. */
 export type Asker = Pick<Row, 'label' | 'to'> & {
   readonly origin: string
-  /** Is told the round, from 0. */
+  /** Gets the number of the round, from 0. */
   requestsOf(round: number): readonly Asked[]
 }
 
-/** Askers at the same pace: one connection by latency, several by answers a second. */
+/** Compares contenders at the same pace: with one connection by latency, with several by answers a second. */
 export function sideBySide(title: string, pace: Pace, askers: readonly Asker[], stage: Stage): Comparison {
   const isCalm = pace.connections === 1
   const whole = `${title}, ${isCalm ? 'one request after the other' : `${pace.connections} at once`}`
@@ -55,15 +55,15 @@ export const together = (comparisons: readonly Comparison[]): Comparison => ({
   sections: comparisons.flatMap(({ sections }) => sections),
 })
 
-/** One side of a comparison; `run` measures it once and is told the round, from 0. */
+/** One side of a comparison. `run` measures it once, and gets the number of the round, from 0. */
 export type Contender<T> = { readonly name: string; run(round: number): Promise<T> }
 
-/** How often every contender runs; what the warm-ups bring is not counted. */
+/** The number of rounds. Results of warm-ups do not count. */
 export type Rounds = { readonly warmUps: number; readonly measured: number }
 
 /**
- * Runs every contender once a round, so that whatever changes on the machine meets all of them. Each round begins with another
- * contender. Returns by name what the measured rounds brought; `label` names the progress bar.
+ * Runs every contender once a round, so that changes of the machine's load affect all of them. Each round starts with another contender. Resolves with the
+ * results of the measured rounds, by name. `label`: of the progress bar.
  */
 export async function runRounds<T>(
   label: string,
@@ -87,5 +87,4 @@ export async function runRounds<T>(
   return samples
 }
 
-/** The same items in the same order, beginning with another one. */
 export const rotated = <T>(items: readonly T[], by: number): T[] => [...items.slice(by), ...items.slice(0, by)]

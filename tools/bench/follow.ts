@@ -6,19 +6,19 @@ import { whileAppending } from './replica.ts'
 import type { Stage } from './stage.ts'
 import { submissionMaker } from './submissions.ts'
 
-/** Submissions a second, every second one of the team that is followed, and whether what reads from Kafka is started anew at half time. */
+/** Submissions a second, half of them of the followed team, and whether the program that reads from Kafka is restarted at half time. */
 export type FollowSize = { readonly perSecond: number; readonly forMs: number; readonly restarts: boolean }
-/** How long after Kafka acknowledged submissions the client had them, how many it never got, and how many rows it read for each. */
+/** The time from Kafka's acknowledgement of a submission until the client had it, the number of lost ones, and the rows that it read for each. */
 export type Followed = Sample & { readonly lost: number; readonly readPerChange: number }
 
 export const followPollMs = 10
-/** The first submission is seen by then. */
+/** The client has the first submission within this time. */
 const readyDeadlineMs = 60_000
-/** What no poll has brought by then, after the last change, is lost. */
+/** A submission that the client does not have this long after the last change counts as lost. */
 const lastPollsMs = 3_000
 const otherTeams = 1_000
 
-/** Measures how a client follows the submissions of a team as they arrive, from when the first one is seen. */
+/** Measures how a client follows the submissions of a team, once it has got the first one. */
 export async function follow(asked: Alternative, teamId: string, size: FollowSize, stage: Stage): Promise<Followed> {
   const client = new Follower(asked.changes === 'feed' ? await openFeed(asked, stage) : openWindows(asked))
   const make = submissionMaker(`followed/${Date.now()}`)
@@ -51,10 +51,10 @@ export async function follow(asked: Alternative, teamId: string, size: FollowSiz
 }
 
 type Row = { readonly id: string; readonly updatedAt: string }
-/** Asks once for what has changed since the last time, and tells whether there is more to read already. */
+/** Requests the changes since the last poll. Resolves with whether there are more. */
 type Read = (signal: AbortSignal) => Promise<{ readonly rows: readonly Row[]; readonly hasMore: boolean }>
 
-/** Reads a change feed from now on. */
+/** A client of a change feed, from now on. */
 async function openFeed({ origin, accountKey }: Alternative, stage: Stage): Promise<Read> {
   type Page = { readonly items: readonly Row[]; readonly cursor: string; readonly hasMore: boolean }
   const requestOf = (query: Readonly<Record<string, string>>): HttpRequest =>
@@ -70,7 +70,7 @@ async function openFeed({ origin, accountKey }: Alternative, stage: Stage): Prom
   }
 }
 
-/** Reads what is as new as the newest row known, or newer, as NDJSON: what one can ask for where there is no feed. */
+/** A client without a change feed: reads the rows that are as new as the newest known row, or newer, as NDJSON. */
 function openWindows({ origin, accountKey }: Alternative): Read {
   let since = new Date().toISOString()
   return async (signal) => {
@@ -82,7 +82,7 @@ function openWindows({ origin, accountKey }: Alternative): Read {
   }
 }
 
-/** The body of an answer; undefined while it is another one than 200, such as 503 while what reads from Kafka is started anew. */
+/** The body of an answer; undefined for another status than 200, such as 503 during a restart. */
 async function textOf(
   origin: string,
   { path, headers }: HttpRequest,
@@ -93,7 +93,7 @@ async function textOf(
   return answer.status === 200 ? text : undefined
 }
 
-/** Asks for changes again and again, and knows when it got which. */
+/** Polls for changes, and notes when it got each. */
 class Follower {
   readonly #readOnce: Read
   readonly #acknowledgedMs = new Map<string, number>()
@@ -117,7 +117,7 @@ class Follower {
     this.#delaysMs = []
   }
 
-  /** Polls for so long; tells whether there was anything new. */
+  /** Polls for this time (ms). Resolves with whether there was a change. */
   async pollFor(forMs: number, signal: AbortSignal): Promise<boolean> {
     const [knownBefore, endMs] = [this.#known.size, performance.now() + forMs]
     while (performance.now() < endMs) {

@@ -4,7 +4,7 @@ import type { Stage } from './stage.ts'
 
 const deadlineMs = 60_000
 
-/** Asks once. Rejects when the answer has another status than expected, or does not come within a minute. */
+/** Sends a request. Rejects if the status is another than expected, or after a minute without an answer. */
 export async function ask(
   origin: string,
   request: HttpRequest,
@@ -18,7 +18,7 @@ export async function ask(
   return { json: text === '' ? undefined : JSON.parse(text), etag: answer.headers.get('etag') ?? undefined }
 }
 
-/** Returns once a request is answered as expected. Rejects after a minute. */
+/** Resolves when a request is answered as expected. Rejects after a minute. */
 export async function untilAnswered(origin: string, request: HttpRequest, stage: Stage): Promise<void> {
   const isAnswered = (): Promise<boolean> =>
     ask(origin, request, stage).then(
@@ -29,7 +29,7 @@ export async function untilAnswered(origin: string, request: HttpRequest, stage:
   throw new Error(`${origin}${request.path} is not answered ${request.expectedStatus} within ${deadlineMs / 1_000} s`)
 }
 
-/** Asks the API for all of a team's submissions as NDJSON, or those that `query` names. */
+/** A request for all submissions of a team as NDJSON, or for those that match `query`. */
 export const exportRequest = (accountKey: string, query: Query, etag?: string): HttpRequest => {
   const request = apiRequest(accountKey, 'records', query, etag)
   return { ...request, headers: { ...request.headers, accept: 'application/x-ndjson' } }
@@ -37,7 +37,7 @@ export const exportRequest = (accountKey: string, query: Query, etag?: string): 
 
 type Query = Readonly<Record<string, string | number>>
 
-/** Asks the API for something; with an ETag, 304 is expected. */
+/** A request to the API. With an ETag, the expected status is 304. */
 export const apiRequest = (accountKey: string, what: string, query: Query, etag?: string): HttpRequest => {
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),

@@ -11,12 +11,9 @@ import type { Stage } from './stage.ts'
 type Size = Readonly<typeof fullSize>
 
 export const fullSize = {
-  /** What is brought in a round. */
   records: 300_000,
-  /** What contenders warm up with. */
   fewRecords: 20_000,
   rounds: { warmUps: 1, measured: 3 },
-  /** At each rate of events. */
   freshnessMs: 30_000,
 }
 
@@ -51,8 +48,8 @@ const sections: readonly Section[] = [
 ]
 
 /**
- * Measures how fast records become searchable, beside the same documents ready-made, how soon an event is seen in a list, and the commands that
- * go through all documents.
+ * Measures how fast records become searchable, beside the same documents ready-made; how soon an event is in a list; and the commands that read all
+ * documents.
  */
 export async function benchIndexer(stage: Stage, size: Size): Promise<Results> {
   const { records, fewRecords, rounds } = size
@@ -75,8 +72,8 @@ const costsOf = (loads: ReadonlyMap<string, readonly Indexing[]>): Counts => ({
   header: ['', 'CPU ms a record', "Elasticsearch's", 'resident at most, MiB'],
   rows: [...loads].map(([name, runs]) => {
     const of = (value: (run: Indexing) => number | undefined): string => {
-      const told = runs.map(value).filter((each) => each !== undefined)
-      return told.length === 0 ? 'not told' : spreadText(spreadOf(told))
+      const known = runs.map(value).filter((figure) => figure !== undefined)
+      return known.length === 0 ? 'not told' : spreadText(spreadOf(known))
     }
     return [
       name,

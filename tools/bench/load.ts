@@ -10,20 +10,20 @@ export type HttpRequest = {
   readonly expectedStatus: number
 }
 
-/** A request, or how one is made anew each time it is sent. */
+/** A request, or a function that makes a new one each time. */
 export type Asked = HttpRequest | (() => HttpRequest)
 
-/** CPU time (ms) that who is asked has taken, and Elasticsearch. */
+/** The CPU times (ms) of the server and of Elasticsearch. */
 export type CpuMs = { readonly server: number | undefined; readonly elasticsearch: number | undefined }
 
-/** Whom to ask what: every connection sends the requests in this order, one at a time, and begins again. */
+/** A load: every connection sends the requests in this order, one at a time, and starts again. */
 type Target = { readonly origin: string; readonly requests: readonly Asked[]; readCpuMs(): CpuMs }
 
 export type Pace = {
   readonly connections: number
-  /** Requests that come first and are not counted. */
+  /** The first requests, which are not counted. */
   readonly leadIn: number
-  /** Whichever is reached first ends the load. */
+  /** The load ends when the first of these bounds is reached. */
   readonly maxRequests: number
   readonly maxMs: number
 }
@@ -31,22 +31,23 @@ export type Pace = {
 export type Sample = Figures & Required<Pick<Figures, 'p50Ms' | 'p99Ms' | 'busyShare'>>
 
 const requestTimeoutS = 30
-/** autocannon looks this often whether it is to stop; what is answered meanwhile is not counted. */
+/** The interval (ms) at which autocannon checks whether it is to stop. Answers after the end do not count. */
 const sampleMs = 50
-/** Longer than any load. */
 const longestS = 600
 
 /**
- * Asks over kept connections at a pace. Latencies are told one by one since autocannon's percentiles are whole milliseconds, too coarse
- * here. Rejects when a connection fails, an answer has an unexpected status, or `signal` aborts.
+ * Sends requests over keep-alive connections at a pace. Resolves with each latency: percentiles of autocannon are whole milliseconds. Rejects if a connection
+ * fails, an answer has an unexpected status, or `signal` aborts.
  */
 export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, signal: AbortSignal): Promise<Sample> {
   signal.throwIfAborted()
   const { connections, leadIn, maxRequests, maxMs } = pace
-  const [enough, failed] = [new AbortController(), new AbortController()]
+  const enough = new AbortController()
+  const failed = new AbortController()
   const latenciesMs: number[] = []
   let heard = 0
-  let [beganMs, endedMs] = [performance.now(), 0]
+  let beganMs = performance.now()
+  let endedMs = 0
   let idle = performance.eventLoopUtilization()
   let cpuBefore = readCpuMs()
   let cpu = cpuBefore
@@ -56,7 +57,11 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
     heard += 1
     if (heard > leadIn) latenciesMs.push(latencyMs)
     endedMs = performance.now()
-    if (heard === leadIn) [beganMs, idle, cpuBefore] = [endedMs, performance.eventLoopUtilization(), readCpuMs()]
+    if (heard === leadIn) {
+      beganMs = endedMs
+      idle = performance.eventLoopUtilization()
+      cpuBefore = readCpuMs()
+    }
     if (heard < leadIn || (latenciesMs.length < maxRequests && endedMs - beganMs < maxMs)) return
     busyShare = performance.eventLoopUtilization(idle).utilization
     cpu = readCpuMs()
@@ -82,19 +87,19 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
   }
 }
 
-/** What each of `count` answers took. */
+/** The mean of each value for one of `count` answers. */
 export function cpuUsBetween(before: CpuMs, after: CpuMs, count: number) {
-  const each = (from = Number.NaN, to = Number.NaN): number | undefined => {
+  const microsecondsEach = (from = Number.NaN, to = Number.NaN): number | undefined => {
     const us = (1_000 * (to - from)) / count
     return Number.isNaN(us) ? undefined : us
   }
   return {
-    serverCpuUs: each(before.server, after.server),
-    elasticsearchCpuUs: each(before.elasticsearch, after.elasticsearch),
+    serverCpuUs: microsecondsEach(before.server, after.server),
+    elasticsearchCpuUs: microsecondsEach(before.elasticsearch, after.elasticsearch),
   }
 }
 
-/** Throws when nothing was measured. */
+/** Throws if nothing was measured. */
 export const sampleOf = (latenciesMs: readonly number[], elapsedMs: number, busyShare: number): Sample => ({
   p50Ms: percentile(latenciesMs, 0.5),
   p99Ms: percentile(latenciesMs, 0.99),
@@ -103,7 +108,7 @@ export const sampleOf = (latenciesMs: readonly number[], elapsedMs: number, busy
   busyShare,
 })
 
-/** The request as autocannon takes it. `fail` is told of an answer with another status than expected: what is thrown would end autocannon's parser. */
+/** The request for autocannon. Calls `fail` for an answer with another status than expected: an error would end autocannon's parser. */
 function checked(asked: Asked, fail: (error: Error) => void): autocannon.Request {
   if (typeof asked === 'function')
     return { ...checked(asked(), fail), setupRequest: (made) => ({ ...made, ...sent(asked()) }) }

@@ -6,11 +6,11 @@ import { type Finding, type Goal, isTold, judge, type Samples, type Section, typ
 
 const gibibyte = 1024 ** 3
 
-/** Where a bench is published: a page of all figures goes to `folder`, brief tables into `summary`, if given. */
+/** The destinations of a bench: `folder` of the page with all figures, and the file `summary` for brief tables, if given. */
 export type Place = { readonly folder: string; readonly summary?: string; readonly versions: readonly string[] }
 
 /**
- * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`; brief ones replace the block of this name in `summary`.
+ * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`. Brief tables replace the block of this name in `summary`.
  * `versions` are those of the engines.
  */
 export async function publish(name: string, results: Results, { folder, summary, versions }: Place): Promise<void> {
@@ -52,24 +52,24 @@ const header = [
   ...['CPU µs an answer', "Elasticsearch's", 'ratio (min–max)', 'target', ''],
 ]
 
-/** A section as a Markdown table. */
 const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
   alignedTable(
     header,
     rows.map((row) => cellsOf(judge(row, measure, samples), measure)),
   )
 
-/** The text with another block between the comments that name it. Throws when it has none. */
+/** Replaces the block between the comments with its name. Throws if the text has no such comments. */
 export function replaceBlock(text: string, name: string, block: string): string {
-  const [begin, end] = [`<!-- bench ${name} -->`, `<!-- end of bench ${name} -->`]
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
+  const begin = `<!-- bench ${name} -->`
+  const from = text.indexOf(begin)
+  const to = text.indexOf(`<!-- end of bench ${name} -->`)
   if (from === -1 || to < from) throw new Error(`the page has no place for the bench ${name}`)
   return `${text.slice(0, from + begin.length)}\n\n${block.trimEnd()}\n\n${text.slice(to)}`
 }
 
 const briefHeader = ['', 'p50 ms, or a second', 'CPU µs', 'ratio (min–max)', 'target', '', 'ratio']
 
-/** A section with what it decides: each row's figure, CPU time, ratio and verdict, and a bar of ten signs for each whole of the ratio. */
+/** A section in brief: figure, CPU time, ratio and verdict of each row, and a bar of ten characters for a ratio of 1. */
 function briefOf({ title, measure, rows }: Section, samples: Samples): string {
   const body = rows.map((row) => {
     const finding = judge(row, measure, samples)
@@ -89,7 +89,7 @@ function briefOf({ title, measure, rows }: Section, samples: Samples): string {
 
 const maxBar = 40
 
-/** A Markdown table with aligned columns; all but the first hold figures. */
+/** A Markdown table with aligned columns. All but the first have figures. */
 function alignedTable(header: readonly string[], body: readonly (readonly string[])[]): string {
   const widths = header.map((name, column) => Math.max(name.length, 3, ...body.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>
@@ -125,10 +125,10 @@ const targetText = ({ goal, limits }: Finding): string =>
   [goal && goalText(goal), limits && `p50 ≤ ${limits.p50Ms}, p99 ≤ ${limits.p99Ms} ms`].filter(Boolean).join(', ')
 const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)
 
-/** The median, and both ends. */
+/** The median, and the lowest and highest value. */
 export const spreadText = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`
 
 const rangeText = ({ min, max }: Spread): string => `${number(min)}–${number(max)}`
 
-/** Three significant digits, or all in front of the point. */
+/** Three significant digits, or all digits before the decimal point. */
 export const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))

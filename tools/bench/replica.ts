@@ -13,12 +13,12 @@ import type { Stage } from './stage.ts'
 
 export type KafkaRecord = { readonly key: string; readonly value: string }
 
-/** Indexer and API that run, and the producer of what they serve. */
+/** A running indexer and API, and the producer of their records. */
 export type Replica = {
-  /** Of the API, such as `http://127.0.0.1:3000`. */
+  /** The origin of the API, such as `http://127.0.0.1:3000`. */
   readonly origin: string
   append(topic: string, records: readonly KafkaRecord[]): Promise<void>
-  /** Returns once everything appended is searchable; `report` gets the number of indexed records. */
+  /** Resolves when every appended record is searchable. `report` gets the number of indexed records. */
   untilIndexed(report?: (indexed: number) => void): Promise<void>
 }
 
@@ -27,7 +27,7 @@ const maxSendCharacters = 512 * 1024
 
 const withoutRateLimit = { RATE_LIMIT_PER_MINUTE: '1000000000' }
 
-/** Starts an indexer and an API; returns once the topics exist. */
+/** Starts an indexer and an API. Resolves when the topics exist. */
 export async function startReplica(stage: Stage): Promise<Replica> {
   const { config, signal } = stage
   const origin = await startApi(stage, {})
@@ -42,12 +42,11 @@ export async function startReplica(stage: Stage): Promise<Replica> {
   }
 }
 
-/** An answer from the API's memory would be compared with Elasticsearch. */
+/** Without an answer cache: otherwise cached answers would be compared with Elasticsearch. */
 const withoutAnswerCache = { ANSWER_CACHE_BYTES: '0' }
-/** The default of the API. */
 export const withAnswerCache = { ANSWER_CACHE_BYTES: '' }
 
-/** Starts an API that refuses nobody and keeps no answers, with `more` in its environment; returns its origin. */
+/** Starts an API without limits and without an answer cache, with `more` in its environment. Resolves with its origin. */
 export async function startApi(stage: Stage, more: Readonly<Record<string, string>>, logs?: string): Promise<string> {
   const port = await choosePort()
   const origin = `http://127.0.0.1:${port}`
@@ -60,10 +59,11 @@ export async function startApi(stage: Stage, more: Readonly<Record<string, strin
   return origin
 }
 
-/** Connections to Kafka that end with the stage: of an admin client, and of a producer that appends. */
+/** Connects to Kafka until the stage ends: an admin client, and a producer. */
 export async function connect({ config, release }: Stage): Promise<[admin: Admin, append: Replica['append']]> {
   const kafka = connectKafka(config, pino({ level: 'silent' }))
-  const [admin, producer] = [kafka.admin(), createProducer(kafka)]
+  const admin = kafka.admin()
+  const producer = createProducer(kafka)
   release(() => admin.disconnect())
   release(() => producer.disconnect())
   await Promise.all([admin.connect(), producer.connect()])
@@ -95,7 +95,7 @@ export async function appendAll<T extends KafkaRecord>(
   }
 }
 
-/** Creates a key; returns once the API answers it, also from its change feed. */
+/** Creates a key. Resolves when the API accepts it, also for its change feed. */
 export async function createServedKey(stage: Stage, origin: string, teamId: string): Promise<string> {
   for (let attempts = 1; ; attempts++)
     try {
@@ -112,22 +112,20 @@ export async function createServedKey(stage: Stage, origin: string, teamId: stri
 const maxKeyAttempts = 5
 const keyRetryMs = 1_000
 
-/** Returns once the API answers a key. */
 export const untilServed = (stage: Stage, origin: string, accountKey: string): Promise<void> =>
   untilAnswered(origin, apiRequest(accountKey, 'record-changes', { cursor: 'latest' }), stage)
 
 const tickMs = 10
 
-/**
- * Calls `append` with how many are due, so many a second, as long as `work` goes on. Rejects when one of both does; `work` is told by its signal.
- */
+/** While `work` runs, calls `append` with the number of records that are due at `perSecond`. Rejects when one of both does; the signal of `work` aborts then. */
 export async function whileAppending<T>(
   append: (due: number) => Promise<void>,
   perSecond: number,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const [over, failed] = [new AbortController(), new AbortController()]
+  const over = new AbortController()
+  const failed = new AbortController()
   const ending = AbortSignal.any([signal, over.signal])
   const beganMs = performance.now()
   const appendAll = async (): Promise<void> => {

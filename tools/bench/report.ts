@@ -1,49 +1,44 @@
-/** What a ratio has to be. */
 export type Goal = { readonly atMost: number } | { readonly atLeast: number }
 
-/** What latencies are not to exceed. */
 type Limits = { readonly p50Ms: number; readonly p99Ms: number }
 
-/** One line: a contender, and what it is held against. */
+/** A line: a contender, and the one that it is compared with. */
 export type Row = {
   readonly label: string
-  /** Name of the contender, and of the one that its ratio is to. */
+  /** The names of the contender and of the base of its ratio. */
   readonly of: string
   readonly to?: { readonly label: string; readonly of: string; readonly goal?: Goal }
   readonly limits?: Limits
 }
 
-/** Rows that are held against one another, by median latencies or by a rate. */
+/** Rows that are compared with each other, by median latencies or by a rate. */
 export type Section = {
   readonly title: string
   readonly measure: 'latency' | 'answers a second' | 'records a second' | 'rows a second' | 'server CPU'
   readonly rows: readonly Row[]
 }
 
-/** What one round of a contender brought; latencies are missing where nobody is answered. */
+/** The results of one round of a contender. Latencies are undefined for a contender without requests. */
 export type Figures = {
   readonly perSecond: number
   readonly count: number
   readonly p50Ms?: number
   readonly p99Ms?: number
-  /** How much of the time the load generator was at work, 0 to 1: near 1 it was measured rather than the server. */
+  /** The share of time in which the load generator was busy, 0 to 1. Near 1, the generator was measured rather than the server. */
   readonly busyShare?: number
-  /** CPU time of who is asked, and of Elasticsearch, for each answer; missing without `/proc`. */
+  /** The CPU times of the server and of Elasticsearch for each answer; undefined without `/proc`. */
   readonly serverCpuUs?: number | undefined
   readonly elasticsearchCpuUs?: number | undefined
 }
 
-/** By the contender's name, what each round brought. */
 export type Samples = ReadonlyMap<string, readonly Figures[]>
 
-/** A table of figures that are held against nothing. */
 export type Counts = {
   readonly title: string
   readonly header: readonly string[]
   readonly rows: readonly (readonly string[])[]
 }
 
-/** What a bench has found. */
 export type Results = {
   readonly title: string
   /** One sentence on what was measured. */
@@ -53,12 +48,28 @@ export type Results = {
   readonly counts?: readonly Counts[]
 }
 
-export type Finding = ReturnType<typeof judge>
+export type Finding = {
+  readonly label: string
+  readonly p50Ms: Spread | undefined
+  readonly p99Ms: Spread | undefined
+  readonly perSecond: Spread
+  /** The lowest number of any round. */
+  readonly count: number
+  /** The highest value of any round, 0 to 1. */
+  readonly busyShare: number | undefined
+  readonly serverCpuUs: Spread | undefined
+  readonly elasticsearchCpuUs: Spread | undefined
+  readonly ratio: { readonly to: string; readonly spread: Spread } | undefined
+  readonly goal: Goal | undefined
+  readonly limits: Limits | undefined
+  /** Whether goal and limits are met, or the rounds disagree; undefined without goal and limits. */
+  readonly verdict: Verdict | undefined
+}
 
 export type Verdict = 'met' | 'missed' | 'open'
 
-/** A row over all rounds; its ratio is the median of the ratios of each round. Throws when a contender was not measured. */
-export function judge({ label, of, to, limits }: Row, measure: Section['measure'], samples: Samples) {
+/** A row over all rounds. Its ratio is the median of the ratios of the rounds. Throws if a contender was not measured. */
+export function judge({ label, of, to, limits }: Row, measure: Section['measure'], samples: Samples): Finding {
   const own = samplesOf(samples, of)
   const p50Ms = knownSpread(own, ({ p50Ms }) => p50Ms)
   const p99Ms = knownSpread(own, ({ p99Ms }) => p99Ms)
@@ -79,68 +90,67 @@ export function judge({ label, of, to, limits }: Row, measure: Section['measure'
     p50Ms,
     p99Ms,
     perSecond: spreadOf(own.map(({ perSecond }) => perSecond)),
-    /** Fewest of any round. */
     count: Math.min(...own.map(({ count }) => count)),
-    /** Highest of any round, 0 to 1. */
     busyShare: knownSpread(own, ({ busyShare }) => busyShare)?.max,
     serverCpuUs: knownSpread(own, ({ serverCpuUs }) => serverCpuUs),
     elasticsearchCpuUs: knownSpread(own, ({ elasticsearchCpuUs }) => elasticsearchCpuUs),
     ratio,
     goal: to?.goal,
     limits,
-    /** Whether goal and limits are met, or the rounds disagree; undefined where there are none. */
     verdict: verdicts.length > 0 ? worstOf(verdicts) : undefined,
   }
 }
 
 const meets = (value: number, goal: Goal): boolean => ('atMost' in goal ? value <= goal.atMost : value >= goal.atLeast)
 
-/** A goal is met or missed only where every round says so. */
+/** A goal is met or missed only if all rounds agree. */
 function verdictOn({ min, max }: Spread = nothing, goal: Goal): Verdict {
-  const [first, second] = [meets(min, goal), meets(max, goal)]
+  const first = meets(min, goal)
+  const second = meets(max, goal)
   return first === second ? (first ? 'met' : 'missed') : 'open'
 }
 const nothing: Spread = { median: Number.NaN, min: Number.NaN, max: Number.NaN }
 
 const worstOf = (verdicts: readonly Verdict[]): Verdict =>
-  (['missed', 'open'] as const).find((each) => verdicts.includes(each)) ?? 'met'
+  (['missed', 'open'] as const).find((verdict) => verdicts.includes(verdict)) ?? 'met'
 
-/** Whether the rounds differ less among themselves than their median differs from 1. Without that, a ratio says nothing. */
+/** Whether a ratio is significant: the rounds differ less from each other than their median differs from 1. */
 export const isTold = ({ median, min, max }: Spread): boolean => max - min < Math.abs(median - 1)
 
 function knownSpread(samples: readonly Figures[], value: (figures: Figures) => number | undefined): Spread | undefined {
-  const known = samples.map(value).filter((each) => each !== undefined)
+  const known = samples.map(value).filter((figure) => figure !== undefined)
   return known.length === 0 ? undefined : spreadOf(known)
 }
 
 function samplesOf(samples: Samples, name: string): readonly Figures[] {
-  const found = samples.get(name)
-  if (found === undefined) throw new Error(`${name} was not measured`)
-  return found
+  const figures = samples.get(name)
+  if (figures === undefined) throw new Error(`${name} was not measured`)
+  return figures
 }
 
-/** The middle of several values, and how far they lie apart. */
+/** The median and the range of several values. */
 export type Spread = { readonly median: number; readonly min: number; readonly max: number }
 
-/** The smallest of `values` that at least the share `rank`, above 0 to 1, of them does not exceed. Throws when there are none. */
+/** A percentile: the smallest of `values` that is not below the share `rank` (above 0, up to 1) of them. Throws without values. */
 export function percentile(values: readonly number[], rank: number): number {
   const sorted = values.toSorted((a, b) => a - b)
-  const found = sorted[Math.ceil(rank * sorted.length) - 1]
-  if (found === undefined) throw new Error('nothing was measured')
-  return found
+  const value = sorted[Math.ceil(rank * sorted.length) - 1]
+  if (value === undefined) throw new Error('nothing was measured')
+  return value
 }
 
-/** Throws when there are no values. */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
-  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]
-  const [min, max] = [sorted.at(0), sorted.at(-1)]
+  const low = sorted[(sorted.length - 1) >> 1]
+  const high = sorted[sorted.length >> 1]
+  const min = sorted.at(0)
+  const max = sorted.at(-1)
   if (low === undefined || high === undefined || min === undefined || max === undefined)
     throw new Error('nothing was measured')
   return { median: (low + high) / 2, min, max }
 }
 
-/** What each round's `of` is to the `base` of the same round: what disturbed the machine in a round disturbed both. */
+/** The ratio of `of` to `base` in each round: other load on the machine has affected both. */
 function ratiosByRound(of: readonly number[], base: readonly number[]): number[] {
   if (of.length !== base.length) throw new Error('both sides of a ratio belong to the same rounds')
   return of.map((value, round) => value / (base[round] ?? Number.NaN))

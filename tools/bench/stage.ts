@@ -2,9 +2,9 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '@elastic/elasticsearch'
 import { Redis } from 'ioredis'
-import type { Config } from '../../src/core/process/config.ts'
+import type { Config } from '../../src/core/config/config.ts'
+import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
 import { configOrExit } from '../../src/core/process/lifecycle.ts'
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import { failWhenEnded, startService } from '../demo/services.ts'
 import { elasticsearchDistribution } from '../engines/elasticsearch.ts'
 import { type EngineUrls, failWhenEngineEnds, startEngines } from '../engines/engines.ts'
@@ -12,38 +12,36 @@ import { kafkaDistribution } from '../engines/kafka.ts'
 import type { CpuMs } from './load.ts'
 import { groupCpuMs } from './usage.ts'
 
-/** What a bench runs on: engines of its own, empty at first, and the processes it starts. */
+/** The environment of a bench: its own engines, empty at first, and the processes that it starts. */
 export type Stage = {
-  /** Holds data and logs. */
   readonly folder: string
   readonly logsFolder: string
   readonly urls: EngineUrls
-  /** This process's own, with the engines of the stage. */
+  /** The environment of this process, with the engines of the stage. */
   readonly config: Config
-  /** Of Elasticsearch. */
   readonly client: Client
-  /** The engines' addresses, for other programs. */
+  /** The addresses of the engines, for other programs. */
   readonly environment: Readonly<Record<string, string>>
   readonly versions: readonly string[]
-  /** Aborts when the bench is to end, or something that it needs has ended. */
+  /** Aborts when the bench is to end, or when an engine or process has ended. */
   readonly signal: AbortSignal
-  /** Starts one of the project's processes; it ends with the stage, or before. Its log lies in `logsFolder` unless another is named. */
+  /** Starts one of the project's processes, which is ended with the stage at the latest. Its log is in `logsFolder`, unless another folder is given. */
   start(
     name: 'indexer' | 'api',
     environment: Readonly<Record<string, string>>,
     logsFolder?: string,
   ): Promise<{ readonly pid: number; stop(): Promise<void> }>
-  /** Names the process that serves an origin. */
+  /** Notes which process serves an origin. */
   serves(origin: string, pid: number): void
-  /** CPU time (ms) of who serves an origin, with its children, and of Elasticsearch. */
+  /** The CPU times (ms) of the process that serves an origin, with its children, and of Elasticsearch. */
   cpuMsOf(origin: string): CpuMs
-  /** Registers what is released when the bench is over; last in, first out. */
+  /** Registers a release at the end of the bench; last in, first out. */
   release(releaser: () => Promise<void>): void
 }
 
 /**
- * Runs `bench` on engines with their full compilers and ends everything that was started, however it goes; only logs remain.
- * Rejects with the reason of `stopped` when that aborts.
+ * Runs `bench` on engines with full compilers. Then, also after an error, ends every started process, and removes all files but logs. Rejects with the reason
+ * of `stopped` if that aborts.
  */
 export async function onStage<T>(
   folder: string,
@@ -107,13 +105,12 @@ export async function onStage<T>(
   try {
     return await bench(stage)
   } catch (error) {
-    // The engine or process that ended first is the reason, not what failed without it.
+    // Reports the engine or process that has ended first, not the later failures that follow from that.
     signal.throwIfAborted()
     throw error
   }
 }
 
-/** This process's own, with these engines. */
 const configFor = async (urls: EngineUrls): Promise<Config> => ({
   ...(await configOrExit([])),
   ELASTICSEARCH_URL: [urls.ELASTICSEARCH_URL],

@@ -3,24 +3,23 @@ import { entityId, type Random, seededRandom } from '../sample/random.ts'
 import { planSubmission, renderSubmission } from '../sample/submissions.ts'
 import type { KafkaRecord } from './replica.ts'
 
-/** A submission as the product appends it to its topic. */
 export type SubmissionRecord = KafkaRecord & { readonly id: string }
 
-/** Made by team and moment of creation. */
+/** Makes the record of a submission of a team, created at a time. */
 type MakeSubmission = (teamId: string, createdMs: number) => SubmissionRecord
 
-/** Any moment: only the order of creation matters. */
+/** An arbitrary time: only the order of creation matters. */
 export const newestMs = Date.UTC(2026, 0, 1)
 /** Submissions are spread over 300 days. */
 const windowMs = 300 * 86_400_000
-/** When this share of all submissions, 0 to 1, had arrived (epoch ms). */
+/** The time (epoch ms) when this share of all submissions, 0 to 1, was created. */
 export const timeOf = (share: number): number => Math.floor(newestMs - (1 - share) * windowMs)
 
 const seed = 'bench'
-/** Enough that one compressed block rarely holds the same report twice. */
+/** So many that one compressed block rarely has the same report twice. */
 const distinctReports = 4_096
 const statuses = ['failed', 'processing', 'pending'] as const
-/** The first few of this many in a row are not completed. */
+/** Of so many submissions in a row, the first few are not completed. */
 const statusEvery = 64
 const essayBytes = 800
 const sites = ['Hamburg', 'Osaka', 'São Paulo', '上海', 'Toronto', 'Nairobi']
@@ -29,8 +28,8 @@ type Report = Record<string, unknown> & { readonly examinee: object | null; read
 let rendered: readonly Report[] | undefined
 
 /**
- * Makes submissions with full reports and who handed them in, about 3 KB each; with an essay and data of the customer's own, about
- * 4 KB that compress less. The same ones for the same seed.
+ * Makes submissions with respondents and full reports, of about 3 KB; with an essay and custom data, of about 4 KB that compress less. The same for the same
+ * seed.
  */
 export function submissionMaker(ownSeed: string, hasEssays = false): MakeSubmission {
   const random = seededRandom(`${seed}/${ownSeed}`)

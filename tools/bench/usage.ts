@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { attempt } from '../../src/core/model/schema.ts'
 
-/** What a process has taken so far, or at most. */
+/** The CPU time of a process so far, and its peak memory. */
 export type Usage = { readonly cpuMs: number; readonly peakResidentBytes: number }
 
 const kibibyte = 1_024
-/** `/proc` counts CPU time in hundredths of a second. */
+/** The unit of CPU time in `/proc` (ms). */
 const tickMs = 10
 
-/** Undefined when no such process runs or holds memory any more, and where the system has no `/proc`. */
+/** Undefined if no such process runs or has memory, and on a system without `/proc`. */
 export function usageOf(pid: number): Usage | undefined {
   const cpuMs = statOf(pid)?.cpuMs
   const [, peakKibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(textOf(pid, 'status') ?? '') ?? []
@@ -16,7 +16,7 @@ export function usageOf(pid: number): Usage | undefined {
   return { cpuMs, peakResidentBytes: Number(peakKibibytes) * kibibyte }
 }
 
-/** CPU time (ms) of the processes that run in the group of `leader`; undefined when none does, and where the system has no `/proc`. */
+/** The CPU time (ms) of the processes in the group of `leader`; undefined if none runs, and on a system without `/proc`. */
 export function groupCpuMs(leader: number): number | undefined {
   const pids = attempt(() => readdirSync('/proc'))?.filter((name) => /^\d+$/.test(name)) ?? []
   const members = pids.flatMap((pid) => statOf(Number(pid)) ?? []).filter(({ group }) => group === leader)
@@ -26,7 +26,7 @@ export function groupCpuMs(leader: number): number | undefined {
 function statOf(pid: number): { readonly group: number; readonly cpuMs: number } | undefined {
   const stat = textOf(pid, 'stat')
   if (stat === undefined) return undefined
-  // The command in brackets may itself hold blanks and brackets; the fields that count follow the last one.
+  // The command, in brackets, may contain spaces and brackets: the needed fields follow the last bracket.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return { group: Number(fields[2]), cpuMs: (Number(fields[11]) + Number(fields[12])) * tickMs }
 }

@@ -1,4 +1,4 @@
-/** Shares of the whole that fall with the rank `n`, from 1 to `ranks`, as 1 / n^exponent: how frequent words are, how large teams. */
+/** Zipf's law for the frequencies of words and the sizes of teams: the share of rank `n`, from 1 to `ranks`, is proportional to 1 / n^exponent. */
 export function zipf(ranks: number, exponent: number) {
   const until = new Float64Array(ranks)
   let sum = 0
@@ -7,10 +7,11 @@ export function zipf(ranks: number, exponent: number) {
     until[rank] = sum
   }
   return {
-    /** The rank, from 0, that holds a share of the whole: random shares find ranks as often as these occur. */
+    /** The rank, from 0, at a cumulative share: a random share gives each rank by its frequency. */
     rankAt: (share: number): number => {
       const wanted = share * sum
-      let [low, high] = [0, ranks - 1]
+      let low = 0
+      let high = ranks - 1
       while (low < high) {
         const middle = (low + high) >> 1
         if ((until[middle] ?? 0) > wanted) high = middle
@@ -18,7 +19,7 @@ export function zipf(ranks: number, exponent: number) {
       }
       return low
     },
-    /** Divides `total` things by rank; the sizes add up. */
+    /** Divides `total` items by rank; the sizes add up to it. */
     sizes: (total: number): number[] => {
       const ends = [...until].map((end) => Math.round((total * end) / sum))
       return ends.map((end, rank) => end - (ends[rank - 1] ?? 0))

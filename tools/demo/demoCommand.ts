@@ -18,6 +18,6 @@ export const command = new Command()
   .option('--distributions <path>', 'where the engines are unpacked (default: engines in the folder)')
   .action(async (options: DemoOptions) => {
     await runInForeground((stopped) => runDemo(options, stopped))
-    // A request that was under way when the demo was stopped is not waited for.
+    // Ends without waiting for requests in flight.
     process.exit()
   })

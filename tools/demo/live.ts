@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Config } from '../../src/core/process/config.ts'
+import type { Config } from '../../src/core/config/config.ts'
 import type { EngineUrls } from '../engines/engines.ts'
 import { writePrivateJson } from '../sample/demoFile.ts'
 import { createAccountKey } from '../sample/demoKeys.ts'
@@ -24,8 +24,8 @@ export type LiveOptions = {
 const seed = 'tidemark'
 
 /**
- * Loads the sample world, prints how to read it, and produces new records until the signal aborts. Rejects with the
- * signal's reason when that happens before the world is loaded.
+ * Loads the sample world, prints how to read it, and produces new records until the signal aborts. Rejects with the signal's reason if it aborts before
+ * the world is loaded.
  */
 export function live(options: LiveOptions): Promise<void> {
   const { config, environment, submissions, signal } = options

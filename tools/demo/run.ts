@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../../src/core/process/config.ts'
+import type { Config } from '../../src/core/config/config.ts'
 import { configOrExit } from '../../src/core/process/lifecycle.ts'
 import { type Engines, externalEngines, failWhenEngineEnds, startEngines } from '../engines/engines.ts'
 import { UnsuitableSetUp } from '../engines/foreground.ts'
@@ -13,27 +13,27 @@ import { type LiveOptions, live } from './live.ts'
 import { failWhenEnded, type Service, type ServiceName, startService } from './services.ts'
 
 export type DemoOptions = {
-  /** How many submissions there are when the demo is ready. */
+  /** The number of submissions when the demo is ready. */
   submissions: number
-  /** The API's; by default 3000, or any free one. */
+  /** The port of the API; by default 3000, or any free port. */
   port?: number
-  /** Holds data, logs and `demo.json`. */
+  /** The folder of data, logs and `demo.json`. */
   folder: string
-  /** Where engines are unpacked; `engines` in the folder by default. */
+  /** The folder where engines are unpacked; by default `engines` in `folder`. */
   distributions?: string
 }
 
 const defaultPorts = { api: 3_000, settings: 3_001, status: 9_102 }
-/** Other machines must not reach the sample's keys and sign-in. */
+/** Loopback only: keys and sign-in of the sample are no secrets. */
 const onLoopback = { HOST: '127.0.0.1', ADMIN_HOST: '127.0.0.1' }
-/** Above it, engines with their full compilers save more time than their slower start costs. */
+/** With more submissions, full compilers save more time than their slower start costs. */
 const quickSubmissions = 100_000
-/** The services stop before the engines they use, but the engines wait no longer than this for them. */
+/** The longest time that engines wait for the end of the services before they are stopped. */
 const servicesFirstMs = 2_000
 
 /**
- * Runs engines, services and a world that goes on, until `stopped` aborts; ends all of them within ten seconds then.
- * Rejects when something cannot start or ends by itself, and with the signal's reason when stopped before it was ready.
+ * Runs engines, services and a producer of new records until `stopped` aborts, and then ends all of them within ten seconds. Rejects if a program cannot
+ * start or ends by itself, and with the signal's reason if stopped before it was ready.
  */
 export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promise<void> {
   const { folder, port } = options
@@ -48,12 +48,12 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
     (pid) => `A demo runs already in ${folder}, as process ${pid}. Stop it first.`,
   )
   running.defer(() => lock.release())
-  // A demo that was killed has left its file.
+  // An earlier demo that was killed has left its file.
   const demoFile = join(folder, 'demo.json')
   await rm(demoFile, { force: true })
   const engines = await startEngines({
     ...options,
-    // The printed counts are then everything there is.
+    // Only the records of this run, so that the printed counts are right.
     clean: true,
     quick: options.submissions <= quickSubmissions,
     external: externalEngines(process.env),
@@ -92,11 +92,12 @@ type Plan = Pick<LiveOptions, 'baseUrl' | 'signIn' | 'environment'> & {
   environments: Record<ServiceName, Record<string, string>>
 }
 
-/** Chooses different ports for all, and a secret for this demo's sign-in links. */
+/** Chooses ports, each another one, and a secret for the sign-in links of this demo. */
 async function planServices({ urls }: Engines, apiPort: number | undefined): Promise<Plan> {
   const port = apiPort ?? (await choosePort(defaultPorts.api))
   const otherPort = (preferred: number): Promise<number> => choosePort(preferred === port ? undefined : preferred)
-  const [settingsPort, statusPort] = [await otherPort(defaultPorts.settings), await otherPort(defaultPorts.status)]
+  const settingsPort = await otherPort(defaultPorts.settings)
+  const statusPort = await otherPort(defaultPorts.status)
   const signIn = {
     settingsUrl: `http://127.0.0.1:${settingsPort}`,
     secret: randomBytes(32).toString('base64url'),

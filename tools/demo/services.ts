@@ -4,11 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { logTail } from '../engines/logTail.ts'
 import { type Command, type SupervisedProgram, startSupervised } from '../engines/supervisedProgram.ts'
 
-/** A program that ends with this process. */
 export type Service = { readonly name: string; readonly logPath: string; readonly program: SupervisedProgram }
 
 export type ServiceName = 'indexer' | 'api' | 'settings'
-/** A command that ends by itself. */
 type CommandName = 'rebuild' | 'verify'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -12,7 +12,7 @@ type Artifact = {
   artifactId: string
   version: string
   type?: string
-  /** Whether to leave out its dependencies. */
+  /** Whether its dependencies are left out. */
   alone?: boolean
 }
 /** The files of an engine, unpacked once and shared by every folder that runs it. */
@@ -31,10 +31,7 @@ const unpackDeadlineMs = 3 * 60_000
 const progressMs = 500
 const pluginVersion = '3.8.1'
 
-/**
- * Fetches and unpacks `distribution` to `<folder>/<name>` unless it is there, and returns that path. Rejects when Maven
- * or `jar` fails; their output is in the log.
- */
+/** Fetches and unpacks a distribution to `<folder>/<name>` unless it exists, and returns that path. Rejects if Maven or `jar` fails; the log has their output. */
 export const ensureUnpacked = (folder: string, distribution: Distribution, options: FetchOptions): Promise<string> =>
   unpackOnce(
     folder,
@@ -72,7 +69,7 @@ const fetch = async (draft: string, { artifacts }: Distribution, options: FetchO
   return fetched
 }
 
-/** Maven runs for seconds: the C2 compiler would not pay off. */
+/** Maven runs for seconds, too short for the C2 compiler to pay off. */
 const quickMaven = (userOptions = ''): string => `-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${userOptions}`.trim()
 
 const watchDownload = async ({ logPath, report }: FetchOptions, signal: AbortSignal): Promise<void> => {
@@ -94,7 +91,7 @@ const unpackArchive = async (archive: string, into: string, { jdk, logPath, sign
   })
 }
 
-/** A Maven project that only lists dependencies. Mirrors and proxies come from the user's own settings. */
+/** A Maven project with dependencies only. Mirrors and proxies are those of the user's Maven settings. */
 const renderPom = (artifacts: readonly Artifact[]): string => `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>tidemark</groupId>

@@ -11,22 +11,22 @@ export type EngineName = (typeof engineNames)[number]
 /** How an engine, or one node of a cluster, is configured and run. */
 export type EngineDefinition = {
   kind: EngineName
-  /** The kind, with a number where there are several: `kafka-2`. Names its files. */
+  /** The engine, with a number in a cluster: `kafka-2`. Part of the names of its files. */
   name: string
-  /** A fixed port is known to other nodes before the start; else any other port will do where this one is taken. */
+  /** Whether the port is fixed, because other nodes have it in their configuration. Otherwise another one is chosen if it is taken. */
   port: { readonly preferred: number } | { readonly fixed: number }
-  /** From its start until it answers; more than a slow machine needs. */
+  /** The longest time from its start until it answers, on a slow machine. */
   startDeadlineMs: number
   dataFolder: string
   logPath: string
   /** The ports at which other nodes of a cluster reach it. */
   clusterPorts?: readonly number[]
-  /** The user of a node that has one of its own. */
+  /** The user that runs it; undefined for the user of this process. */
   user?: User
   url(port: number): string
-  /** Writes the configuration for a start at `port`, whatever state an earlier run left behind. */
+  /** Writes the configuration for a start at `port`, over that of an earlier run. */
   prepare(port: number, signal: AbortSignal): Promise<Command>
-  /** Whether this engine, and not another one at the same port, takes requests. */
+  /** Whether it takes requests; false for another engine at the same port. */
   answers(running: Running, signal: AbortSignal): Promise<boolean>
 }
 export type Running = {
@@ -36,30 +36,30 @@ export type Running = {
   output(): Promise<string>
 }
 
-/** An engine that this process started. It ends with this process. */
+/** An engine that this process has started. It is ended when this process ends. */
 export type Engine = {
   readonly kind: EngineName
   readonly name: string
   readonly url: string
-  /** Leader of its process group; another one after every start. */
+  /** The leader of its process group; changes with every start. */
   readonly pid: number
   readonly dataFolder: string
   readonly logPath: string
   readonly clusterPorts: readonly number[]
   readonly user: User | undefined
-  /** Sends SIGTERM, after 7 s SIGKILL; cancels a start that is under way. Does nothing when it is not running. */
+  /** Sends SIGTERM, and SIGKILL after 7 s; cancels a start in progress. Without effect if it is not running. */
   stop(): Promise<void>
-  /** Starts it again at the same port on the same data, after a stop or a kill, and returns once it answers. */
+  /** Starts it again at the same port with the same data, after a stop or a kill. Resolves when it answers. */
   start(): Promise<void>
-  /** Sends `signal` to all its processes. Throws when it is not running. */
+  /** Sends `signal` to all of its processes. Throws if it is not running. */
   kill(signal: NodeJS.Signals): void
-  /** Settles when it is no longer running, with how it ended, for example `was ended by SIGKILL`. */
+  /** Resolves when it has ended, with how: `was ended by SIGKILL`. */
   ended(): Promise<string>
 }
 
 const endDeadlineMs = 15_000
 
-/** Starts an engine and returns once it answers. The lock at `lockPath` is held while it runs. */
+/** Starts an engine, and resolves when it answers. It holds the lock at `lockPath` while it runs. */
 export const startEngine = async (
   definition: EngineDefinition,
   lockPath: string,
@@ -74,7 +74,7 @@ export const startEngine = async (
     return await startOn(port)
   } catch (error) {
     signal.throwIfAborted()
-    // Another engine that starts at the same time may have taken the port since it was found free.
+    // If another program has taken the port meanwhile, the next attempt uses another port.
     if (await portFree(port)) throw error
   }
   return startOn(await choosePort())

@@ -3,9 +3,9 @@ import type { EngineName } from './engine.ts'
 import { type Address, acceptsConnections } from './ports.ts'
 import { type WaitOptions, waitUntil } from './waiting.ts'
 
-/** The environment variables by which other programs find the engines. */
+/** The environment variables with the addresses of the engines. */
 export type EngineUrls = { ELASTICSEARCH_URL: string; KAFKA_BROKERS: string; REDIS_URL: string }
-/** Comma-separated where an engine has several nodes. `REDIS_URL` is the first master; Sentinels know the current one. */
+/** Comma-separated if an engine has several nodes. `REDIS_URL` is the first master; after a failover, Sentinels report another. */
 export type ClusterUrls = EngineUrls & { REDIS_SENTINELS: string; REDIS_SENTINEL_NAME: string }
 
 export const variableOf = {
@@ -35,18 +35,18 @@ const addressesOf = (name: EngineName, value: string): Address[] =>
     return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port }
   })
 
-/** Returns once one of the addresses accepts connections, without logging in there. Rejects when none does. */
+/** Resolves when one of the addresses accepts a connection, without a login. Rejects if none does. */
 export const untilReachable = async (name: EngineName, value: string, options: WaitOptions): Promise<void> => {
   const addresses = addressesOf(name, value)
   const anyAccepts = async () =>
     (await Promise.all(addresses.map((address) => acceptsConnections(address, options.signal)))).some(Boolean)
   if (await waitUntil(anyAccepts, options)) return
-  // Only host and port: the value may hold a password.
+  // Host and port only: the value may have a password.
   const tried = addresses.map(({ host, port }) => `${host}:${port}`).join(', ')
   throw new Error(`${name}: nothing answers at ${tried} (${variableOf[name]})`)
 }
 
-/** Replaces the file atomically, one variable a line. Only its owner may read it: the URL of an external engine may hold a password. */
+/** Replaces the file atomically, with one variable a line. Only its owner may read it: the URL of an external engine may have a password. */
 export const writeEnginesFile = async (path: string, urls: EngineUrls): Promise<void> => {
   const draft = `${path}.${process.pid}`
   const lines = Object.entries(urls).map(([name, value]) => `${name}=${value}\n`)

@@ -15,39 +15,37 @@ export { type Engine, type EngineDefinition, type EngineName, engineNames } from
 export { type EngineUrls, externalEngines, variableOf } from './engineUrls.ts'
 
 type ClusterOptions = {
-  /** Holds data and logs; one set of engines runs in it at a time. */
+  /** The folder of data and logs. One set of engines runs in it at a time. */
   folder: string
-  /** Where distributions are unpacked, once for all folders; `<folder>/engines` by default. */
+  /** The folder where distributions are unpacked, which several `folder`s may share; by default `<folder>/engines`. */
   distributions?: string
   /** Whether the engines start empty. */
   clean: boolean
-  /** Whether a quick start matters more than speed under load; measured: all three in 12 s instead of 19 s. */
+  /** Whether a quick start (12 s instead of 19 s for all three) is worth less speed under load. */
   quick: boolean
-  /** Where the steps are shown; nowhere by default. */
+  /** The stream to which the steps are written; none by default. */
   progress?: NodeJS.WriteStream
-  /** Cancels the start; has no effect once the engines run. */
+  /** Cancels the start. Without effect once the engines run. */
   signal: AbortSignal
 }
 type StartOptions = ClusterOptions & {
-  /** Engines that already run elsewhere: they are used, not started. None by default. */
+  /** Engines that run elsewhere, and are not started here. None by default. */
   external?: Partial<EngineUrls>
   /** Changes the definition of each engine before its start, for example to turn on authentication. */
   adapt?: (definition: EngineDefinition) => EngineDefinition
 }
-/** On few cores the C2 compiler and the threads of G1 compete with the start itself, and with what the engines are started for. */
+/** On few cores, the C2 compiler and the threads of G1 compete with the start, and with tests. */
 const quickFlags = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
 const dataDeadlineMs = 20_000
 const externalDeadlineMs = 10_000
 
 type Running<Urls> = {
   readonly urls: Urls
-  /** Without external engines. */
   readonly started: readonly Engine[]
   stop(): Promise<void>
 }
-/** One node of each engine; external ones are left out. */
 export type Engines = Running<EngineUrls> & Partial<Record<EngineName, Engine>>
-/** Several nodes of each engine, each of which can be killed, frozen and started again by itself. */
+/** Several nodes of each engine. Each can be killed, frozen and started again. */
 export type Cluster = Running<ClusterUrls> & {
   readonly elasticsearch: readonly Engine[]
   readonly kafka: readonly Engine[]
@@ -57,10 +55,9 @@ export type Cluster = Running<ClusterUrls> & {
 }
 
 /**
- * Starts Elasticsearch, Kafka and Redis on loopback and returns once all answer. While they run, `engines.env` in the
- * folder tells other programs their URLs. They end with this process, however it ends. After stopping whatever had
- * started, it rejects: with UnsuitableSetUp when the machine lacks a program; when another process runs engines in
- * the folder; with the signal's reason when aborted; else with the engine's name and the end of its log.
+ * Starts Elasticsearch, Kafka and Redis on loopback, and resolves when all answer. While they run, `engines.env` in the folder has their URLs. They are
+ * ended when this process ends, even by a kill. Rejects, after the started ones are stopped: with UnsuitableSetUp if the machine lacks a program; if
+ * another process runs engines in the folder; with the signal's reason if aborted; else with the name of an engine and the end of its log.
  */
 export const startEngines = async (options: StartOptions): Promise<Engines> => {
   const { external = {} } = options
@@ -76,12 +73,12 @@ export const startEngines = async (options: StartOptions): Promise<Engines> => {
 }
 
 /**
- * Starts three Elasticsearch nodes, three brokers that keep three copies, and a Redis master with a replica and three
- * Sentinels, and returns once each node answers; copies may still be under way. Otherwise like `startEngines`.
+ * Like `startEngines`, with three Elasticsearch nodes, three brokers with three replicas of each partition, and a Redis master, its replica and three
+ * Sentinels. Resolves when each node answers; replicas may not be complete yet.
  */
 export const startCluster = async (
   options: ClusterOptions & {
-    /** Which engines to start; all by default. The URLs of the others lead nowhere. */
+    /** The engines to start; all by default. The URLs of the others do not answer. */
     only?: readonly EngineName[]
   },
 ): Promise<Cluster> => {
@@ -131,12 +128,12 @@ const runInFolder = async <Urls extends EngineUrls>(
   return { urls, started, stop: () => running.disposeAsync() }
 }
 
-/** Rejects as soon as an engine of these ends, with its name, how it ended, and where its log is. */
+/** Rejects when one of the engines ends, with its name, how it ended and the path of its log. */
 export const failWhenEngineEnds = async ({ started }: Pick<Engines, 'started'>): Promise<never> => {
   const ended = started.map(async (engine): Promise<never> => {
     throw new Error(`${engine.name} ${await engine.ended()}; its log is ${engine.logPath}`)
   })
-  // Promise.race of none never settles: external engines are not watched.
+  // Without engines (all are external), this promise never settles.
   return Promise.race(ended)
 }
 
@@ -150,7 +147,7 @@ type StartAllOptions = Omit<StartOptions, 'external'> & {
   /** `<folder>/data` by default. */
   dataFolder?: string
   plan?: ClusterPlan
-  /** Awaited beside the starts. */
+  /** Checks of external engines, awaited together with the starts. */
   others?: readonly ((signal: AbortSignal) => Promise<void>)[]
 }
 
@@ -166,7 +163,7 @@ const startAll = async (names: readonly EngineName[], options: StartAllOptions):
   const setups = await setUp(names, { folders, jvmFlags: options.quick ? quickFlags : [], plan })
   await mkdir(folders.logs, { recursive: true })
   const definitions: EngineDefinition[] = []
-  // One after the other: concurrent Maven runs can corrupt the local repository that they share.
+  // One after the other: concurrent runs of Maven can corrupt their shared local repository.
   for (const { name, install } of setups) {
     signal.throwIfAborted()
     const onProgress: ReportFetch = (step, detail) => report({ engine: name, step, detail })
@@ -207,7 +204,7 @@ const startOne = async (
   return engine
 }
 
-/** Waits for the lock first: an engine whose starter was killed may still be shutting down. */
+/** Waits for the lock first: the engine of a starter that was killed may still be shutting down. */
 const removeData = async (dataFolder: string, lockPath: string, signal: AbortSignal): Promise<void> => {
   const lock = await waitForLock(lockPath, { deadlineMs: dataDeadlineMs, signal })
   await rm(dataFolder, { recursive: true, force: true })

@@ -1,14 +1,14 @@
 const pollMs = 500
 
-/** What has to be changed before a command can start. */
+/** The machine or the options do not allow a command to start. The message says what to change. */
 export class UnsuitableSetUp extends Error {
   /** EX_CONFIG of sysexits. */
   readonly exitCode = 78
 }
 
 /**
- * Runs a command until it settles. `stopped` aborts at SIGINT, SIGTERM, SIGHUP, and when the parent process ends, however it ends. A
- * failure is printed and sets the exit code: its own `exitCode`, or 1.
+ * Runs a command. `stopped` aborts at SIGINT, SIGTERM and SIGHUP, and when the parent process ends, even by a kill. A failure is printed, and sets the exit
+ * code: that of the error, or 1.
  */
 export const runInForeground = async (run: (stopped: AbortSignal) => Promise<void>): Promise<void> => {
   const stop = new AbortController()

@@ -5,7 +5,7 @@ import { executable } from './permissions.ts'
 
 export type Jdk = { home: string; major: number }
 
-/** Java opens files with non-ASCII paths only in a UTF-8 locale. */
+/** Java needs a UTF-8 locale to open files with non-ASCII paths. */
 export const javaLocale = { LC_ALL: 'C.UTF-8' }
 
 /** A Log4j configuration that writes to stdout; `pattern` follows the time. */
@@ -18,24 +18,23 @@ rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 `
 
-/** The major version that the `release` file of a JDK names, 8 for `1.8.0_392`; undefined when it names none. */
+/** The major version in the `release` file of a JDK (8 for `1.8.0_392`); undefined if it has none. */
 const majorOf = (release: string): number | undefined => {
   const version = /^JAVA_VERSION="(?:1\.)?(\d+)/m.exec(release)?.[1]
   return version === undefined ? undefined : Number(version)
 }
 
-/** The first JDK that is new enough. */
 export const chooseJdk = (jdks: readonly Jdk[], minMajor: number): Jdk | undefined =>
   jdks.find((jdk) => jdk.major >= minMajor)
 
 /** Every JDK in ES_JAVA_HOME, JAVA_HOME, PATH and the usual folders, in this order. */
 export const findJdks = async (env: NodeJS.ProcessEnv): Promise<Jdk[]> => {
-  const found = new Map<string, Jdk>()
+  const jdks = new Map<string, Jdk>()
   for (const home of await candidates(env)) {
     const jdk = await jdkAt(home)
-    if (jdk !== undefined && !found.has(jdk.home)) found.set(jdk.home, jdk)
+    if (jdk !== undefined && !jdks.has(jdk.home)) jdks.set(jdk.home, jdk)
   }
-  return [...found.values()]
+  return [...jdks.values()]
 }
 
 const candidates = async (env: NodeJS.ProcessEnv): Promise<string[]> => {
@@ -63,7 +62,7 @@ const homesOnPath = async (env: NodeJS.ProcessEnv): Promise<string[]> => {
   return (await Promise.allSettled(homes)).flatMap((home) => (home.status === 'fulfilled' ? [home.value] : []))
 }
 
-/** A Java runtime without `jar` does not count: it unpacks the distributions. */
+/** A Java runtime without `jar` is no JDK: `jar` unpacks the distributions. */
 const jdkAt = async (home: string): Promise<Jdk | undefined> => {
   const tools = await Promise.all(['java', 'jar'].map((tool) => executable(join(home, 'bin', tool))))
   const major = majorOf(await readFile(join(home, 'release'), 'utf8').catch(() => ''))

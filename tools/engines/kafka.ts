@@ -31,11 +31,10 @@ type KafkaOptions = {
   home: string
   jdk: Jdk
   jvmFlags: readonly string[]
-  /** Holds the data folder of each broker. */
   folder: string
   logPath: (name: string) => string
 }
-/** One of several brokers; each is a controller as well. */
+/** One of several brokers. Each is also a controller. */
 export type KafkaNode = {
   readonly name: string
   readonly id: number
@@ -85,8 +84,8 @@ export const kafkaDefinition = (
 type Broker = Omit<KafkaNode, 'name'>
 
 /**
- * The settings of `broker`, which forms a cluster with `all`, itself included. As many copies as there are brokers; a write that all in-sync
- * replicas acknowledge survives the loss of one broker. `log.dirs` is relative to the data folder: no path needs escaping.
+ * The settings of `broker` in the cluster `all`. Each partition has a replica on every broker, and a write that all in-sync replicas have acknowledged
+ * survives the loss of one broker. `log.dirs` is relative to the data folder, so that no path needs escapes.
  */
 export const renderServerProperties = (broker: Broker, all: readonly Broker[] = [broker]): string => {
   const { id, port, controllerPort } = broker
@@ -115,7 +114,7 @@ export const renderServerProperties = (broker: Broker, all: readonly Broker[] = 
     'share.coordinator.state.topic.min.isr': minInSync,
     ...(copies === 1 ? {} : { 'default.replication.factor': copies, 'min.insync.replicas': minInSync }),
     'group.initial.rebalance.delay.ms': 0,
-    // A killed broker can register again only after its last session has expired: 9 s by default.
+    // A killed broker can register again after its last session has expired, which takes 9 s by default.
     'broker.session.timeout.ms': all.length === 1 ? 3_000 : 4_000,
     'broker.heartbeat.interval.ms': 500,
     'log.cleaner.dedupe.buffer.size': 2_097_152,
@@ -128,8 +127,8 @@ export const renderServerProperties = (broker: Broker, all: readonly Broker[] = 
 type Installed = KafkaOptions & { dataFolder: string; isAlone: boolean }
 
 /**
- * The first broker that runs alone leaves its classes as the JVM has loaded them, for later ones to start in half the time. Nodes of a cluster
- * would all write that file at once.
+ * The first broker that runs alone writes an archive of its loaded classes, with which later ones start in half the time. Nodes of a cluster write none:
+ * they would write the same file at once.
  */
 const java = (installed: Installed, flags: string[], program: string, args: string[]): Command => {
   const { home, jdk, dataFolder, isAlone } = installed
@@ -149,14 +148,14 @@ const formatOnce = async (
 ): Promise<void> => {
   const log = join(installed.dataFolder, 'log')
   if ((await stat(join(log, 'meta.properties')).catch(() => undefined)) !== undefined) return
-  // An interrupted format may have left files.
+  // An earlier format that was interrupted has left files.
   await rm(log, { recursive: true, force: true })
   const quickToStart = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
   const format = ['format', '-t', clusterId, '-c', 'server.properties']
   await runSupervised(java(installed, quickToStart, 'kafka.tools.StorageTool', format), run)
 }
 
-/** A UUID as Kafka writes it. Its top bit is clear: a leading dash would make it a command-line option. */
+/** A UUID as Kafka writes it. Its top bit is 0: a text with a leading dash would be a command-line option. */
 const uuidOf = (bytes: Buffer): string => {
   bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0)
   return bytes.toString('base64url')

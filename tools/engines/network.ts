@@ -6,7 +6,7 @@ import { changeOwner, unprivilegedUser } from './permissions.ts'
 const run = promisify(execFile)
 const firstUid = 64_001
 
-/** Gives each definition a user of its own, by which the firewall tells the nodes' packets apart; without root, none. */
+/** Assigns a user to each node, so that the firewall can match its packets. Without root, assigns none. */
 export const ownUsers = (): ((definition: EngineDefinition) => EngineDefinition) => {
   const unprivileged = unprivilegedUser()
   if (unprivileged === undefined) return (definition) => definition
@@ -25,7 +25,7 @@ export const ownUsers = (): ((definition: EngineDefinition) => EngineDefinition)
   }
 }
 
-/** Whether this machine can cut nodes off from each other: Linux, root, and a working iptables. */
+/** Whether this process can cut nodes off from each other: on Linux, as root, with a working iptables. */
 export const canCutOff = async (): Promise<boolean> => {
   if (process.platform !== 'linux' || unprivilegedUser() === undefined) return false
   return run('iptables', ['-w', '-L', 'OUTPUT', '-n']).then(
@@ -35,8 +35,8 @@ export const canCutOff = async (): Promise<boolean> => {
 }
 
 /**
- * Cuts `node` off from `others`: what one sends to the ports of the other is dropped without an answer, while all other processes
- * still reach all of them. Resolves with what joins them again. Rejects where `canCutOff` is false.
+ * Cuts `node` off from `others`: packets between their ports are dropped without an answer; all other processes still reach them all. Resolves with a
+ * function that joins them again. Rejects if `canCutOff` is false.
  */
 export const cutOff = async (node: Engine, others: readonly Engine[]): Promise<() => Promise<void>> => {
   const ports = others.flatMap(({ clusterPorts }) => clusterPorts)

@@ -6,14 +6,12 @@ import { delimiter, join } from 'node:path'
 
 export type User = { uid: number; gid: number }
 
-/** Whether this process may execute the file. */
 export const executable = (path: string): Promise<boolean> =>
   access(path, constants.X_OK).then(
     () => true,
     () => false,
   )
 
-/** The first executable file of that name in PATH. */
 export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<string | undefined> => {
   for (const folder of (env['PATH'] ?? '').split(delimiter)) {
     if (folder !== '' && (await executable(join(folder, name)))) return join(folder, name)
@@ -21,11 +19,11 @@ export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<
   return undefined
 }
 
-/** The user for programs that refuse to run as root, as Elasticsearch does; undefined when this process is not root. */
+/** The user for programs that refuse to run as root, such as Elasticsearch; undefined if this process does not run as root. */
 export const unprivilegedUser = (): User | undefined =>
   process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
 
-/** Gives `folder`, and everything in it, to `user`. */
+/** Makes `user` the owner of `folder` and everything in it. */
 export const changeOwner = async ({ uid, gid }: User, folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     await lchown(join(entry.parentPath, entry.name), uid, gid)
@@ -33,23 +31,23 @@ export const changeOwner = async ({ uid, gid }: User, folder: string): Promise<v
   await lchown(folder, uid, gid)
 }
 
-/** Whether `user` (undefined: this process's own) may execute the file, or enter the folder, at `path`. */
+/** Whether `user` (undefined: that of this process) may execute the file, or enter the folder, at `path`. */
 export const accessibleTo = (user: User | undefined, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     execFile('/bin/sh', ['-c', '[ -x "$1" ]', 'sh', path], { cwd: '/', ...user }, (error) => resolve(error === null))
   })
 
 /**
- * Creates `folder` and returns it. Where `user` cannot enter it (a clone under /root, say), creates and returns a folder
- * in the system's temporary folder instead, the same at every call. Rejects when `user` can enter neither.
+ * Creates `folder` and returns it. If `user` cannot enter it (as for a clone under /root), creates and returns a folder in the system's temporary folder,
+ * the same at every call. Rejects if `user` can enter neither.
  */
 export const accessibleFolder = async (folder: string, user: User | undefined): Promise<string> => {
   await mkdir(folder, { recursive: true })
   if (await accessibleTo(user, folder)) return folder
   const other = join(tmpdir(), `tidemark-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`)
   await mkdir(other, { recursive: true })
-  const found = await lstat(other)
-  if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${other} belongs to another user`)
+  const stats = await lstat(other)
+  if (!stats.isDirectory() || stats.uid !== process.getuid?.()) throw new Error(`${other} belongs to another user`)
   await chmod(other, 0o755)
   if (await accessibleTo(user, other)) return other
   throw new Error(`a program runs as user ${user?.uid}, who can enter neither ${folder} nor ${other}: set TMPDIR`)

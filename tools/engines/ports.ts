@@ -4,14 +4,12 @@ import { connect, createServer } from 'node:net'
 
 export type Address = { host: string; port: number }
 
-// Below the ephemeral port ranges: while an engine is down, no outgoing connection, not even that of a client that
-// retries, can occupy its port.
+// Below the ephemeral port ranges: while an engine is down, no outgoing connection can occupy its port.
 const lowest = 20_000
 const highest = 30_000
 const maxTries = 100
 const connectTimeoutMs = 5_000
 
-/** Whether a server on loopback could listen on `port` now. */
 export const portFree = async (port: number): Promise<boolean> => {
   const server = createServer()
   try {
@@ -25,7 +23,7 @@ export const portFree = async (port: number): Promise<boolean> => {
   }
 }
 
-/** `preferred` when it is free, else any free port. */
+/** `preferred` if it is free, else any free port. */
 export const choosePort = async (preferred?: number): Promise<number> => {
   if (preferred !== undefined && (await portFree(preferred))) return preferred
   for (let tries = 0; tries < maxTries; tries += 1) {
@@ -35,7 +33,7 @@ export const choosePort = async (preferred?: number): Promise<number> => {
   throw new Error(`found no free port between ${lowest} and ${highest}`)
 }
 
-/** So many different free ports: a chosen port stays free until something listens on it. */
+/** Chooses `count` different free ports. Nothing reserves them until a server listens there. */
 export const chooseDistinctPorts = async (count: number): Promise<number[]> => {
   const ports = new Set<number>()
   while (ports.size < count) ports.add(await choosePort())

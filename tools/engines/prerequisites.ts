@@ -1,15 +1,14 @@
 import { chooseJdk, type Jdk } from './jdk.ts'
 import type { User } from './permissions.ts'
 
-/** The programs that one engine needs. */
 export type Prerequisites = {
-  /** As a sentence names the engine. */
+  /** The name of the engine in sentences. */
   engine: string
   /** Major version; 0: any. */
   minJdk: number
-  /** The JDKs that this engine can run, whatever their version. */
+  /** The JDKs of any version that the engine's user may run. */
   jdks: readonly Jdk[]
-  /** The user who must be able to run the JDK, where it is not this process's. */
+  /** The user that must be able to run the JDK; undefined for the user of this process. */
   user?: User | undefined
   /** Whether its distribution must be fetched with Maven. */
   fetches: boolean
@@ -23,7 +22,6 @@ const jdkAdvice = (major: number): string =>
   `macOS: brew install openjdk@${major}.`
 const mavenAdvice = 'Install it: Debian, Ubuntu: apt-get install maven; macOS: brew install maven.'
 
-/** A sentence for each kind of program that is missing. */
 export const missingPrograms = (needs: readonly Prerequisites[], mavenFound: boolean): string[] => {
   const lacking = needs.filter(({ minJdk, jdks }) => chooseJdk(jdks, minJdk) === undefined)
   const fetching = needs.filter(({ fetches }) => fetches)

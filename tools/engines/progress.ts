@@ -1,14 +1,13 @@
 import type { WriteStream } from 'node:tty'
 
 export type Progress = {
-  /** Its name. */
   engine: string
   step: 'fetching' | 'unpacking' | 'starting' | 'ready'
   detail?: string | undefined
 }
 type ProgressView = { report(progress: Progress): void; end(): void }
 
-/** On a terminal one line that is rewritten, elsewhere a line for every step. */
+/** On a terminal, rewrites one line; elsewhere, writes a line for every step. */
 export const progressView = (stream: NodeJS.WriteStream | undefined): ProgressView =>
   stream?.isTTY ? liveLine(stream) : plainLines(stream)
 

@@ -12,7 +12,7 @@ const platforms: Partial<Record<string, string>> = {
   'darwin-arm64': 'redis-server-6.2.6-v5-darwin-arm64',
 }
 
-/** The server inside the embedded-redis package; undefined where it holds none for `platform`, for example `linux-x64`. */
+/** The path of the server in the embedded-redis package; undefined if it has none for the platform, such as `linux-x64`. */
 export const redisDistribution = (platform: string): Distribution | undefined => {
   const file = platforms[platform]
   if (file === undefined) return undefined
@@ -34,7 +34,6 @@ export const redisDistribution = (platform: string): Distribution | undefined =>
 
 export type RedisOptions = {
   server: string
-  /** Holds the data folder of each node. */
   folder: string
   logPath: (name: string) => string
 }
@@ -55,7 +54,7 @@ export const redisDefinition = (options: RedisOptions): EngineDefinition => ({
 export const sentinelName = 'tidemark'
 const sentinelQuorum = 2
 
-/** One of several nodes. After a failover it keeps the role that the Sentinels gave it, which is in its configuration file. */
+/** One of several nodes. After a failover, its role is that of its configuration file, which Sentinels have changed. */
 export const replicatedRedisDefinition = (
   options: RedisOptions,
   node: RedisNode,
@@ -67,7 +66,7 @@ export const replicatedRedisDefinition = (
     [],
     [
       ...redisSettings(node.port),
-      // A replica would wait five seconds for others before its first copy.
+      // By default, a master waits five seconds for further replicas before the first copy.
       ['repl-diskless-sync-delay', '0'],
       ...(node === master ? [] : [['replicaof', '127.0.0.1', String(master.port)]]),
     ],
@@ -82,12 +81,12 @@ export const sentinelDefinition = (options: RedisOptions, node: RedisNode, maste
       ...listenOn(node.port),
       ['sentinel', 'monitor', sentinelName, '127.0.0.1', String(master.port), String(sentinelQuorum)],
       ['sentinel', 'down-after-milliseconds', sentinelName, '3000'],
-      // The next attempt after a failed failover, for which the Sentinels otherwise wait six minutes.
+      // By default, Sentinels wait six minutes before the next attempt after a failed failover.
       ['sentinel', 'failover-timeout', sentinelName, '10000'],
     ],
   )
 
-/** The first start writes the configuration file; Redis rewrites it when roles change, so later ones leave it as it is. */
+/** Writes the configuration file at the first start only: Redis rewrites it when roles change. */
 const configured = (
   options: RedisOptions,
   { name, port }: RedisNode,
@@ -128,7 +127,7 @@ const common = ({ folder, logPath }: RedisOptions, name: string): Omit<EngineDef
       retryStrategy: () => null,
       connectTimeout: 2_000,
     })
-    // connect() rejects as well; the reason is in the log of Redis.
+    // `connect` rejects, too; the log of Redis has the reason.
     client.on('error', () => undefined)
     try {
       await client.connect()

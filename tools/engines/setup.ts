@@ -17,13 +17,13 @@ type InstallOptions = { report: ReportFetch; signal: AbortSignal }
 /** An engine that this machine can run. */
 type Setup = {
   name: EngineName
-  /** Fetches and unpacks its distribution unless that is there. Returns a definition for each node. */
+  /** Fetches and unpacks its distribution unless it exists. Resolves with a definition for each node. */
   install(options: InstallOptions): Promise<EngineDefinition[]>
 }
 type SetupOptions = {
   folders: Folders
   jvmFlags: readonly string[]
-  /** The nodes of a cluster; undefined: one node of each engine. */
+  /** The nodes of a cluster; undefined for one node of each engine. */
   plan?: ClusterPlan | undefined
 }
 
@@ -36,18 +36,22 @@ type CheckOptions = SetupOptions & {
   logPath: (name: string) => string
 }
 
-/** Checks what the engines need. Throws UnsuitableSetUp, with every missing program and how to install it. */
+/** Checks that the machine has every program that the engines need. Throws UnsuitableSetUp with the missing ones, and how to install them. */
 export const setUp = async (names: readonly EngineName[], options: SetupOptions): Promise<Setup[]> => {
   const logPath = (name: string): string => join(options.folders.logs, `${name}.log`)
   const user = unprivilegedUser()
   const jdks = await findJdks(process.env)
   const accessible = await Promise.all(jdks.map(({ home }) => accessibleTo(user, join(home, 'bin', 'java'))))
   const others = jdks.filter((_, index) => accessible[index])
-  // Each node of a cluster runs as a user of its own, of single nodes Elasticsearch alone.
+  // Of single nodes, only Elasticsearch runs as another user. Each node of a cluster has its own user.
   const distributions = await accessibleFolder(options.folders.distributions, user)
   const checkOptions = {
-    ...{ ...options, folders: { ...options.folders, distributions }, logPath, user },
-    ...{ jdks: options.plan === undefined ? jdks : others, othersJdks: others },
+    ...options,
+    folders: { ...options.folders, distributions },
+    logPath,
+    user,
+    jdks: options.plan === undefined ? jdks : others,
+    othersJdks: others,
   }
   const checks = { elasticsearch: checkElasticsearch, kafka: checkKafka, redis: checkRedis }
   const checked = await Promise.all(names.map((name) => checks[name](checkOptions)))
@@ -85,7 +89,10 @@ const checkElasticsearch = async ({
 const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan, user }: CheckOptions): Promise<Checked> => {
   const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution.name))
   const prerequisites: Prerequisites = {
-    ...{ engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches },
+    engine: 'Kafka',
+    minJdk: kafkaMinJdk,
+    jdks,
+    fetches,
     ...(plan !== undefined && { user }),
   }
   return unpacked('kafka', kafkaDistribution, folders, prerequisites, (home, jdk) => {
@@ -95,7 +102,7 @@ const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan, user }: Chec
   })
 }
 
-/** A redis-server on PATH, else one that is fetched. */
+/** The redis-server on PATH, else one to be fetched. */
 const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promise<Checked> => {
   const defineIn = (folder: string): EngineDefinition[] => {
     const common = { server: join(folder, 'redis-server'), folder: folders.data, logPath }
@@ -122,7 +129,7 @@ const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promi
   return unpacked('redis', distribution, folders, prerequisites, defineIn)
 }
 
-/** An engine that is fetched and unpacked with a JDK. */
+/** An engine whose distribution is fetched, and unpacked with a JDK. */
 const unpacked = (
   name: EngineName,
   distribution: Distribution,

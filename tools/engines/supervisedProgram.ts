@@ -9,24 +9,24 @@ import { within } from './waiting.ts'
 
 export type Command = Omit<SupervisorRequest, 'graceMs' | 'lockPath'>
 type End = { how: string; ok: boolean }
-/** A program that ends with this process. */
+/** A program that is ended when this process ends. */
 export type SupervisedProgram = {
   /** Also the id of its process group. */
   pid: number
-  /** Settles when the last process of the group is gone; never rejects. */
+  /** Resolves when the last process of the group has ended; never rejects. */
   ended: Promise<End>
   hasEnded(): boolean
-  /** Sends SIGTERM, after 7 s SIGKILL; returns when it is gone, after 10 s at the latest. */
+  /** Sends SIGTERM, and SIGKILL after 7 s. Resolves when it has ended, after 10 s at the latest. */
   stop(): Promise<void>
 }
-/** Files of a program: its output is appended to the log; the lock is held while it runs. */
+/** The log, to which its output is appended, and the lock that it holds while it runs. */
 export type LogAndLock = { logPath: string; lockPath?: string }
 
 const graceMs = 7_000
 const stopMs = 9_000
 const supervisorPath = fileURLToPath(new URL('./supervisor.ts', import.meta.url))
 
-/** Starts `command` under a supervisor. Rejects when it cannot be started or `signal` aborts first. */
+/** Starts `command` under a supervisor. Rejects if it cannot be started, or `signal` aborts before. */
 export const startSupervised = async (
   command: Command,
   files: LogAndLock,
@@ -48,7 +48,7 @@ export const startSupervised = async (
 const watch = async (supervisor: ChildProcess, signal: AbortSignal): Promise<SupervisedProgram> => {
   const { stdin, stdout } = supervisor
   if (stdin === null || stdout === null) throw new Error('the supervisor has no pipes')
-  // A broken pipe is followed by the supervisor's end, which is reported.
+  // A broken pipe means that the supervisor has ended, which is reported.
   stdin.on('error', () => undefined)
   const abort = () => stdin.end()
   signal.addEventListener('abort', abort)
@@ -86,7 +86,7 @@ const stopSupervised = async (supervisor: ChildProcess, pid: number, ended: Prom
   await ended
 }
 
-/** Runs `command` to its end. Rejects when it fails or takes longer than `deadlineMs`, and with the signal's reason when aborted. */
+/** Runs `command` to its end. Rejects if it fails or takes longer than `deadlineMs`, and with the signal's reason if aborted. */
 export const runSupervised = async (
   command: Command,
   options: { what: string; logPath: string; deadlineMs: number; signal: AbortSignal },

@@ -1,7 +1,6 @@
 /**
- * Runs one program for another process and ends it with that process. The first line on stdin is a SupervisorRequest;
- * when stdin ends, for whatever reason, the program's process group is ended. Each line on stdout is a SupervisorEvent;
- * the program's output goes to this process's stderr.
+ * Runs a program for a parent process, and ends its process group at the end of stdin, as after a kill of the parent. The first line on stdin is a
+ * SupervisorRequest, each line on stdout a SupervisorEvent; stderr is the output of the program.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,11 +15,11 @@ export type SupervisorRequest = {
   args: string[]
   cwd: string
   env: NodeJS.ProcessEnv
-  /** The user to run it as; this process must be root. */
+  /** The user that runs it, if this process is root. */
   user?: { uid: number; gid: number }
-  /** Held while the program runs: two programs never share one data folder. */
+  /** The lock that is held while the program runs, so that two programs never share a data folder. */
   lockPath?: string | undefined
-  /** From SIGTERM to SIGKILL. */
+  /** The time from SIGTERM to SIGKILL. */
   graceMs: number
 }
 export type SupervisorEvent = { pid: number } | { failure: string } | { end: string; ok: boolean }
@@ -29,7 +28,7 @@ const lockDeadlineMs = 20_000
 const killMs = 1_000
 const pollMs = 50
 
-/** A failed write means that the other process is gone. */
+/** A write fails only when the parent process has ended. */
 const report = (event: SupervisorEvent): void => {
   try {
     writeSync(1, `${JSON.stringify(event)}\n`)
@@ -47,7 +46,7 @@ const groupEmpty = async (pid: number, deadlineMs: number): Promise<boolean> => 
   return true
 }
 
-/** A process that is stopped by SIGSTOP handles SIGTERM only after SIGCONT. */
+/** A process that SIGSTOP has stopped handles SIGTERM only after SIGCONT. */
 const endGroup = async (pid: number, graceMs: number): Promise<void> => {
   signalGroup(pid, 'SIGTERM')
   signalGroup(pid, 'SIGCONT')

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs'
 import { type ImagePin, nameOf } from './imagePins.ts'
 
-/** The texts of the files that a release must agree in. */
+/** The contents of the files whose versions must agree in a release. */
 type ReleaseFiles = {
   readonly version: string
   readonly lockedVersion: string
@@ -25,7 +25,7 @@ export const packageFiles = (root: string): string[] =>
     ...globSync('{clients,connectors}/*/{package,package-lock,pyproject}.{json,toml}', { cwd: root }),
   ].sort()
 
-/** What still has to be done before this state is released, a sentence each. */
+/** A sentence for each thing to do before this state can be released. */
 export function releaseProblems(files: ReleaseFiles): string[] {
   const { version, pins, dockerfile, airbyteDockerfile, compose, packages } = files
   const escaped = version.replaceAll('.', '\\.')
@@ -55,7 +55,7 @@ function otherVersions(path: string, text: string, version: string): string[] {
   return wrong.map((found) => `${path} has version ${found}, not ${version}`)
 }
 
-/** The defaults in Dockerfiles and Compose file must be the pinned names, or users of the two would get different images. */
+/** The default images of Dockerfiles and Compose file must be the pinned ones: otherwise their users would get different images. */
 function otherDefaults({ variable, reference }: ImagePin, text: string): string[] {
   const used = [...text.matchAll(new RegExp(`(?:ARG ${variable}=|\\$\\{${variable}:-)([^\\s}]+)`, 'g'))]
   const wrong = used.map(([, image = '']) => image).filter((image) => image !== nameOf(reference))

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { type ImageReference, nameOf } from './imagePins.ts'
 
 const deadlineMs = 20_000
-/** What registries must accept at least; none of these images comes near it. */
+/** Registries must accept manifests of this size; those of these images are much smaller. */
 const maxManifestBytes = 4 * 1024 * 1024
-/** Indices first: their digest is the same on every platform. */
+/** Indices of several platforms first: their digest is the same on every platform. */
 const accept = [
   'application/vnd.oci.image.index.v1+json',
   'application/vnd.docker.distribution.manifest.list.v2+json',
@@ -13,8 +13,8 @@ const accept = [
 ].join(', ')
 
 /**
- * The digest of an image's manifest, asked from the registry at `registryUrl`, or from the host that the reference names. It is computed from the
- * manifest, and must be the one that the registry says. Speaks the distribution API, with an anonymous token where one is demanded.
+ * The digest of an image's manifest, from the registry at `registryUrl` or the host in the reference. Rejects unless the digest of the received manifest is
+ * the one that the registry states. Uses the distribution API, with an anonymous token if the registry demands one.
  */
 export async function resolveDigest(
   reference: ImageReference,
@@ -42,7 +42,7 @@ async function askForManifest(
   registryUrl: string,
   signal: AbortSignal,
 ): Promise<Response> {
-  // Docker writes official images without the folder that they are in.
+  // The repository of an official image of Docker is `library/<name>`.
   const path = host === undefined && !repository.includes('/') ? `library/${repository}` : repository
   const base = host === undefined ? registryUrl : `https://${host}`
   const url = new URL(`/v2/${path}/manifests/${tag}`, base)

@@ -54,9 +54,12 @@ command
   .description('lists what is missing for a release; exit code 1 if anything is')
   .action(() =>
     runInForeground(async (stopped) => {
-      const [version, lockedVersion] = [await versionIn('package.json'), await versionIn('package-lock.json')]
-      const [changelog, dockerfile] = [await textOf('CHANGELOG.md'), await textOf('Dockerfile')]
-      const [compose, pins] = [await textOf('docker-compose.yml'), parsePins(await textOf('deploy/images.env'))]
+      const version = await versionIn('package.json')
+      const lockedVersion = await versionIn('package-lock.json')
+      const changelog = await textOf('CHANGELOG.md')
+      const dockerfile = await textOf('Dockerfile')
+      const compose = await textOf('docker-compose.yml')
+      const pins = parsePins(await textOf('deploy/images.env'))
       const airbyteDockerfile = await textOf('connectors/airbyte/Dockerfile')
       const packages = new Map(
         await Promise.all(packageFiles(root).map(async (path) => [path, await textOf(path)] as const)),

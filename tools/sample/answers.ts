@@ -4,7 +4,6 @@ import type { Random } from './random.ts'
 
 export type Score = { readonly score: number; readonly maxScore: number }
 
-/** One respondent's answers and their scores. */
 export type Answers = {
   /** Answers to the quiz's questions by field code. */
   readonly data: Readonly<Record<string, string | number>>
@@ -39,7 +38,7 @@ export function answer(form: FormPlan, random: Random): Answers {
   }
 }
 
-/** The more able, the more often the best option, or that of the preferred outcome; else any. */
+/** Chooses the best option, or that of the preferred outcome, with the probability `ability`; else a random one. */
 function choose(
   { scene }: FormPlan,
   { options }: Question,

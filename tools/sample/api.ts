@@ -5,8 +5,8 @@ const servedDeadlineMs = 60_000
 const requestTimeoutMs = 5_000
 
 /**
- * Returns once keys can be created: the indexer has replayed those there are. Until then the API answers any key 503, an unknown one 401
- * afterwards. Rejects after a minute.
+ * Resolves when keys can be created, because the indexer has replayed the existing ones: until then the API answers every key with 503, and later an unknown
+ * one with 401. Rejects after a minute.
  */
 export async function untilKeysAreComplete(baseUrl: string, signal: AbortSignal): Promise<void> {
   const areComplete = (): Promise<boolean> =>
@@ -18,7 +18,7 @@ export async function untilKeysAreComplete(baseUrl: string, signal: AbortSignal)
   throw new Error(`The API at ${baseUrl} does not know the account keys within ${servedDeadlineMs / 1_000} s`)
 }
 
-/** Returns once the API answers the key. Rejects after a minute. */
+/** Resolves when the API accepts the key. Rejects after a minute. */
 export async function untilServed(baseUrl: string, key: string, signal: AbortSignal): Promise<void> {
   const isServed = (): Promise<boolean> => isValidKey(baseUrl, key, signal).catch(() => false)
   if (await waitUntil(isServed, { deadlineMs: servedDeadlineMs, signal })) return
@@ -33,7 +33,7 @@ export async function newestFormId(baseUrl: string, key: string, signal: AbortSi
   return items[0]?.id ?? ''
 }
 
-/** Whether the API accepts the key; a key over its rate limit is valid too. Rejects when the API fails. */
+/** Whether the API accepts the key, even if it is over its rate limit. Rejects if the API fails. */
 export async function isValidKey(baseUrl: string, key: string, signal: AbortSignal): Promise<boolean> {
   const response = await get(`${baseUrl}/forms?limit=1`, key, signal)
   if (response.status >= 500) throw new Error(`${response.status} ${await response.text()}`)

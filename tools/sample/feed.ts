@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Producer } from 'kafkajs'
-import type { Config } from '../../src/core/process/config.ts'
+import type { Config } from '../../src/core/config/config.ts'
 import type { World, WorldRecord } from './world.ts'
 
 export type Topics = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS'>
 
 export const namesOf = ({ TOPIC_FORMS, TOPIC_SUBMISSIONS }: Topics): string[] => [TOPIC_FORMS, TOPIC_SUBMISSIONS]
 
-/** In UTF-8 below 1 MB, the default limit of brokers. */
+/** In UTF-8 below 1 MB, the default limit of a request to brokers. */
 const maxSendCharacters = 256 * 1024
 const allReplicas = -1
 const stepMs = 1_000
 
-/** Produces the world's past; `report` receives the number of submissions produced so far. */
+/** Produces the past of the world. `report` gets the number of submissions that are produced so far. */
 export async function producePast(
   world: World,
   to: { producer: Producer; topics: Topics; signal: AbortSignal; report: (submissions: number) => void },
@@ -24,22 +24,24 @@ export async function producePast(
   }
 }
 
-/** All records in their order, each chunk with values of about so many characters. */
+/** The records in order, in chunks with values of about so many characters. */
 export function* chunksOf<T extends { value: string | null }>(records: Iterable<T>, size: number): Generator<T[]> {
-  let [chunk, characters] = [[] as T[], 0]
+  let chunk: T[] = []
+  let characters = 0
   for (const record of records) {
     chunk.push(record)
     characters += record.value?.length ?? 0
     if (characters < size) continue
     yield chunk
-    ;[chunk, characters] = [[], 0]
+    chunk = []
+    characters = 0
   }
   if (chunk.length > 0) yield chunk
 }
 
 /**
- * Produces a step of the world every second until `signal` aborts. When Kafka refuses records, `onFailure` receives why,
- * and they are sent again before the world takes its next step.
+ * Produces a step of the world every second until `signal` aborts. If Kafka refuses records, `onFailure` gets the reason, and they are sent again before the
+ * next step.
  */
 export async function produceOn(
   world: World,

@@ -1,8 +1,8 @@
 import type { Admin, Producer } from 'kafkajs'
 import { pino } from 'pino'
+import type { Config } from '../../src/core/config/config.ts'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { createProducer } from '../../src/core/kafka/sink.ts'
-import type { Config } from '../../src/core/process/config.ts'
 import { type ProgressBar, startProgressBar } from '../../src/core/process/progressBar.ts'
 import { newestFormId, untilKeysAreComplete, untilServed } from './api.ts'
 import { producePast } from './feed.ts'
@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 
 type KafkaClients = { readonly admin: Admin; readonly producer: Producer }
 
-/** Connects to Kafka for the duration of `work`. */
+/** Runs `work` with a connection to Kafka, and closes it. */
 export async function withKafka<T>(config: Config, work: (clients: KafkaClients) => Promise<T>): Promise<T> {
   const kafka = connectKafka(config, pino({ level: 'silent' }))
   const admin = kafka.admin()
@@ -35,7 +35,7 @@ type FillOptions = {
   readonly signal: AbortSignal
 }
 
-/** Produces the world's past and returns once the API serves all of it. */
+/** Produces the past of the world. Resolves when the API serves all of it. */
 export async function fill(world: World, options: FillOptions): Promise<Pick<Served, 'teams' | 'formId'>> {
   const { kafka, config, baseUrl, keysOf, signal } = options
   await untilTopicsExist(kafka.admin, config, signal)

@@ -4,7 +4,7 @@ import { type Quiz, quizOf } from './quiz.ts'
 import { entityId, type Random, seededRandom, token } from './random.ts'
 import { type Team, teams } from './teams.ts'
 
-/** Everything about a form that never changes. */
+/** The parts of a form that never change. */
 export type FormPlan = {
   readonly team: Team
   readonly id: string
@@ -14,12 +14,11 @@ export type FormPlan = {
   readonly title: string
   readonly publicToken: string
   readonly createdMs: number
-  /** A draft gets no submissions; a discarded one is deleted in the end. */
+  /** A draft gets no submissions. A discarded form is deleted later. */
   readonly state: 'published' | 'draft' | 'discarded'
-  /** How many of the team's submissions it gets, relative to its other forms. */
+  /** Its share of the team's submissions, relative to the other forms. */
   readonly weight: number
   readonly quiz: Quiz
-  /** How many of the questions one respondent is asked. */
   readonly askedCount: number
   /** Results of all respondents, 0 to 100, for each dimension. */
   readonly averages: readonly number[]
@@ -28,7 +27,7 @@ export type FormPlan = {
 export const levelThresholdsPercent = [0, 40, 60, 80] as const
 
 const dayMs = 86_400_000
-/** Forms are made before the first submission of the sample arrives. */
+/** Forms are created before the first submission of the sample. */
 const oldestDays = 400
 const newestDays = 92
 const askedAtRandom = 4
@@ -55,9 +54,9 @@ export function planForms(seed: string, nowMs: number): FormPlan[] {
 }
 
 function subjectOf(language: Language, key: string): Subject {
-  const found = language.subjects.find((subject) => subject.key === key)
-  if (found === undefined) throw new Error(`${language.locale} has no subject ${key}`)
-  return found
+  const subject = language.subjects.find((candidate) => candidate.key === key)
+  if (subject === undefined) throw new Error(`${language.locale} has no subject ${key}`)
+  return subject
 }
 
 type PlanOptions = {
@@ -66,7 +65,7 @@ type PlanOptions = {
   team: Team
   language: Language
   subject: Subject
-  /** 0 to 2; a later one of a knowledge quiz asks a random choice of its questions. */
+  /** 0 to 2. Later editions of a knowledge quiz ask a random choice of its questions. */
   edition: number
   state: FormPlan['state']
 }
@@ -96,7 +95,7 @@ function plan({ seed, nowMs, team, language, subject, edition, state }: PlanOpti
 const titleOf = (pattern: string, subject: Subject, nowMs: number): string =>
   pattern.replace('{title}', subject.title).replace('{year}', String(new Date(nowMs).getUTCFullYear()))
 
-/** The form after `edits` changes, the last of them at `updatedMs`: the specification's Form and further settings. */
+/** The form after `edits` changes, the last of them at `updatedMs`: the Form of the specification, with further settings. */
 export function renderForm(plan: FormPlan, edits: number, updatedMs: number): Record<string, unknown> {
   const { id, title, scene, language, publicToken, createdMs, subject } = plan
   const random = seededRandom(`${id}/look`)

@@ -6,7 +6,7 @@ const pollMs = 100
 const topicsDeadlineMs = 60_000
 const stallDeadlineMs = 60_000
 
-/** Returns once the indexer has created the source topics. Rejects after a minute, or with the signal's reason. */
+/** Resolves when the indexer has created the source topics. Rejects after a minute, or with the signal's reason. */
 export async function untilTopicsExist(admin: Admin, topics: Topics, signal: AbortSignal): Promise<void> {
   const allExist = async (): Promise<boolean> => {
     const existing = await admin.listTopics().catch((): string[] => [])
@@ -17,8 +17,8 @@ export async function untilTopicsExist(admin: Admin, topics: Topics, signal: Abo
 }
 
 /**
- * Returns once every record of the topics is searchable: the indexer commits no offset before. `report` receives how many
- * are. Rejects after a minute without progress, or with the signal's reason.
+ * Resolves when every record of the topics is searchable, as the commits of the indexer show. `report` gets the number of searchable records. Rejects after a
+ * minute without progress, or with the signal's reason.
  */
 export async function untilIndexed(
   admin: Admin,
@@ -27,16 +27,17 @@ export async function untilIndexed(
   let indexedBefore = -1
   let end = performance.now() + stallDeadlineMs
   for (;;) {
-    // While a group's coordinator moves, Kafka refuses some requests; that counts as no progress.
-    const found = await positions(admin, from.topics, from.groupId).catch((error: Error) => error)
-    if (!(found instanceof Error)) {
-      from.report(found.indexed, found.produced)
-      if (found.indexed >= found.produced) return
-      if (found.indexed > indexedBefore) end = performance.now() + stallDeadlineMs
-      indexedBefore = found.indexed
+    // While the coordinator of the group moves, Kafka refuses some requests. That counts as no progress.
+    const progress = await positions(admin, from.topics, from.groupId).catch((error: Error) => error)
+    if (!(progress instanceof Error)) {
+      from.report(progress.indexed, progress.produced)
+      if (progress.indexed >= progress.produced) return
+      if (progress.indexed > indexedBefore) end = performance.now() + stallDeadlineMs
+      indexedBefore = progress.indexed
     }
     if (performance.now() > end) {
-      const state = found instanceof Error ? found.message : `it stands at ${found.indexed} of ${found.produced}`
+      const state =
+        progress instanceof Error ? progress.message : `it stands at ${progress.indexed} of ${progress.produced}`
       throw new Error(`The indexer has made no progress for ${stallDeadlineMs / 1_000} s: ${state}`)
     }
     await pause(pollMs, from.signal)

@@ -2,7 +2,6 @@ import type { Counts, World } from './world.ts'
 
 const dayMs = 86_400_000
 
-/** What the API serves. */
 export type Served = {
   readonly baseUrl: string
   readonly teams: readonly (World['teams'][number] & Counts & { readonly key: string })[]
@@ -39,7 +38,7 @@ const keys = ({ teams }: Served): string[] =>
     return `Key       ${key}  ${name}: ${size}`
   })
 
-/** One request to paste as it is, then more that use `$KEY`. */
+/** A request to paste as it is, then more requests that use `$KEY`. */
 function requests({ baseUrl, teams: [first], formId, nowMs }: Served): string[] {
   const day = (daysAgo: number): string => new Date(nowMs - daysAgo * dayMs).toISOString().slice(0, 10)
   const curl = (query: string, flags = '-s'): string =>

@@ -5,7 +5,6 @@ export type Option = {
   readonly value: string
   readonly label: string
   readonly points: number
-  /** The dimension that the points are added to. */
   readonly dimension: number
 }
 export type Question = {
@@ -14,12 +13,12 @@ export type Question = {
   readonly kind: 'single_choice' | 'scale'
   readonly options: readonly Option[]
 }
-/** Questions, and the dimensions that their answers score. */
+/** Questions, and the dimensions of their scores. */
 export type Quiz = { readonly dimensions: readonly string[]; readonly questions: readonly Question[] }
 
 const pointsForRight = 10
 
-/** A subject's questions with codes `q1`, `q2` …; options of choices are in random order. */
+/** The questions of a subject, with codes `q1`, `q2` …, and with options in random order. */
 export function quizOf(subject: Subject, language: Language, random: Random): Quiz {
   const dimensions = subject.scene === 'outcome_quiz' ? subject.outcomes : subject.dimensions
   if (subject.scene === 'scored_quiz') {

@@ -1,24 +1,32 @@
 import { hash } from 'node:crypto'
 
-/** A deterministic pseudo-random generator. */
-export type Random = ReturnType<typeof seededRandom>
+export type Random = {
+  /** From 0 up to, not including, 1. */
+  float(): number
+  /** An integer from 0 up to, not including, `limit`. */
+  below(limit: number): number
+  /** True with the probability `share`. */
+  chance(share: number): boolean
+  /** One of `items`, which must not be empty. */
+  pick<T>(items: readonly T[]): T
+  /** An index, each as probable as its share of all weights. */
+  weighted(weights: readonly number[]): number
+  shuffled<T>(items: readonly T[]): T[]
+  /** `length` characters of `alphabet`. */
+  text(alphabet: string, length: number): string
+}
 
 const alphanumeric = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789'
 
-/** The same sequence for the same `seed`, an unrelated one for any other. */
-export function seededRandom(seed: string) {
+/** Creates a generator. The same `seed` gives the same sequence. */
+export function seededRandom(seed: string): Random {
   const float = sfc32(hash('sha256', seed, 'buffer'))
-  /** An integer from 0 up to, not including, `limit`. */
   const below = (limit: number): number => Math.floor(float() * limit)
   return {
-    /** From 0 up to, not including, 1. */
     float,
     below,
-    /** True with the probability `share`. */
     chance: (share: number): boolean => float() < share,
-    /** One of `items`, which must not be empty. */
     pick: <T>(items: readonly T[]) => items[below(items.length)] as T,
-    /** An index, each as probable as its share of all weights. */
     weighted: (weights: readonly number[]): number => {
       let rest = float() * weights.reduce((sum, weight) => sum + weight, 0)
       return Math.max(
@@ -29,13 +37,11 @@ export function seededRandom(seed: string) {
         0,
       )
     },
-    /** `items` in another order. */
     shuffled: <T>(items: readonly T[]): T[] =>
       items
         .map((item) => ({ item, sortKey: float() }))
         .sort((a, b) => a.sortKey - b.sortKey)
         .map(({ item }) => item),
-    /** `length` characters of `alphabet`. */
     text: (alphabet: string, length: number): string => {
       let text = ''
       while (text.length < length) text += alphabet.charAt(below(alphabet.length))
@@ -44,13 +50,13 @@ export function seededRandom(seed: string) {
   }
 }
 
-/** An id of 24 hex digits; those made later sort after those made in an earlier second. */
+/** An id of 24 hex digits, which starts with the second of its creation: ids sort by time. */
 export const entityId = (random: Random, createdMs: number): string =>
   Math.floor(createdMs / 1_000)
     .toString(16)
     .padStart(8, '0') + random.text('0123456789abcdef', 16)
 
-/** A short token for public URLs, without characters that are easily mistaken for one another. */
+/** A short token for public URLs, without characters that look alike. */
 export const token = (random: Random, length: number): string => random.text(alphanumeric, length)
 
 /** Chris Doty-Humphrey's small fast counting generator. */

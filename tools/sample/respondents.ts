@@ -1,7 +1,7 @@
 import type { FormPlan } from './forms.ts'
 import { entityId, type Random, seededRandom } from './random.ts'
 
-/** People behind a team's submissions in one language; some of them submit often. */
+/** The respondents of a team in one language. Some of them submit often. */
 const peopleCount = 2_500
 const firstJoinedMs = Date.UTC(2025, 0, 6)
 const anonymousShare = 0.2
@@ -18,7 +18,8 @@ export function renderExaminee(form: FormPlan, random: Random): Record<string, u
 function personOf({ team, language }: FormPlan, number: number): Record<string, unknown> {
   const random = seededRandom(`${team.id}/${language.locale}/person/${number}`)
   const { given, family, order } = language.people
-  const [givenName, familyName] = [random.pick(given), random.pick(family)]
+  const givenName = random.pick(given)
+  const familyName = random.pick(family)
   return {
     id: entityId(random, firstJoinedMs + number * 3_600_000),
     examineeId: `P-${String(number).padStart(5, '0')}`,

@@ -6,7 +6,7 @@ import { command as settings } from '../../src/settings/startSettings.ts'
 import { writePrivateJson } from './demoFile.ts'
 import { signInEnvironment } from './signIn.ts'
 
-/** Unless the environment names who signs its sign-in links, each start writes a new secret for `tidemark sign-in`. */
+/** Unless the environment configures the issuer of sign-in links, each start writes a new secret for `tidemark sign-in`. */
 export const command = new Command()
   .requiredOption('--folder <path>', 'holds the secret of sign-in links')
   .action(async ({ folder }: { folder: string }) => {

@@ -6,7 +6,7 @@ export type SignIn = { readonly settingsUrl: string; readonly secret: string }
 
 const signInIssuer = 'tidemark-demo'
 
-/** Makes a settings area accept the demo's links, as it accepts those of the product. */
+/** The settings with which a settings area accepts the links of the demo, in place of those of the product. */
 export const signInEnvironment = (secret: string): Record<string, string> => ({
   SIGN_IN_SECRET: secret,
   SIGN_IN_JWKS_URL: '',
@@ -17,7 +17,7 @@ export const signInEnvironment = (secret: string): Record<string, string> => ({
 const owner = 'owner@demo.example'
 const lifetimeSeconds = 300
 
-/** A link that signs in an owner of the team, once, within five minutes. */
+/** A link that signs in an owner of the team. It is valid once, for five minutes. */
 export async function signInLink({ settingsUrl, secret }: SignIn, teamId: string, nowMs: number): Promise<string> {
   const token = await new SignJWT({ team: teamId, role: 'owner' })
     .setProtectedHeader({ alg: 'HS256' })

@@ -5,20 +5,18 @@ import { entityId, type Random, seededRandom, token } from './random.ts'
 import { renderReport } from './report.ts'
 import { renderExaminee, renderMetadata } from './respondents.ts'
 
-/** What every state of a submission is rendered from. */
-export type SubmissionPlan = Readonly<ReturnType<typeof planSubmission>>
+/** The plan of a submission, from which each of its states is rendered. */
+export type SubmissionPlan = Place & { readonly seed: string; readonly id: string }
+
+type Place = { readonly form: FormPlan; readonly serialNumber: number; readonly submittedMs: number }
 
 /** Submission number `index` of the world, the `serialNumber`-th of its form. */
-export function planSubmission(
-  seed: string,
-  index: number,
-  of: { form: FormPlan; serialNumber: number; submittedMs: number },
-) {
+export function planSubmission(seed: string, index: number, place: Place): SubmissionPlan {
   const ownSeed = `${seed}/submission/${index}`
-  return { ...of, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), of.submittedMs) }
+  return { ...place, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), place.submittedMs) }
 }
 
-/** The specification's submission summary and single submission in one, as it stands at `updatedMs`. */
+/** The state of a submission at `updatedMs`, with the members of the specification's submission summary and single submission. */
 export function renderSubmission(
   plan: SubmissionPlan,
   status: ReportStatus,

@@ -5,11 +5,9 @@ import type { Language } from './languages/language.ts'
 export type Team = {
   readonly id: string
   readonly name: string
-  /** Of all submissions, in percent. */
   readonly sharePercent: number
-  /** Forms of each subject, 1 to 3. */
   readonly editions: number
-  /** The languages it has forms in, each with the keys of the subjects. */
+  /** The languages of its forms, each with the keys of the subjects. */
   readonly catalogue: readonly { readonly language: Language; readonly subjects: readonly string[] }[]
 }
 

@@ -17,11 +17,11 @@ export type Counts = { readonly forms: number; readonly submissions: number }
 
 const windowDays = 90
 const dayMs = 86_400_000
-/** One submission is created and deleted again for so many that stay. */
+/** For so many submissions that stay, one more is created and deleted again. */
 const submissionsPerDeletion = 250
 const maxDeletionDelayMs = 2 * dayMs
 const maxEdits = 3
-/** Reports that pass through every status; the others have their final status from the start. */
+/** The share of reports that pass through every status; the others have their final status from the start. */
 const gradualShare = 0.12
 const finalStatuses = ['completed', 'failed', 'processing', 'pending'] as const
 const finalWeights = [90, 4, 3, 3]
@@ -37,8 +37,8 @@ type Event = { readonly atMs: number; happen(atMs: number): WorldRecord }
 type WorldOptions = { readonly seed: string; readonly nowMs: number; readonly submissions: number }
 
 /**
- * Three teams, their forms, and `submissions` submissions that exist at `nowMs` (epoch ms), spread over the ninety days
- * before. The same arguments give the same records, byte for byte; memory does not grow with `submissions`.
+ * The records of three teams: their forms, and `submissions` submissions that exist at `nowMs` (epoch ms), spread over the ninety days before. The same
+ * arguments give the same records, byte for byte. The memory is independent of `submissions`.
  */
 export class World {
   readonly teams = teams
@@ -57,12 +57,12 @@ export class World {
     this.#pickForm = formPicker(this.#forms, this.#random)
   }
 
-  /** What exists after the records returned so far. */
+  /** The numbers of entities after the records that were generated so far. */
   counts(teamId: string): Counts {
     return this.#counts.get(teamId) ?? { forms: 0, submissions: 0 }
   }
 
-  /** Generates every record up to now in the order of time. To be iterated once. */
+  /** Generates every record up to now, in order of time. To be iterated once. */
   *past(): Generator<WorldRecord> {
     const { nowMs, submissions } = this.#options
     yield* this.#createForms()
@@ -77,7 +77,7 @@ export class World {
     yield* this.#happenedUntil(nowMs)
   }
 
-  /** The records between the last call, or the end of the past, and `nowMs`: new submissions, reports, edits. */
+  /** The records from the last call, or the end of the past, to `nowMs`: new submissions, reports, edits. */
   step(nowMs: number): WorldRecord[] {
     const random = this.#random
     const records = [...this.#happenedUntil(nowMs)]

@@ -5,18 +5,18 @@ import { promisify } from 'node:util'
 import { executable, findOnPath } from '../engines/permissions.ts'
 import { unpackOnce } from '../engines/unpackOnce.ts'
 
-/** A Chromium, and what it needs in its environment. */
+/** A Chromium, and the variables of its environment. */
 export type BrowserProgram = { readonly executablePath: string; readonly env: Readonly<Record<string, string>> }
 
 type Machine = Pick<NodeJS.Process, 'platform' | 'arch' | 'env'>
 
-/** `chromium-browser` is not among them: on Ubuntu it only says what to install. */
+/** Without `chromium-browser`: on Ubuntu it only prints what to install. */
 const namesOnPath = ['chromium', 'google-chrome']
 const chromeOfMacOs = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
 const machineOfPackage = 'linux-x64'
 const unpackDeadlineMs = 120_000
 
-/** The browser that is installed, else the one that npm has brought, which is unpacked on first use. */
+/** The installed browser, else the one of the npm package, which is unpacked at its first use. */
 export async function browserProgram({ platform, arch, env }: Machine): Promise<BrowserProgram> {
   for (const name of namesOnPath) {
     const executablePath = await findOnPath(name, env)
@@ -46,7 +46,7 @@ async function unpackedBrowser(): Promise<BrowserProgram> {
   }
 }
 
-/** The package unpacks into the temporary folder of its process, and its libraries only where that seems to be AWS Lambda. */
+/** The package unpacks into the temporary folder of its process, and unpacks its libraries only in an environment like AWS Lambda's. */
 async function unpackBrowser(draft: string): Promise<string> {
   const home = join(draft, 'home')
   await mkdir(home)
@@ -59,7 +59,7 @@ async function unpackBrowser(draft: string): Promise<string> {
   return home
 }
 
-/** The package's own names folders of AWS Lambda. The machine's fonts come first, where it has any. */
+/** A fonts configuration in place of the package's, which has folders of AWS Lambda. Fonts of the machine come first. */
 const fonts = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>

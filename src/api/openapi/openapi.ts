@@ -1,5 +1,5 @@
+import { maxUrlBytes } from '../../core/http/clientErrors.ts'
 import { accountKeyPrefix } from '../../core/model/accountKey.ts'
-import { maxUrlBytes } from '../../core/process/clientErrors.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { allowedMethods, type ErrorCode, errorAnswers, errorCodes, privateHeaders } from '../errors.ts'
 import { csv, ndjson } from '../exports.ts'

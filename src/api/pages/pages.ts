@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import { Router } from '@koa/router'
-import { type AssetPaths, contentSecurityPolicy, type Html, html, htmlDocument } from '../../core/process/html.ts'
-import { languageSwitch, preferredOf } from '../../core/process/languages.ts'
-import { queryOf } from '../../core/process/query.ts'
-import { pageAssets, readStyle, readText, respondWithFile, staticFile } from '../../core/process/staticFile.ts'
+import { queryOf } from '../../core/http/query.ts'
+import { type AssetPaths, contentSecurityPolicy, type Html, html, htmlDocument } from '../../core/pages/html.ts'
+import { languageSwitch, preferredOf } from '../../core/pages/languages.ts'
+import { pageAssets, readStyle, readText, respondWithFile, staticFile } from '../../core/pages/staticFile.ts'
 import type { ApiContext, ApiMiddleware, ApiState } from '../context.ts'
 import { catalogues, type Texts } from './texts.ts'
 

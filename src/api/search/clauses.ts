@@ -1,7 +1,7 @@
 import type { estypes } from '@elastic/elasticsearch'
+import type { EntityPart } from '../../core/elasticsearch/documentFormat.ts'
 import type { TeamId } from '../../core/model/ids.ts'
 import { clampToInstants, toInstant, type WindowBound } from '../../core/model/instant.ts'
-import type { EntityPart } from '../../core/stores/documentFormat.ts'
 
 export type Clause = estypes.QueryDslQueryContainer
 

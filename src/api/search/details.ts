@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { isTombstone } from '../../core/elasticsearch/documentFormat.ts'
+import { kindsOf } from '../../core/elasticsearch/indices.ts'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
 import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
-import { isTombstone } from '../../core/stores/documentFormat.ts'
-import { kindsOf } from '../../core/stores/indices.ts'
 import { allOf, parse } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, noCopyReason, overloads, type SearchedList } from './searchClient.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/elasticsearch/documentFormat.ts'
 import type { EntityId } from '../../core/model/ids.ts'
 import { attempt } from '../../core/model/schema.ts'
-import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/stores/documentFormat.ts'
 import { bytesOf } from './clauses.ts'
 import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
 

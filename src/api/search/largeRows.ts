@@ -1,5 +1,5 @@
+import { type EntityPart, largeBytes } from '../../core/elasticsearch/documentFormat.ts'
 import { documentId, type EntityId, isIdentifier, teamList } from '../../core/model/ids.ts'
-import { type EntityPart, largeBytes } from '../../core/stores/documentFormat.ts'
 import { keysOnly, largeOf, newestFirst } from './clauses.ts'
 import { keysIn, type RowKey, searchTeam } from './hits.ts'
 import { hasAny, type ListAt } from './indexReader.ts'

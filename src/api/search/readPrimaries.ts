@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import { hasOlderMapping } from '../../core/stores/indices.ts'
+import { hasOlderMapping } from '../../core/elasticsearch/indices.ts'
 import { parse } from './hits.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from './searchClient.ts'
 

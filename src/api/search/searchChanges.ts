@@ -1,6 +1,6 @@
+import { type EntityPart, largeBytes } from '../../core/elasticsearch/documentFormat.ts'
 import { type DocumentId, documentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
 import type { LogPosition } from '../../core/model/logPosition.ts'
-import { type EntityPart, largeBytes } from '../../core/stores/documentFormat.ts'
 import { bytesOf, type Clause } from './clauses.ts'
 import { findDetails } from './exportRows.ts'
 import { type SearchAnswer, searchTeam } from './hits.ts'

@@ -1,7 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
+import { asBytes, tooLongMessage } from '../../core/elasticsearch/elasticsearch.ts'
+import { aliasOf, type DocumentKind, isList, type ListIndices } from '../../core/elasticsearch/indices.ts'
 import type { List } from '../../core/model/ids.ts'
-import { asBytes, tooLongMessage } from '../../core/stores/elasticsearch.ts'
-import { aliasOf, type DocumentKind, isList, type ListIndices } from '../../core/stores/indices.ts'
 
 /** A request to Elasticsearch; `path` is percent-encoded. */
 export type SearchRequest = {

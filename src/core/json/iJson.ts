@@ -2,38 +2,41 @@ import { isAscii } from 'node:buffer'
 import { isHexDigit } from './scanner.ts'
 
 /*
- * JSON for any program: whole characters alone, as I-JSON (RFC 7493) demands, and none that a reader of lines takes for the end of one, as
- * Node's readline and Python's `splitlines` do. Respondents send both, and a warehouse refuses a whole load for one of them.
+ * I-JSON (RFC 7493) allows no half of a surrogate pair. NDJSON also needs text without line ends: Node's readline and Python's `splitlines`
+ * split at U+2028. Respondents send both, and a warehouse refuses a whole load for a single such character.
  */
 
 const backslash = 0x5c
 const u = 0x75
 const eight = 0x38
 const nine = 0x39
-const [a, b, c, d] = [0x61, 0x62, 0x63, 0x64] as const
+const a = 0x61
+const b = 0x62
+const c = 0x63
+const d = 0x64
 const hexEscape = Buffer.from(String.raw`\u`)
 const escapeLength = String.raw`\u0000`.length
-/** Stands for half a surrogate pair. */
+/** Replaces half a surrogate pair. */
 const replacement = String.raw`\ufffd`
 /** The JSON escape of a UTF-16 unit. */
 export const escapeOf = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** The ends of a line that JSON allows within text: next line, line separator, paragraph separator. */
+/** Line ends that JSON allows in strings: next line, line separator, paragraph separator. */
 const lineEnds = ['\u0085', '\u2028', '\u2029'].map((end) => [Buffer.from(end), escapeOf(end)] as const)
 
-/** JSON of a value whose texts are well-formed. */
+/** JSON of a value whose strings are well-formed, with escaped line ends. */
 export const jsonOf = (value: unknown): string => JSON.stringify(value).replace(/[\u0085\u2028\u2029]/g, escapeOf)
 
 /**
- * The same JSON in UTF-8 with U+FFFD for each half of a surrogate pair, in names, too, and with escapes for the ends of lines. `json` itself
- * if it has neither. What is no JSON in UTF-8 is none afterwards.
+ * Replaces each half of a surrogate pair by U+FFFD, also in names, and escapes line ends. Returns `json` itself if it contains neither. Invalid
+ * JSON or UTF-8 stays invalid.
  */
 export function asIJson(json: Buffer): Buffer {
   const whole = json.includes(hexEscape) ? withoutHalves(json) : json
   return isAscii(whole) ? whole : lineEnds.reduce(withEscapes, whole)
 }
 
-/** Valid UTF-8 has the bytes of a character nowhere but where it stands, so Latin-1, a character for each byte, has them there, too. */
+/** Replaces bytes by way of Latin-1, which has one character for each byte. In valid UTF-8, the bytes of a character match only that character. */
 const withEscapes = (json: Buffer, [end, escaped]: (typeof lineEnds)[number]): Buffer =>
   json.includes(end) ? Buffer.from(json.toString('latin1').replaceAll(end.toString('latin1'), escaped), 'latin1') : json
 
@@ -52,7 +55,7 @@ function withoutHalves(json: Buffer): Buffer {
   return whole
 }
 
-/** Which half of a surrogate pair the escape at an offset is, from \ud800 to \udfff; undefined for any other text. */
+/** The half of a surrogate pair (\ud800 to \udfff) whose escape begins at `at`; undefined for any other text. */
 function halfAt(json: Buffer, at: number): 'high' | 'low' | undefined {
   if (json[at] !== backslash || json[at + 1] !== u || lowerCase(json[at + 2]) !== d) return undefined
   if (!isHexDigit(json[at + 3]) || !isHexDigit(json[at + 4]) || !isHexDigit(json[at + 5])) return undefined

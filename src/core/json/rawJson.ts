@@ -1,13 +1,13 @@
 import { jsonOf } from './iJson.ts'
 
-/**
- * Reads members of JSON text without re-serialising: `JSON.stringify(JSON.parse(text))` reorders integer-like keys and loses digits of
- * large numbers, but records are served as producers wrote them. Every function here expects text that `JSON.parse` accepts.
+/*
+ * Reads members of JSON text without parsing their values: `JSON.stringify(JSON.parse(text))` reorders integer-like names and loses digits of
+ * large numbers, but the API serves values as producers wrote them. Every function expects text that `JSON.parse` accepts.
  */
 
 /**
- * The members of the object in `text`, name → raw text, in their order; empty for any other JSON value. The last of repeated names
- * wins, as in JSON.parse.
+ * The members of the object in `text`, name → raw text, in their order; empty for any other JSON value. Of repeated names the last wins, as
+ * in JSON.parse.
  */
 export function rawMembers(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
@@ -37,16 +37,16 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
   return `{${parts.join(',')}}`
 }
 
-/** The same JSON without line breaks and tabs. Valid JSON has them between tokens only. */
+/** Removes line breaks and tabs, which valid JSON contains between tokens only. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
 /**
- * The same JSON without repeated member names, which Elasticsearch rejects: the last value takes the first place, as in JSON.parse;
- * digits and the order of names stay. `text` itself if no name is repeated. Recursive: `text` may be nested a thousand levels at most.
+ * Removes repeated member names, which Elasticsearch rejects: the last value takes the place of the first, as in JSON.parse. Keeps digits and
+ * the order of names. Returns `text` itself if no name is repeated. Recursive, so `text` may be nested a thousand levels at most.
  */
 export const withoutRepeatedNames = (text: string): string => clean(text, skipSpace(text, 0)).raw ?? text
 
-/** A value without repeated names, `raw` undefined if it has none anyway; `end` is the offset after the value. */
+/** `raw`: the value without repeated names; undefined if it contains none. `end`: the offset after the value. */
 type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
 function clean(text: string, from: number): Cleaned {
@@ -62,7 +62,7 @@ function clean(text: string, from: number): Cleaned {
     return value.end
   })
   if (!isChanged) return { raw: undefined, end }
-  // `+=` instead of join: V8 copies appended text once, at the end, but joined text once per nesting level.
+  // `+=`, not join: V8 copies appended text once, at the end, but joined text once per nesting level.
   let raw = ''
   for (const [name, value] of values)
     raw += `${raw === '' ? '' : ','}${typeof name === 'string' ? `${jsonOf(name)}:` : ''}${value}`
@@ -70,8 +70,8 @@ function clean(text: string, from: number): Cleaned {
 }
 
 /**
- * Calls `take` with the offset of each value in the object or array at `from`, and the name if it is a member; `take` returns the
- * offset after the value. Returns the offset after the object or array.
+ * Calls `take` with the offset of each value in the object or array at `from`, and with the name of a member; `take` returns the offset after
+ * the value. Returns the offset after the object or array.
  */
 function walk(text: string, from: number, take: (at: number, name: string | undefined) => number): number {
   const first = text[from]

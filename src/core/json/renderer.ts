@@ -4,8 +4,8 @@ import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape, servedPair } from './scanner.ts'
 
 /**
- * The summary that lists serve and the detail that a request by id gets, as one-line JSON in UTF-8. `digest` detects other content
- * under the same revision; 96 bits, as nobody gains by a collision.
+ * What the API serves of an entity, as one-line JSON in UTF-8: `summary` in lists, `detail` for a request by id. `digest` (96 bits) changes with
+ * their content, so that other content under the same revision is noticed.
  */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
 
@@ -13,10 +13,10 @@ const digestCharacters = 16
 
 /**
  * Renders the record value that `scanner` read last, `{"revision": …, "<member>": {…}}`, by copying the bytes of its served members.
- * Missing members and objects become null.
+ * Missing members become null.
  *
- * Adjacent members in served order are copied at once: when the next value begins exactly as many bytes after the last one as its
- * name takes, nothing but the name can be between them.
+ * Members that follow each other in the record as they do in the answer are copied at once. Example: `"id":"a","title":"b"`. If exactly as
+ * many bytes as `,"title":` takes lie between the two values, nothing else can.
  */
 export class RecordRenderer {
   readonly scanner: Scanner
@@ -26,7 +26,7 @@ export class RecordRenderer {
   readonly #detail: readonly Step[]
   #to = Buffer.allocUnsafe(64 * 1024)
   #at = 0
-  /** The pending range of scanned bytes, found but not copied yet; `#end` is -1 when there is none. */
+  /** The range of scanned bytes to copy next; `#end` is -1 when there is none. */
   #start = 0
   #end = none
 
@@ -44,7 +44,7 @@ export class RecordRenderer {
     this.scanner = new Scanner(this.#shape, slots)
   }
 
-  /** Normalises and scans a value that the schema accepts. Returns the path of the first member that Elasticsearch would reject. */
+  /** Normalises and scans a value that the schema accepts. Returns the path of the first member that Elasticsearch would reject, if any. */
   scanNormalised(text: string): readonly string[] | undefined {
     const isAccepted = this.scanner.read(Buffer.from(normalise(withoutTabs(text), this.#shape)))
     return isAccepted ? undefined : this.scanner.rejectedPath
@@ -54,18 +54,23 @@ export class RecordRenderer {
   slotOf(...path: readonly string[]): number {
     let shape: Shape | undefined = this.#shape
     let slot: number | undefined
-    for (const name of path) ({ slot, shape } = shape?.members.get(name) ?? { slot: undefined, shape: undefined })
+    for (const name of path) {
+      const member: Member | undefined = shape?.members.get(name)
+      slot = member?.slot
+      shape = member?.shape
+    }
     if (slot === undefined) throw new Error(`there is no member ${path.join('.')}`)
     return slot
   }
 
-  /** Renders what `scanner` read last; strings in `replaced` (by name of the entity's member) replace those of the record. */
+  /** Renders what `scanner` read last. `replaced`: member of the entity → string to serve instead of the record's. */
   render(replaced?: Readonly<Record<string, string>>): Rendered {
     const jsonOf = ([name, text]: [string, string]) =>
       [this.slotOf(this.#member, name), Buffer.from(JSON.stringify(text))] as const
     const bySlot = replaced && new Map(Object.entries(replaced).map(jsonOf))
     this.#at = 0
-    const [summary, detail] = [this.#copy(this.#summary, bySlot), this.#copy(this.#detail, bySlot)]
+    const summary = this.#copy(this.#summary, bySlot)
+    const detail = this.#copy(this.#detail, bySlot)
     const digest = hash('sha1', this.#to.subarray(0, this.#at), 'base64url').slice(0, digestCharacters)
     return { summary, detail, digest }
   }
@@ -127,7 +132,7 @@ export class RecordRenderer {
 const nothing = Buffer.from('null')
 const closing = Buffer.from('}')
 
-/** Writes a served member: `before`, then the value in `slot`, or only the `members` of that value. */
+/** Writes a served member: `before`, then the value in `slot`, or only its `members`. */
 type Step = { readonly before: Buffer; readonly slot: number; readonly members: readonly Step[] | undefined }
 type MakeMember = (name: string, kind: Kind, shape?: Shape) => Member
 type JsonSchema = {
@@ -136,22 +141,22 @@ type JsonSchema = {
   readonly properties?: Readonly<Record<string, JsonSchema>>
 }
 
-/** The members of a schema with their JSON types; other rules of the schema are not checked here. */
+/** The members of a schema with their JSON types. The scanner checks no other rule of the schema. */
 function shapeOf({ properties = {} }: JsonSchema, memberOf: MakeMember): Shape {
   const members = new Map<string, Member>()
   for (const [name, own] of Object.entries(properties)) {
-    const type = own.anyOf?.find((each) => each.type !== 'null') ?? own
-    const named = [type.type ?? []].flat().filter((each) => each !== 'null')
-    const kind = kinds.find((each) => named.length === 1 && named[0] === each) ?? 'any'
+    const type = own.anyOf?.find((alternative) => alternative.type !== 'null') ?? own
+    const named = [type.type ?? []].flat().filter((name) => name !== 'null')
+    const kind = kinds.find((known) => named.length === 1 && named[0] === known) ?? 'any'
     members.set(name, memberOf(name, kind, type.properties && shapeOf(type, memberOf)))
   }
   return { members, next: undefined }
 }
 
-/** The steps that write the served members of a shape; adds served members that the schema lacks to the shape. */
+/** The steps that write the served members of a shape. Adds served members that the schema lacks to the shape. */
 const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step[] =>
-  served.map((each, at) => {
-    const [name, inner] = servedPair(each)
+  served.map((servedMember, at) => {
+    const [name, inner] = servedPair(servedMember)
     const member = members.get(name) ?? memberOf(name, 'any')
     members.set(name, member)
     return {

@@ -1,9 +1,9 @@
 import { getCACertificates } from 'node:tls'
 import kafkajs, { Kafka, type KafkaConfig, logLevel, type Mechanism } from 'kafkajs'
 import { type Logger, pino } from 'pino'
+import { type Config, latest } from '../config/config.ts'
+import { aborted, addressIn, type EngineProbe, type Tls } from '../config/preflight.ts'
 import type { Problem } from '../model/schema.ts'
-import { type Config, latest } from '../process/config.ts'
-import { aborted, addressIn, type EngineProbe, type Tls } from '../stores/preflight.ts'
 import {
   announceJoining,
   closeUnansweredConnections,
@@ -11,9 +11,9 @@ import {
   keepCommitsOutOfRange,
   keepHeaders,
   replaceFetchDecoder,
-  tellFetchedOffsets,
+  reportFetchedOffsets,
 } from './patches.ts'
-import { awsTokens, fetchOAuthToken, keepToken } from './tokens.ts'
+import { awsTokens, fetchOAuthToken, keepToken, type TokenKeeper } from './tokens.ts'
 
 replaceFetchDecoder()
 keepHeaders()
@@ -21,13 +21,13 @@ fetchLogEndOffsets()
 closeUnansweredConnections()
 announceJoining()
 keepCommitsOutOfRange()
-tellFetchedOffsets()
+reportFetchedOffsets()
 
 const connectionTimeoutMs = 5_000
-/** A request to a broker that is frozen or cut off fails after this time; joining a group and fetching may take longer. */
+/** A request to a frozen or unreachable broker fails after this time; joining a group and fetching may take longer. */
 const requestTimeoutMs = 10_000
 
-/** An object whose members have the values that the configuration has when they are read. */
+/** An object whose members read the present configuration: member → setting. */
 const live = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
   Object.defineProperties(
     {},
@@ -39,17 +39,17 @@ const live = (config: Config, names: Readonly<Record<string, keyof Config>>): ob
 const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE }: Config): boolean =>
   KAFKA_SSL ?? (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) !== undefined
 
-/** Certificate authorities (PEM): Node's own, those of NODE_EXTRA_CA_CERTS and the operating system's. */
+/** Certificate authorities (PEM) of Node, NODE_EXTRA_CA_CERTS and the operating system. */
 const publicAuthorities = (): string[] => [...getCACertificates('default'), ...getCACertificates('system')]
 
-/** TLS, with the certificates that the configuration has when a connection is made. */
+/** TLS options, which read the present certificates at each connection. */
 function tlsOf(config: Config): Tls {
   const own = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
   if (config.KAFKA_SSL_CA_FILE !== undefined) return live(config, { ca: 'KAFKA_SSL_CA_FILE', ...own })
   return Object.assign(live(config, own), { ca: publicAuthorities() })
 }
 
-/** How the client authenticates whenever it connects. */
+/** SASL options, which read the present credentials at each connection. */
 function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
   const { KAFKA_SASL_MECHANISM: mechanism, AWS_REGION: region } = config
   if (mechanism === 'aws-msk-iam') {
@@ -66,8 +66,11 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
 
 const sizeBytes = 4
 
-/** SASL OAUTHBEARER (RFC 7628). That of KafkaJS takes a refusal for a success, and then learns only that the connection is closed. */
-export const bearer = ({ read, forget }: ReturnType<typeof keepToken>, problem: Problem): Mechanism => ({
+/**
+ * SASL OAUTHBEARER (RFC 7628); `problem`: of the setting to blame if Kafka refuses the token. KafkaJS has this mechanism, too, but takes a refusal
+ * for success and then sees only a closed connection.
+ */
+export const bearer = ({ read, forget }: TokenKeeper, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
   authenticationProvider: ({ saslAuthenticate }) => ({
     authenticate: async () => {
@@ -78,10 +81,10 @@ export const bearer = ({ read, forget }: ReturnType<typeof keepToken>, problem: 
         })
       const token = await read()
       try {
-        // A refusal is an answer, which the client acknowledges; then the broker fails the conversation.
+        // A refusal is an answer with content. The client acknowledges it, and the broker ends the authentication with an error.
         if (await send(`n,,\x01auth=Bearer ${token}\x01\x01`)) await send('\x01')
       } catch (error) {
-        // The connection may only have been lost.
+        // Any other error may be a lost connection.
         if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
         forget()
         const message = `${problem.path} ${problem.rule}: ${error.message}`
@@ -91,21 +94,21 @@ export const bearer = ({ read, forget }: ReturnType<typeof keepToken>, problem: 
   }),
 })
 
-/** A message of SASL, after its size. */
+/** A SASL message with its size in front. */
 function framed(message: string): Buffer {
   const bytes = Buffer.from(`\0\0\0\0${message}`)
   bytes.writeInt32BE(bytes.length - sizeBytes)
   return bytes
 }
 
-/** A Kafka client that logs to `log` and retries a failed request five times; further retries are up to its callers. */
+/** A Kafka client that logs to `log` and retries a failed request five times. */
 export function connectKafka(config: Config, log: Logger): Kafka {
   return new Kafka({
     clientId: 'tidemark',
     brokers: config.KAFKA_BROKERS,
     connectionTimeout: connectionTimeoutMs,
     requestTimeout: requestTimeoutMs,
-    // KafkaJS has other defaults when NODE_ENV is "test"; tests must run with the defaults of production.
+    // The defaults of production: KafkaJS has others if NODE_ENV is "test".
     retry: { initialRetryTime: 100, maxRetryTime: 5_000, retries: 5, factor: 0.2, multiplier: 2 },
     logLevel: logLevel.INFO,
     logCreator:
@@ -118,7 +121,10 @@ export function connectKafka(config: Config, log: Logger): Kafka {
   })
 }
 
-const pinoLevel = (level: logLevel) => (level === logLevel.ERROR ? 'error' : level === logLevel.WARN ? 'warn' : 'debug')
+function pinoLevel(level: logLevel): 'error' | 'warn' | 'debug' {
+  if (level === logLevel.ERROR) return 'error'
+  return level === logLevel.WARN ? 'warn' : 'debug'
+}
 
 /** Checks TLS certificates and credentials of Kafka when a process starts. */
 export const kafkaProbe = (config: Config): EngineProbe => ({
@@ -142,13 +148,13 @@ export const kafkaProbe = (config: Config): EngineProbe => ({
       return problem
     } finally {
       disconnect()
-      // An attempt that was given up goes on, and its connection would keep a command from its end.
+      // An attempt that was given up goes on, and its open connection would keep a command from exiting.
       connecting.then(disconnect, () => undefined)
     }
   },
 })
 
-/** The setting that is to blame for a failure to connect; undefined where Kafka may only be unreachable. */
+/** The setting to blame for a failure to connect; undefined if Kafka may just be unreachable. */
 function credentialsProblem(failure: unknown): Problem | undefined {
   const error = failure as Error & { readonly type?: string; readonly problem?: Problem; readonly cause?: typeof error }
   const problem = error.problem ?? error.cause?.problem

@@ -8,10 +8,13 @@ export type FetchAnswer = {
   readonly messages: readonly FetchedRecord[]
 }
 
-/** What is asked of one partition: the first offset whose timestamp (epoch ms) is not below this one. */
+/** A request for the first offset of a partition whose timestamp is at least `timestamp` (epoch ms). */
 type WantedOffset = { readonly partition: number; readonly timestamp: number }
 
-/** Private API of KafkaJS 2.2.4 that finds partition leaders: its consumers cannot read without a group, its admin client asks one time of all. */
+/**
+ * Private API of KafkaJS 2.2.4 that finds partition leaders. The public API does not suffice: a consumer cannot read without a group, and the admin
+ * client requests offsets of one time for all partitions.
+ */
 export type Cluster = {
   retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
   addTargetTopic(topic: string): Promise<void>
@@ -23,7 +26,7 @@ export type Cluster = {
 
 type Broker = {
   fetch(request: object): Promise<{ readonly responses: readonly { readonly partitions: readonly FetchAnswer[] }[] }>
-  /** `offset` is -1 where there is none. Rejects when the broker does not lead a partition. */
+  /** `offset` is -1 if there is none. Rejects if the broker does not lead a partition. */
   listOffsets(request: {
     readonly topics: readonly { readonly topic: string; readonly partitions: readonly WantedOffset[] }[]
   }): Promise<{

@@ -4,13 +4,13 @@ import { type Offset, toOffset } from '../model/ids.ts'
 import { type FetchedRecord, isPlaceholder, type Undecodable } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
-/** The group reassigns the partitions of a killed member after this time. */
+/** The coordinator reassigns the partitions of a killed member after this time. */
 const sessionTimeoutMs = 10_000
-/** A member sends heartbeats at most this far apart. */
+/** The longest time between two heartbeats of a member. */
 const heartbeatIntervalMs = 1_500
 /** A rebalance waits this long for a member that does not rejoin. */
 const rebalanceTimeoutMs = 15_000
-/** Partitions added to a topic are noticed within this time. */
+/** A member notices partitions that were added to a topic within this time. */
 const metadataMaxAgeMs = 10_000
 const fetchWaitMs = 500
 
@@ -18,13 +18,13 @@ const fetchWaitMs = 500
 export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
-  /** In offset order. A record counts as taken once the iterator advances past it; records not taken are delivered again. */
+  /** In offset order. Advancing the iterator past a record takes it; Kafka delivers records that were not taken again. */
   readonly records: Iterable<SourceRecord>
-  /** If compaction has removed offsets among them: the high watermark, below which later records have replaced what is missing. */
+  /** Set if compaction has removed offsets of this batch: the high watermark. Below it are the later records of the keys whose records are missing. */
   readonly gapBelow: bigint | undefined
-  /** When the latest of the control records and aborted records among them was appended (epoch ms); undefined without any. */
+  /** When the latest control record or aborted record of the batch was appended (epoch ms); undefined without any. */
   readonly skippedAtMs: number | undefined
-  /** Why the record batch behind `records` cannot be decoded. */
+  /** Why the record batch after `records` cannot be decoded. */
   readonly undecodable: Undecodable | undefined
   /** False once the member stops or crashes. */
   isReading(): boolean
@@ -36,21 +36,40 @@ export type GroupOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
   onRevoked(): void
-  /** Called with every new assignment, whose partitions stay paused until `readFrom`. */
+  /** Called with every new assignment. Its partitions stay paused until `readFrom`. */
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
-  /** Called with one batch at a time; resolves with whether all of its records were taken. */
+  /** Called with one batch at a time; resolves with whether it took all records. */
   onBatch(batch: FetchedBatch): Promise<boolean>
-  /** Called once every record of a batch was taken, also of one without records. None is at `from`, after the last of them, to `lastOffset`. */
+  /**
+   * Called once every record of a batch is taken, and for a batch without records. From `from` (after the last record) to `lastOffset` the partition
+   * has no records.
+   */
   onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }
 
 /** The offset to commit for one partition. */
 export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
 
-export type GroupMember = ReturnType<typeof groupMember>
+/** A member of a consumer group. */
+export interface GroupMember {
+  /** Joins and reads until `signal` aborts, then keeps the partitions until `leave`. Rejects when the member or a callback fails. */
+  readonly run: (signal: AbortSignal) => Promise<void>
+  /** Reads the assigned partitions from these offsets on. */
+  readonly readFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]) => void
+  readonly pause: (partitions: readonly TopicPartition[]) => void
+  readonly resume: (partitions: readonly TopicPartition[]) => void
+  /**
+   * Commits offsets of assigned partitions. After a rebalance the coordinator rejects them, with one exception. KafkaJS sends a commit and loses the
+   * connection. The member rejoins. KafkaJS repeats the commit with the new generation, and the committed offset may go back, to an offset whose record
+   * is already searchable.
+   */
+  readonly commit: (commits: readonly PartitionCommit[]) => Promise<void>
+  /** Leaves the group, which reassigns the member's partitions at once. */
+  readonly leave: () => Promise<void>
+}
 
 /** Creates a member of a consumer group; `run` joins the group. */
-export function groupMember(kafka: Kafka, options: GroupOptions) {
+export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
   const { groupId, topics } = options
   const consumer = kafka.consumer({
     groupId,
@@ -65,13 +84,12 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
   const ended = Promise.withResolvers<void>()
   ended.promise.catch(() => undefined)
   subscribeToEvents(consumer, options, ended.reject)
-  let accepted = 0
+  let acceptedCommits = 0
   consumer.on(consumer.events.COMMIT_OFFSETS, () => {
-    accepted++
+    acceptedCommits++
   })
   return {
-    /** Joins and reads until `signal` aborts, then keeps the partitions until `leave`. Rejects when the member or a callback fails. */
-    run: async (signal: AbortSignal): Promise<void> => {
+    run: async (signal) => {
       try {
         await consumer.connect()
         await consumer.subscribe({ topics: [...topics], fromBeginning: true })
@@ -84,30 +102,24 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
         throw error
       }
     },
-    /** Reads the assigned partitions from these offsets on. */
-    readFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]): void => {
+    readFrom: (partitions) => {
       for (const { topic, partition, nextOffset } of partitions)
         consumer.seek({ topic, partition, offset: String(nextOffset) })
       consumer.resume(listed(partitions))
     },
-    pause: (partitions: readonly TopicPartition[]): void => consumer.pause(listed(partitions)),
-    resume: (partitions: readonly TopicPartition[]): void => consumer.resume(listed(partitions)),
-    /**
-     * Commits offsets of assigned partitions; after a rebalance the broker rejects them. But it accepts a commit that KafkaJS retries
-     * after a lost connection and a rejoin: the committed offset may then go back, to one already searchable.
-     */
-    commit: async (commits: readonly PartitionCommit[]): Promise<void> => {
-      const before = accepted
+    pause: (partitions) => consumer.pause(listed(partitions)),
+    resume: (partitions) => consumer.resume(listed(partitions)),
+    commit: async (commits) => {
+      const before = acceptedCommits
       await consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) })))
-      // KafkaJS resolves without a commit while it stops.
-      if (accepted === before) throw new Error('nothing was committed: the member stops')
+      // While KafkaJS stops, it resolves without a commit.
+      if (acceptedCommits === before) throw new Error('nothing was committed: the member stops')
     },
-    /** Leaves the group, which reassigns the member's partitions at once. */
-    leave: (): Promise<void> => consumer.disconnect(),
+    leave: () => consumer.disconnect(),
   }
 }
 
-/** Calls the member's callbacks for what happens outside eachBatch; `onFailure` gets what crashes the member, or a callback's error. */
+/** Calls the member's callbacks for events outside eachBatch; `onFailure` gets the error of a crash or of a callback. */
 function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure: (error: unknown) => void): void {
   const { CRASH, REBALANCING, GROUP_JOIN, START_BATCH_PROCESS } = consumer.events
   consumer.on(CRASH, ({ payload }) => onFailure(payload.error))
@@ -118,7 +130,7 @@ function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure:
     options.onAssigned(partitions).catch(onFailure)
   })
   consumer.on(START_BATCH_PROCESS, ({ payload }) => {
-    // KafkaJS skips eachBatch for batches of transaction markers alone, and for those that compaction emptied.
+    // KafkaJS does not call eachBatch for batches with transaction markers only, or emptied by compaction.
     if (payload.batchSize > 0) return
     try {
       options.onBatchEnd(payload, toOffset(payload.firstOffset), toOffset(payload.lastOffset))
@@ -129,7 +141,7 @@ function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure:
   })
 }
 
-/** A batch of KafkaJS with the records of our own decoder. */
+/** A batch of KafkaJS with the records of our decoder (`patches.ts`). */
 type DecodedBatch = Omit<Batch, 'messages'> & {
   readonly fetchedOffset: string
   readonly messages: readonly FetchedRecord[]
@@ -152,7 +164,7 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
       isReading: () => isRunning() && !signal.aborted,
       wait: async (forMs) => {
         await sleep(forMs, undefined, { signal }).catch(() => undefined)
-        // KafkaJS sends a heartbeat only when `heartbeatInterval` has passed since the last one.
+        // KafkaJS sends it only if `heartbeatInterval` has passed since the last heartbeat.
         await heartbeat()
       },
     })
@@ -163,7 +175,7 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
     resolveOffset(batch.lastOffset())
     await heartbeat()
   } catch (error) {
-    // KafkaJS would retry eachBatch after any other error.
+    // After any other error, KafkaJS would call eachBatch again.
     throw error instanceof kafkajs.KafkaJSError ? error : new kafkajs.KafkaJSNonRetriableError(error as Error)
   }
 }
@@ -180,8 +192,8 @@ function* recordsOf(
 }
 
 function skippedAtMs(messages: readonly FetchedRecord[]): number | undefined {
-  const skipped = messages.filter(({ isSkipped }) => isSkipped)
-  return skipped.reduce<number | undefined>((max, { timestamp }) => Math.max(max ?? 0, Number(timestamp)), undefined)
+  const timesMs = messages.filter(({ isSkipped }) => isSkipped).map(({ timestamp }) => Number(timestamp))
+  return timesMs.length === 0 ? undefined : timesMs.reduce((latest, timeMs) => Math.max(latest, timeMs), 0)
 }
 
 /** Flattens an assignment (topic → partitions). */

@@ -2,34 +2,34 @@ import type { Kafka } from 'kafkajs'
 import { type Cluster, createCluster } from './cluster.ts'
 import { partitionName, type TopicPartition } from './sourceRecord.ts'
 
-/** A partition, and a time in it (epoch ms). */
+/** A partition and a time (epoch ms). */
 export type PartitionTime = TopicPartition & { readonly afterMs: number }
 
 /**
- * The first offset of each partition at which a record was appended after `afterMs`, by `partitionName`; a partition that holds no such record
- * is left out. Each partition may be named once. Asks leaders by metadata of its own, so that no former leader is asked that KafkaJS remembers.
- * Rejects when a topic is missing, or a leader does not answer.
+ * The first offset of each partition at which a record was appended after `afterMs`, by `partitionName`; partitions without such a record are left
+ * out. `times` names a partition once at most. Fetches fresh metadata, because KafkaJS could ask a former leader. Rejects if a topic is missing or a leader does
+ * not answer.
  */
 export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]): Promise<Map<string, bigint>> {
-  const found = new Map<string, bigint>()
-  if (times.length === 0) return found
+  const firstOffsets = new Map<string, bigint>()
+  if (times.length === 0) return firstOffsets
   const cluster = createCluster(kafka)
   try {
-    for (const [topic, partitions] of Map.groupBy(times, (each) => each.topic)) {
+    for (const [topic, partitions] of Map.groupBy(times, (time) => time.topic)) {
       const offsets = await cluster.retrier(async () => {
         await cluster.addTargetTopic(topic)
-        // A leader that has changed is asked again with fresh metadata.
+        // At each attempt: the leader may have changed.
         await cluster.refreshMetadata()
         return await offsetsOf(cluster, topic, partitions)
       })
       for (const { partition, offset } of offsets)
-        if (offset >= 0n) found.set(partitionName({ topic, partition }), offset)
+        if (offset >= 0n) firstOffsets.set(partitionName({ topic, partition }), offset)
     }
   } finally {
-    // A failed disconnect must not replace the error of a question.
+    // A failed disconnect must not replace the error of a request.
     await cluster.disconnect().catch(() => undefined)
   }
-  return found
+  return firstOffsets
 }
 
 async function offsetsOf(cluster: Cluster, topic: string, times: readonly PartitionTime[]) {
@@ -40,11 +40,12 @@ async function offsetsOf(cluster: Cluster, topic: string, times: readonly Partit
   const answers = await Promise.all(
     Object.entries(leaders).map(async ([nodeId, led]) => {
       const broker = await cluster.findBroker({ nodeId })
-      const asked = times.filter(({ partition }) => led.includes(partition))
-      // Kafka answers with the first record that was not appended before the time asked for.
-      const partitions = asked.map(({ partition, afterMs }) => ({ partition, timestamp: afterMs + 1 }))
+      // Kafka returns the first record whose timestamp is at least the requested one.
+      const partitions = times
+        .filter(({ partition }) => led.includes(partition))
+        .map(({ partition, afterMs }) => ({ partition, timestamp: afterMs + 1 }))
       const { responses } = await broker.listOffsets({ topics: [{ topic, partitions }] })
-      return responses.flatMap((each) => each.partitions)
+      return responses.flatMap((response) => response.partitions)
     }),
   )
   return answers.flat().map(({ partition, offset }) => ({ partition, offset: BigInt(offset) }))

@@ -14,7 +14,7 @@ type KafkaJsDecoder = {
   readBytes(length: number): Buffer
   canReadBytes(length: number): boolean
 }
-/** One partition of a fetch response; `messages` are its record batches as they came. */
+/** One partition of a fetch response; `messages`: its record batches, not decoded. */
 type PartitionAnswer = {
   readonly partition: number
   readonly errorCode: number
@@ -35,12 +35,12 @@ type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promi
 // Fixes for bugs of KafkaJS 2.2.4.
 
 /**
- * Replaces the fetch decoder of KafkaJS, which knows one codec of four, verifies no checksum, takes minutes for some thousands of headers, fails
- * the whole fetch because of one batch, loops on offsets that compaction removed, and returns records of an aborted transaction when a fetch
- * begins inside several (`recordBatches.test.ts`). Call before the first fetch, which loads the decoder.
+ * Replaces the fetch decoder of KafkaJS. That decoder supports one of four codecs, verifies no checksum, takes minutes for some thousands of headers,
+ * fails the whole fetch because of one batch, loops on offsets that compaction removed, and returns records of an aborted transaction if a fetch begins
+ * inside several transactions (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
  */
 export function replaceFetchDecoder(): void {
-  // Decodes only once the whole answer is there, and with it what was asked.
+  // Keeps the bytes: `decodeAnswer` decodes them, because it also has the request.
   replaceModule('protocol/requests/fetch/v4/decodeMessages', () => async (answer: KafkaJsDecoder): Promise<Buffer> => {
     const size = answer.readInt32()
     return size > 0 && answer.canReadBytes(size) ? answer.readBytes(size) : Buffer.alloc(0)
@@ -52,25 +52,25 @@ export function replaceFetchDecoder(): void {
   })
 }
 
-/** Decodes one partition after the other. */
+/** Decodes one partition after the other, from the offset of the request. */
 async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
-  const asked = new Map<string, bigint>()
+  const requested = new Map<string, bigint>()
   for (const { topic, partitions } of topics)
     for (const { partition, fetchOffset } of partitions)
-      asked.set(partitionName({ topic, partition }), BigInt(fetchOffset))
+      requested.set(partitionName({ topic, partition }), BigInt(fetchOffset))
   const responses: { readonly topicName: string; readonly partitions: object[] }[] = []
   for (const { topicName, partitions } of answer.responses) {
     const decoded: object[] = []
-    for (const each of partitions) {
-      const from = asked.get(partitionName({ topic: topicName, partition: each.partition }))
-      decoded.push(await decodeFetched(each, from))
+    for (const partition of partitions) {
+      const from = requested.get(partitionName({ topic: topicName, partition: partition.partition }))
+      decoded.push(await decodeFetched(partition, from))
     }
     responses.push({ topicName, partitions: decoded })
   }
   return { ...answer, responses }
 }
 
-/** Error code: the broker's log of a partition is damaged. KafkaJS would fail the fetch of every partition. */
+/** Error code for a damaged log of a partition. KafkaJS would fail the fetch of every partition. */
 const corruptMessage = 2
 
 async function decodeFetched(partition: PartitionAnswer, from: bigint | undefined) {
@@ -92,8 +92,8 @@ type KafkaJsEncoder = { writeBuffer(bytes: Buffer): KafkaJsEncoder; readonly buf
 type WrittenRecord = { readonly headers?: unknown }
 
 /**
- * Makes KafkaJS write `RecordHeaders` as they are. From an object of headers it loses their order, fails at a value that is null, and writes
- * none named `__proto__`; a dead letter must have them all (`sink.test.ts`).
+ * Makes KafkaJS write `RecordHeaders` byte for byte, for dead letters. With its own objects of headers, it loses their order, fails at a null value, and
+ * omits the name `__proto__` (`sink.test.ts`).
  */
 export function keepHeaders(): void {
   const Encoder = load('kafkajs/src/protocol/encoder') as new () => KafkaJsEncoder
@@ -105,7 +105,7 @@ export function keepHeaders(): void {
         const { headers } = record
         if (!(headers instanceof RecordHeaders)) return encode(record)
         const bare = encode({ ...record, headers: {} }).buffer
-        // Its length comes first, and the number of its headers, which is zero, last.
+        // A record begins with its length. Without headers it ends with their number, a zero.
         const body = bare.subarray(bare.findIndex((byte) => byte < 0x80) + 1, -1)
         const count = varintOf(headers.count)
         const length = varintOf(body.length + count.length + headers.bytes.length)
@@ -115,8 +115,8 @@ export function keepHeaders(): void {
 }
 
 /**
- * Replaces a module of KafkaJS by what `replace` makes of it, for all modules that are loaded later. This file imports the module, and never
- * requires it: the hooks of OpenTelemetry remember what `require` has returned once, and would go on returning the module as it was.
+ * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module, not require it: the hooks of
+ * OpenTelemetry cache what `require` returns, and would return the old exports for ever.
  */
 function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exports): void {
   const path = load.resolve(`kafkajs/src/${name}`)
@@ -129,8 +129,8 @@ function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exp
 type Ask<Parts, Answer> = (parts: Parts) => Answer
 
 /**
- * Makes the admin client of KafkaJS return log end offsets. It returns last stable offsets: while a transaction is open, a consumer that
- * lags would count as caught up (`simulatedKafka.test.ts`). Consumers set an isolation level themselves.
+ * Makes the admin client of KafkaJS return log end offsets, not last stable offsets, by which a consumer that lags behind an open transaction would count
+ * as caught up (`simulatedKafka.test.ts`). Requests of consumers have an isolation level already.
  */
 export function fetchLogEndOffsets(): void {
   const readUncommitted = { isolationLevel: 0 }
@@ -143,9 +143,9 @@ export function fetchLogEndOffsets(): void {
 type Connection = { readonly broker: string; readonly socket: { destroy(error: Error): void } | undefined }
 
 /**
- * Closes a connection on which a request timed out, as the Java client does. KafkaJS keeps it: a producer sends to a frozen broker until
- * its metadata is five minutes old, and a client whose first broker is frozen asks no other (`silentBroker.test.ts`). After a connection
- * error, KafkaJS refreshes its metadata from another broker.
+ * Closes a connection on which a request timed out, as the Java client does; KafkaJS then refreshes its metadata from another broker. Without this,
+ * KafkaJS keeps the connection: a producer sends to a frozen broker until its metadata is five minutes old, and a client whose first broker is frozen
+ * tries no other broker (`silentBroker.test.ts`).
  */
 export function closeUnansweredConnections(): void {
   const { prototype } = load('kafkajs/src/network/connection') as {
@@ -171,8 +171,8 @@ type JoiningMember = {
 }
 
 /**
- * Emits REBALANCING at every rejoin: KafkaJS does not when the coordinator has forgotten the member, or partitions were added. Fails
- * the consumer on an error between JoinGroup and SyncGroup: KafkaJS goes on with the former assignment (`consumerGroup.test.ts`).
+ * Emits REBALANCING at every rejoin: KafkaJS does not if the coordinator has forgotten the member, or partitions were added. Fails the consumer on an
+ * error between JoinGroup and SyncGroup, after which KafkaJS would go on with the former assignment (`consumerGroup.test.ts`).
  */
 export function announceJoining(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
@@ -193,8 +193,8 @@ export function announceJoining(): void {
 }
 
 /**
- * Fails the consumer when the broker finds its offset out of range, so that the next one asks where to start. KafkaJS replaces what is
- * committed, with its metadata, by the beginning, also when only a former leader has answered (`simulatedKafka.test.ts`).
+ * Fails the consumer when a broker reports its offset as out of range; the next consumer then reads the commit again. KafkaJS would commit the
+ * beginning of the partition instead, without metadata, even if only a former leader has answered (`simulatedKafka.test.ts`).
  */
 export function keepCommitsOutOfRange(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
@@ -209,8 +209,8 @@ export function keepCommitsOutOfRange(): void {
 
 type FetchedBatch = { readonly fetchedOffset: string; isEmpty(): boolean }
 
-/** Makes the events of a batch without records tell from which offset it was fetched: KafkaJS leaves that out (`consumerGroup.test.ts`). */
-export function tellFetchedOffsets(): void {
+/** Adds to the events of a batch without records the offset from which it was fetched, which KafkaJS leaves out (`consumerGroup.test.ts`). */
+export function reportFetchedOffsets(): void {
   const { prototype } = load('kafkajs/src/consumer/batch') as {
     prototype: { firstOffset(this: FetchedBatch): string | null }
   }

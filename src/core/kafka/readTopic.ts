@@ -10,10 +10,10 @@ const maxPartitionBytes = 1_048_576
 
 export type ReadOptions = {
   readonly topic: string
-  /** Partition → the only offsets to read; without it, the whole topic. */
+  /** Partition → offsets to read; other partitions are not read. Without `ranges`, the whole topic is read. */
   readonly ranges?: ReadonlyMap<number, OffsetSpan>
   readonly signal: AbortSignal
-  /** Awaited before the next record, which gives backpressure. */
+  /** Awaited before the next record: back-pressure. */
   readonly onRecord: (record: SourceRecord) => Promise<void>
 }
 
@@ -21,18 +21,19 @@ export type ReadOptions = {
 export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 
 /**
- * Reads a topic, or `ranges` of it, from its beginning to its present end, without a consumer group. Rejects after ten minutes without
- * a record (as a transaction may stay open), when `signal` aborts, when a record batch is undecodable, or when retries fail.
+ * Reads a topic, or `ranges` of it, from its beginning to its present end, without a consumer group. Rejects after ten minutes without a record (a
+ * transaction may stay open), when `signal` aborts, at an undecodable record batch, and after failed retries.
  */
 export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord }: ReadOptions): Promise<void> {
-  const [admin, cluster] = [kafka.admin(), createCluster(kafka)]
+  const admin = kafka.admin()
+  const cluster = createCluster(kafka)
   /** Retries with backoff and fresh metadata. */
-  const ask = <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
+  const retried = <Answer>(request: () => Promise<Answer>): Promise<Answer> =>
     cluster.retrier(async (bail) => {
       if (signal.aborted) return bail(signal.reason)
       try {
         await cluster.addTargetTopic(topic)
-        return await question()
+        return await request()
       } catch (error) {
         await cluster.refreshMetadata()
         throw error
@@ -40,26 +41,26 @@ export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord 
     })
   try {
     await admin.connect()
-    let unread = await heldOf(admin, topic, ranges)
+    let unread = await unreadIn(admin, topic, ranges)
     let lastRecordMs = performance.now()
     while (unread.size > 0) {
-      const fetched = await ask(async () => {
+      const fetched = await retried(async () => {
         try {
           return await fetchUnread(cluster, topic, unread)
         } catch (error) {
           if ((error as { readonly type?: string }).type !== 'OFFSET_OUT_OF_RANGE') throw error
           // Retention has deleted records meanwhile.
-          unread = await heldOf(admin, topic, unread)
+          unread = await unreadIn(admin, topic, unread)
           return []
         }
       })
-      for (const each of fetched) {
-        for (const record of recordsIn(topic, each)) {
+      for (const part of fetched) {
+        for (const record of recordsIn(topic, part)) {
           signal.throwIfAborted()
           await onRecord(record)
           lastRecordMs = performance.now()
         }
-        const { partition, next, span, emptyAnswers } = each
+        const { partition, next, span, emptyAnswers } = part
         if (next < span.to) unread.set(partition, { from: next, to: span.to, emptyAnswers })
         else unread.delete(partition)
       }
@@ -77,15 +78,15 @@ function* recordsIn(topic: string, { partition, messages, span: { from, to } }: 
     if (undecodable !== undefined)
       throw new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable })
     const record = sourceRecord(topic, partition, message)
-    // The first batch may begin before the span, and the last one end after it.
+    // The first batch may begin before the span, and the last batch end after it.
     if (record.offset >= from && record.offset < to && !isPlaceholder(message)) yield record
     if (record.offset + 1n >= to) return
   }
 }
 
-/** `emptyAnswers`: how many in a row there were at `from` though the last stable offset is past the span. */
+/** `emptyAnswers`: the number of empty answers in a row at `from`, although the last stable offset is past the span. */
 type Unread = OffsetSpan & { readonly emptyAnswers: number }
-/** `next` is the next offset to fetch. */
+/** A part of one answer; `next`: the next offset to fetch. */
 type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
   readonly span: OffsetSpan
   readonly next: bigint
@@ -94,20 +95,21 @@ type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
 
 const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
 const nothing: Unread = { from: 0n, to: 0n, emptyAnswers: 0 }
-/** A broker that reads from remote storage may answer without records for a while. */
-const emptyAnswersOfNothing = 5
+/** After this many empty answers a span has no more records. A broker that reads from remote storage may answer empty a few times. */
+const maxEmptyAnswers = 5
 const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Intersects `ranges`, or everything, with the offsets that each partition holds. */
-async function heldOf(admin: Admin, topic: string, ranges: ReadOptions['ranges']): Promise<Map<number, Unread>> {
-  const held = new Map<number, Unread>()
+/** Intersects `ranges`, or everything, with the present offsets of each partition. */
+async function unreadIn(admin: Admin, topic: string, ranges: ReadOptions['ranges']): Promise<Map<number, Unread>> {
+  const unread = new Map<number, Unread>()
   for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {
-    const [low, high] = [BigInt(ends.low), BigInt(ends.high)]
+    const low = BigInt(ends.low)
+    const high = BigInt(ends.high)
     const { from, to } = ranges === undefined ? everything : (ranges.get(partition) ?? nothing)
     const span = { from: higher(from, low), to: to < high ? to : high, emptyAnswers: 0 }
-    if (span.from < span.to) held.set(partition, span)
+    if (span.from < span.to) unread.set(partition, span)
   }
-  return held
+  return unread
 }
 
 /** Fetches once from every partition leader. */
@@ -125,16 +127,16 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
         isolationLevel: readCommitted,
         topics: [{ topic, partitions: wanted }],
       })
-      const fetched = responses.flatMap((each) => each.partitions)
+      const fetched = responses.flatMap((response) => response.partitions)
       const isEmpty = fetched.every(({ messages }) => messages.length === 0)
       return fetched.map(({ partition, lastStableOffset, messages }) => {
         const span = unread.get(partition) ?? nothing
-        // A broker omits records above the response size or the last stable offset. So when responses stay empty though that offset
-        // is past the span, the rest of the span was deleted.
+        // A broker omits records beyond the response size or the last stable offset. If answers stay empty although the last stable offset is past the
+        // span, the rest of the span was deleted.
         const emptyAnswers = isEmpty && BigInt(lastStableOffset) >= span.to ? span.emptyAnswers + 1 : 0
         const last = messages.at(-1)
-        const isGone = emptyAnswers >= emptyAnswersOfNothing
-        const next = isGone ? span.to : last === undefined ? span.from : BigInt(last.offset) + 1n
+        const afterLast = last === undefined ? span.from : BigInt(last.offset) + 1n
+        const next = emptyAnswers >= maxEmptyAnswers ? span.to : afterLast
         return { partition, messages, span, next, emptyAnswers }
       })
     }),

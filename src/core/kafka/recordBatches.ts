@@ -4,22 +4,22 @@ import { RecordBytes } from './recordBytes.ts'
 import { decompressRecords } from './recordCompression.ts'
 import { noHeaders, RecordHeaders } from './recordHeaders.ts'
 
-/** A record as KafkaJS takes it from its decoder and hands it out, but for its headers. */
+/** A record as the decoder of KafkaJS returns it, except for its headers. */
 export type FetchedRecord = {
   readonly offset: string
   readonly timestamp: string
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
-  /** A control record, or one of an aborted transaction: no consumer is given it. */
+  /** A control record, or a record of an aborted transaction: KafkaJS delivers neither. */
   readonly isControlRecord: boolean
-  /** Missing on a record that stands for a batch. */
+  /** Missing on a placeholder. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on a record that stands for offsets that compaction has removed; the last of them is its offset. */
+  /** Set on the placeholder of offsets that compaction has removed; its offset is the last of them. */
   readonly isGap?: true
-  /** Set on a record that stands for a control record, or one of an aborted transaction, with its offset and timestamp. */
+  /** Set on the placeholder of a control record or a record of an aborted transaction; it has the offset and timestamp of that record. */
   readonly isSkipped?: true
-  /** Set on a record that stands for a batch that cannot be decoded; always the last of its fetch. */
+  /** Set on the placeholder of a batch that cannot be decoded; always the last record of its fetch. */
   readonly undecodable?: Undecodable
 }
 
@@ -28,13 +28,13 @@ export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }
 
-/** A batch that decompresses to more is undecodable. */
+/** A batch that decompresses to more bytes is undecodable. */
 const maxBatchBytes = 256 * 1024 * 1024
-/** Decoding of a partition stops before the next batch above this many decompressed bytes; the rest is fetched again. */
+/** Once a partition has this many decompressed bytes, decoding stops before its next batch; the rest is fetched again. */
 const maxPartitionBytes = 4 * 1024 * 1024
-/** It also stops after so many records, within a batch: a batch of 25 KB may hold millions, each of which is several objects. */
+/** Decoding also stops after this many records, within a batch: a batch of 25 KB may have millions of records, each of several objects. */
 const maxPartitionRecords = 50_000
-/** Records, or headers, decoded in one turn of the event loop: a few milliseconds. */
+/** The most records, or headers, to decode in one turn of the event loop: a few milliseconds. */
 const recordsPerTurn = 5_000
 const headersPerTurn = 50_000
 
@@ -48,50 +48,51 @@ const headerBytes = 61
 
 /**
  * Decodes the records of one partition in a fetch response from the offset `from` on, up to the first batch that is cut off, undecodable, or
- * beyond `maxPartitionBytes` or `maxPartitionRecords`. Where offsets are missing that compaction has removed, a record stands for them. Never rejects, because the response has records of other partitions, too.
+ * beyond `maxPartitionBytes` or `maxPartitionRecords`. Inserts placeholders for offsets that compaction has removed. Never rejects, because the
+ * response has records of other partitions, too.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
 export async function decodePartition(bytes: Buffer, from = 0n): Promise<FetchedRecord[]> {
-  const found: FetchedRecord[] = []
+  const records: FetchedRecord[] = []
   const reading: Reading = { from, next: from }
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
-    // Where the header itself is cut off, its own length.
+    // At least the length of the header, which may be cut off, too.
     const batchBytes = Math.max(headerBytes, rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8))
     const batch = rest.subarray(0, batchBytes)
-    const before = found.length
-    // A fetch may cut off its last batch, but never its first: if that is cut off, its length is wrong.
+    const before = records.length
+    // A broker may cut off the last batch of a fetch, but never the first. A first batch that is cut off has a wrong length.
     if (batch.length < batchBytes && rest !== bytes) break
     try {
       if (batch.length < batchBytes) throw new Error('it is cut off')
-      decodedBytes += await decodeBatch(batch, reading, found)
+      decodedBytes += await decodeBatch(batch, reading, records)
     } catch (error) {
-      found.length = before
-      found.push(undecodableRecord(`the record batch ${offsetsOf(batch)} cannot be decoded`, error))
+      records.length = before
+      records.push(undecodableRecord(`the record batch ${offsetsOf(batch)} cannot be decoded`, error))
       break
     }
-    if (found.length >= maxPartitionRecords) break
+    if (records.length >= maxPartitionRecords) break
     rest = rest.subarray(batch.length)
   }
-  return found
+  return records
 }
 
-/** What the header of a batch says of each of its records. */
+/** What the header of a batch contains for each of its records. */
 type BatchHeader = {
   readonly first: bigint
   readonly firstTimestamp: bigint
-  /** The timestamp of all records, where the broker sets it. */
+  /** The timestamp of all records, if the broker sets it. */
   readonly appendTimestamp: bigint | undefined
   readonly isControlRecord: boolean
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
 }
 
-/** How far a partition is decoded: every offset from `from` to below `next` was found, or found missing. */
+/** How far a partition is decoded: every offset from `from` to below `next` has a record or a placeholder. */
 type Reading = { readonly from: bigint; next: bigint }
 
-/** Adds the records of a batch to `found`, until there are `maxPartitionRecords`. Resolves with how many bytes it decompresses to. */
-async function decodeBatch(batch: Buffer, reading: Reading, found: FetchedRecord[]): Promise<number> {
+/** Adds the records of a batch to `records`, up to `maxPartitionRecords`. Resolves with the number of decompressed bytes. */
+async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedRecord[]): Promise<number> {
   const magic = batch.readInt8(commonHeaderBytes - 1)
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
   if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
@@ -106,33 +107,33 @@ async function decodeBatch(batch: Buffer, reading: Reading, found: FetchedRecord
   }
   const count = batch.readInt32BE(57)
   if (count < 0) throw new Error(`its number of records is ${count}`)
-  // Compaction may leave a batch without records; then there is nothing to decompress.
+  // Compaction may leave a batch without records, and so without anything to decompress.
   const body = batch.subarray(headerBytes)
   const decompressed = count === 0 ? body : await decompressRecords(attributes & 0x07, body, maxBatchBytes)
   const bytes = new RecordBytes(decompressed)
   for (let read = 0; read < count; read++) {
-    if (found.length >= maxPartitionRecords) return decompressed.length
+    if (records.length >= maxPartitionRecords) return decompressed.length
     if (read % recordsPerTurn === recordsPerTurn - 1) await nextTurn()
     const record = await decodeRecord(bytes, header, reading.from)
-    if (record !== undefined) add(record, reading, found)
+    if (record !== undefined) add(record, reading, records)
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
-  // Compaction may have removed the last record, or emptied the batch of an idempotent producer. KafkaJS would fetch the missing offset
-  // for ever; a record that stands for it makes it move on.
+  // Compaction may have removed the last record, or all records of an idempotent producer's batch. KafkaJS moves on only past offsets of records:
+  // without a placeholder, it would fetch the missing offset for ever.
   const last = lastOffsetOf(batch)
   if (reading.next <= last) {
-    found.push(gapRecord(last))
+    records.push(gapRecord(last))
     reading.next = last + 1n
   }
   return decompressed.length
 }
 
-/** Adds a record, and before it one that stands for missing offsets. */
-function add(record: FetchedRecord, reading: Reading, found: FetchedRecord[]): void {
+/** Adds a record, and before it a placeholder of missing offsets. */
+function add(record: FetchedRecord, reading: Reading, records: FetchedRecord[]): void {
   const offset = BigInt(record.offset)
-  if (offset > reading.next) found.push(gapRecord(offset - 1n))
-  found.push(record)
+  if (offset > reading.next) records.push(gapRecord(offset - 1n))
+  records.push(record)
   reading.next = offset + 1n
 }
 
@@ -141,7 +142,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
   bytes.end = bytes.at + length
-  // Its attributes mean nothing.
+  // The attributes of a record, which have no meaning yet.
   bytes.skip(1)
   const timestampDelta = bytes.varlong()
   const offset = header.first + BigInt(bytes.varint())
@@ -149,9 +150,10 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
     bytes.at = bytes.end
     return undefined
   }
-  const [key, value] = [bytes.nullable(), bytes.nullable()]
+  const key = bytes.nullable()
+  const value = bytes.nullable()
   const count = bytes.varint()
-  // A header has two lengths.
+  // Every header has two lengths, so at least two bytes.
   if (count < 0 || count > (bytes.end - bytes.at) / 2) throw new Error(`a record cannot have ${count} headers`)
   const headersFrom = bytes.at
   for (let left = count; left > 0; left -= headersPerTurn) {
@@ -165,7 +167,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   return { offset: String(offset), timestamp, key, value, headers, isControlRecord, batchContext }
 }
 
-/** Stands for offsets that compaction has removed, of which `last` is the last one. */
+/** The placeholder of offsets up to `last` that compaction has removed. */
 export const gapRecord = (last: bigint): FetchedRecord => ({
   ...placeholder,
   offset: String(last),
@@ -174,8 +176,8 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
 })
 
 /**
- * Replaces control records, and records of aborted transactions, by records that stand for them. KafkaJS drops control records before anybody sees
- * when they were appended, and reports of a batch with nothing else only its offsets.
+ * Replaces control records and records of aborted transactions by placeholders. KafkaJS drops control records, and with them the times when they were
+ * appended.
  */
 export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
   if (!records.some(({ isControlRecord }) => isControlRecord)) return records
@@ -185,15 +187,15 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
   })
 }
 
-/** Whether a fetched record is none that a producer has committed. */
+/** Whether this is no record of a producer, or a record of an aborted transaction. */
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 
 const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
 
-/** The offset of undecodable records, because KafkaJS drops records below the requested offset. */
+/** The offset of placeholders of undecodable batches: KafkaJS drops records below the requested offset. */
 const highestOffset = String(2n ** 63n - 1n)
-/** A record that stands for an undecodable batch; `what` names the batch in the error. */
+/** The placeholder of an undecodable batch; `what` names the batch in the error. */
 export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,
@@ -205,11 +207,12 @@ const lastOffsetOf = (batch: Buffer): bigint => batch.readBigInt64BE(0) + BigInt
 
 function offsetsOf(batch: Buffer): string {
   if (batch.length < headerBytes) return 'that was fetched'
-  const [first, magic] = [batch.readBigInt64BE(0), batch.readInt8(commonHeaderBytes - 1)]
+  const first = batch.readBigInt64BE(0)
+  const magic = batch.readInt8(commonHeaderBytes - 1)
   return magic === currentMagic ? `at offsets ${first} to ${lastOffsetOf(batch)}` : `at offset ${first}`
 }
 
-/** `firstOffset`: offset of the transaction's first record in this partition. */
+/** `firstOffset`: of the transaction's first record in this partition. */
 type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
 
 const notTransactional = { producerId: '', inTransaction: false }
@@ -217,8 +220,8 @@ const notTransactional = { producerId: '', inTransaction: false }
 const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
- * Turns the records of aborted transactions into control records, which KafkaJS does not deliver. A transaction has all records of its
- * producer from `firstOffset` to the abort marker. A fetch may begin inside several transactions.
+ * Turns the records of aborted transactions into control records, which KafkaJS does not deliver. A transaction consists of all records of its producer
+ * from `firstOffset` to the abort marker. A fetch may begin inside several transactions.
  */
 export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records

@@ -1,9 +1,9 @@
-/** Reads the parts of a record batch one after the other. Every length is held against what is left; a wrong one throws. */
+/** Reads the parts of a record batch in their order. Throws if a length is more than the bytes that are left. */
 export class RecordBytes {
   readonly #bytes: Buffer
-  /** Where the next part begins. */
+  /** The offset of the next part. */
   at = 0
-  /** Where the record ends that is read, or all of them. */
+  /** The end of the present record, or of all records. */
   end: number
 
   constructor(bytes: Buffer) {
@@ -40,13 +40,13 @@ export class RecordBytes {
     throw new Error('a number has more than ten bytes')
   }
 
-  /** Passes so many bytes. */
+  /** Skips `length` bytes. */
   skip(length: number): void {
     if (length > this.end - this.at) throw new Error('a record is cut off')
     this.at += length
   }
 
-  /** Bytes after their length; null after a negative one, as in the Java client. */
+  /** Reads a length and as many bytes; null if the length is negative, as in the Java client. */
   nullable(): Buffer | null {
     const length = this.varint()
     if (length < 0) return null
@@ -61,9 +61,9 @@ export class RecordBytes {
     return bytes
   }
 
-  /** Passes so many headers, without an object for any. */
+  /** Skips `count` headers, without making objects. */
   skipHeaders(count: number): void {
-    for (let passed = 0; passed < count; passed++) {
+    for (let skipped = 0; skipped < count; skipped++) {
       const nameLength = this.varint()
       if (nameLength < 0) throw new Error('a header has no name')
       this.skip(nameLength)

@@ -8,7 +8,7 @@ type Decompress = (compressed: Buffer, maxBytes: number) => Promise<Buffer>
 const gunzipped = promisify(gunzip)
 const zstdDecompressed = promisify(zstdDecompress)
 
-/** Decompresses a batch; `codec` is the number in its attributes. Rejects unknown codecs, damaged bytes, and results above `maxBytes`. */
+/** Decompresses a batch; `codec`: the number in its attributes. Rejects for unknown codecs, damaged bytes, and results above `maxBytes`. */
 export async function decompressRecords(codec: number, compressed: Buffer, maxBytes: number): Promise<Buffer> {
   const known = codecs[codec]
   if (known === undefined) throw new Error(`compression codec ${codec} is unknown`)
@@ -21,7 +21,7 @@ export async function decompressRecords(codec: number, compressed: Buffer, maxBy
 
 const tooLarge = (maxBytes: number): Error => new Error(`decompresses to more than ${maxBytes} bytes`)
 
-/** Begins snappy as the Java client writes it: a header, then blocks of raw snappy, each after its length in four bytes. */
+/** The beginning of snappy as the Java client writes it: a header, then blocks of raw snappy, each after its length in four bytes. */
 const framedSnappyMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const framedSnappyHeaderBytes = 16
 
@@ -57,13 +57,13 @@ function snappyLength(block: Buffer): number {
 
 const lz4BlockMaxBytes: Readonly<Record<number, number>> = { 4: 65_536, 5: 262_144, 6: 1_048_576, 7: 4_194_304 }
 
-/** lz4-napi does not bound its result, so the frame's blocks are measured first. */
+/** Adds up the sizes of the frame's blocks first, because lz4-napi does not bound its result. */
 async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buffer> {
   if (lz4MaxBytes(compressed) > maxBytes) throw tooLarge(maxBytes)
   return await decompressFrame(compressed)
 }
 
-/** An upper bound for the decompressed bytes. LZ4 frame: magic, flags, block size, then blocks after their lengths, until an empty one. */
+/** An upper bound for the decompressed bytes. An LZ4 frame: magic, flags, block size, then blocks after their lengths, until an empty block. */
 function lz4MaxBytes(frame: Buffer): number {
   const flags = frame.readUInt8(4)
   const hasBlockChecksums = (flags & 0x10) !== 0

@@ -3,20 +3,19 @@ import { RecordBytes, varintOf } from './recordBytes.ts'
 /** Names may be any bytes, and several headers may have one name. */
 export type RecordHeader = {
   readonly name: Buffer
-  /** Null where the header has none. */
   readonly value: Buffer | null
-  /** Where it stands among the bytes of all headers. */
+  /** Its place among the bytes of all headers. */
   readonly from: number
   readonly to: number
 }
 
 /**
- * The headers of a record, in their order, as they stand in it: one after the other. An object of names would lose order, repeated names and
- * names like `__proto__`, and a producer may send a million headers in one record, each of which would be several objects.
+ * The headers of a record, as the bytes that it has. An object by name would lose their order, repeated names and names like `__proto__`, and a
+ * producer may send a million headers in one record.
  */
 export class RecordHeaders implements Iterable<RecordHeader> {
   readonly count: number
-  /** Of each header length and bytes of its name, length and bytes of its value. */
+  /** Of each header: length and bytes of its name, length and bytes of its value. */
   readonly bytes: Buffer
 
   constructor(count: number, bytes: Buffer) {
@@ -39,7 +38,7 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     }
   }
 
-  /** These headers but some of them. */
+  /** These headers without some of them. */
   without(removed: readonly RecordHeader[]): RecordHeaders {
     const kept: Buffer[] = []
     let end = 0
@@ -51,7 +50,7 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     return new RecordHeaders(this.count - removed.length, Buffer.concat(kept))
   }
 
-  /** These headers, and `others` after them. */
+  /** These headers, then `others`. */
   followedBy(others: RecordHeaders): RecordHeaders {
     return new RecordHeaders(this.count + others.count, Buffer.concat([this.bytes, others.bytes]))
   }
@@ -60,7 +59,8 @@ export class RecordHeaders implements Iterable<RecordHeader> {
 export const noHeaders = RecordHeaders.of([])
 
 function encodeHeader(name: string | Buffer, value: string | Buffer | null): Buffer {
-  const [nameBytes, valueBytes] = [Buffer.from(name), value === null ? undefined : Buffer.from(value)]
+  const nameBytes = Buffer.from(name)
+  const valueBytes = value === null ? undefined : Buffer.from(value)
   const valueLength = varintOf(valueBytes?.length ?? -1)
   return Buffer.concat([varintOf(nameBytes.length), nameBytes, valueLength, valueBytes ?? Buffer.alloc(0)])
 }

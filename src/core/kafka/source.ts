@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type ITopicConfig, type Kafka } from 'kafkajs'
 import { toOffset } from '../model/ids.ts'
-import { type GroupOptions, groupMember, type PartitionCommit, partitionsIn } from './consumerGroup.ts'
+import {
+  type GroupMember,
+  type GroupOptions,
+  groupMember,
+  type PartitionCommit,
+  partitionsIn,
+} from './consumerGroup.ts'
 import { offsetsAfter, type PartitionTime } from './offsetsAfter.ts'
 import { type ReadOptions, readTopic } from './readTopic.ts'
 import { partitionName, type TopicPartition } from './sourceRecord.ts'
@@ -18,61 +24,81 @@ export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
 type TopicSettings = Readonly<Record<string, string | number>>
 export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
 
-export type KafkaSource = ReturnType<typeof kafkaSource>
+/** Returns the value of a setting; throws if Kafka has not returned it. */
+export type ReadSetting = (topic: string, name: string) => string
 
-/** Reads Kafka. All admin requests share one connection, which the first request opens. */
-export function kafkaSource(kafka: Kafka) {
-  let current: { readonly admin: Admin; questions: number } | undefined
-  const disconnect = ({ admin }: { readonly admin: Admin }): void => void admin.disconnect().catch(() => undefined)
+/** Reads Kafka. Requests reject if no broker answers. */
+export interface KafkaSource {
+  readonly ping: () => Promise<void>
+  readonly createMissingTopics: (topics: readonly NewTopic[]) => Promise<void>
+  /** Reads the settings `names` of topics. */
+  readonly topicSettings: (topics: readonly string[], names: readonly string[]) => Promise<ReadSetting>
+  /** The offset range of every partition of the topics. */
+  readonly offsetRanges: (topics: readonly string[]) => Promise<OffsetRanges>
+  /** The first offset of each partition at which a record was appended after a time (`offsetsAfter.ts`). */
+  readonly offsetsAfter: (times: readonly PartitionTime[]) => Promise<Map<string, bigint>>
+  /** Makes the next request ask Kafka anew who leads each partition. */
+  readonly forgetLeaders: () => void
+  /** The committed offsets of a group; partitions without a commit are left out. */
+  readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
+  /** The assigned partitions of each member of a group. */
+  readonly groupMembers: (groupId: string) => Promise<TopicPartition[][]>
+  readonly groupMember: (options: GroupOptions) => GroupMember
+  readonly readTopic: (options: ReadOptions) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+type Connection = { readonly admin: Admin; requests: number }
+
+/** Admin requests share one connection, which the first of them opens. */
+export function kafkaSource(kafka: Kafka): KafkaSource {
+  let current: Connection | undefined
+  const disconnect = ({ admin }: Connection): void => {
+    admin.disconnect().catch(() => undefined)
+  }
   /**
-   * Replaces the connection after any failure, because KafkaJS keeps stale metadata: for five minutes it asks former leaders, even if
-   * gone, and every request includes the topics of earlier ones, even if missing.
+   * Sends an admin request, and replaces the connection after any failure: KafkaJS keeps stale metadata. For five minutes it asks former leaders,
+   * even if they are gone, and every request includes the topics of earlier requests, even if they are deleted.
    */
-  const ask = async <Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
-    current ??= { admin: kafka.admin(), questions: 0 }
+  const ask = async <Answer>(request: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
+    current ??= { admin: kafka.admin(), requests: 0 }
     const connection = current
-    connection.questions++
+    connection.requests++
     try {
       await connection.admin.connect()
-      return await question(connection.admin)
+      return await request(connection.admin)
     } catch (error) {
       if (current === connection) current = undefined
       throw error
     } finally {
-      connection.questions--
-      // Other requests on the replaced connection may still be pending.
-      if (current !== connection && connection.questions === 0) disconnect(connection)
+      connection.requests--
+      // A replaced connection closes after its last pending request.
+      if (current !== connection && connection.requests === 0) disconnect(connection)
     }
   }
   return {
-    /** Rejects when no broker answers. */
-    ping: async (): Promise<void> => void (await ask((admin) => admin.describeCluster())),
-    createMissingTopics: (topics: readonly NewTopic[]) => ask((admin) => createMissingTopics(admin, topics)),
-    topicSettings: (topics: readonly string[], names: readonly string[]) =>
-      ask((admin) => topicSettings(admin, topics, [...names])),
-    /** The offset range of every partition of the topics. */
-    offsetRanges: (topics: readonly string[]) => ask((admin) => offsetRanges(admin, topics)),
-    /** The first offset of each partition at which a record was appended after a time (`offsetsAfter.ts`). */
-    offsetsAfter: (times: readonly PartitionTime[]) => offsetsAfter(kafka, times),
-    /** Lets the next question learn anew who leads each partition. */
-    forgetLeaders: (): void => {
-      if (current?.questions === 0) disconnect(current)
+    ping: async () => {
+      await ask((admin) => admin.describeCluster())
+    },
+    createMissingTopics: (topics) => ask((admin) => createMissingTopics(admin, topics)),
+    topicSettings: (topics, names) => ask((admin) => topicSettings(admin, topics, [...names])),
+    offsetRanges: (topics) => ask((admin) => offsetRanges(admin, topics)),
+    offsetsAfter: (times) => offsetsAfter(kafka, times),
+    forgetLeaders: () => {
+      if (current?.requests === 0) disconnect(current)
       current = undefined
     },
-    /** The committed offsets of a group, of partitions that have one. */
-    committedOffsets: async (groupId: string, topics: readonly string[]): Promise<PartitionCommit[]> => {
-      return commitsIn(await ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] })))
-    },
-    /** The assigned partitions of each member of a group. */
-    groupMembers: async (groupId: string): Promise<TopicPartition[][]> => {
+    committedOffsets: async (groupId, topics) =>
+      commitsIn(await ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }))),
+    groupMembers: async (groupId) => {
       const { groups } = await ask((admin) => admin.describeGroups([groupId]))
       const { decode } = kafkajs.AssignerProtocol.MemberAssignment
       const members = groups.flatMap((group) => group.members)
       return members.map(({ memberAssignment }) => partitionsIn(decode(memberAssignment)?.assignment ?? {}))
     },
-    groupMember: (options: GroupOptions) => groupMember(kafka, options),
-    readTopic: (options: ReadOptions): Promise<void> => readTopic(kafka, options),
-    close: async (): Promise<void> => {
+    groupMember: (options) => groupMember(kafka, options),
+    readTopic: (options) => readTopic(kafka, options),
+    close: async () => {
       await current?.admin.disconnect()
     },
   }
@@ -82,18 +108,20 @@ export function kafkaSource(kafka: Kafka) {
 async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): Promise<void> {
   const existing = new Set(await admin.listTopics())
   const missing = topics.filter(({ topic }) => !existing.has(topic))
-  const asKafkaJs = missing.map(({ topic, partitions, settings }) => ({
-    topic,
-    numPartitions: partitions,
-    replicationFactor: -1,
-    configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
-  }))
-  await createTopics(admin, asKafkaJs)
+  await createTopics(
+    admin,
+    missing.map(({ topic, partitions, settings }) => ({
+      topic,
+      numPartitions: partitions,
+      replicationFactor: -1,
+      configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
+    })),
+  )
 }
 
 /**
- * Creates topics, then waits up to ten seconds until every partition has a leader. `waitForLeaders` of KafkaJS fails while the broker
- * does not know the topics yet, which is usual for a moment.
+ * Creates topics, then waits up to ten seconds until every partition has a leader. (`waitForLeaders` of KafkaJS fails if the broker does not know the
+ * topics yet, as usual right after their creation.)
  */
 export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
   if (topics.length === 0) return
@@ -101,7 +129,7 @@ export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promis
   const endsAtMs = performance.now() + leadersMs
   for (;;)
     try {
-      // Also rejects while a partition has no leader.
+      // Rejects while a partition has no leader.
       await admin.fetchTopicMetadata({ topics: topics.map(({ topic }) => topic) })
       return
     } catch (error) {
@@ -110,27 +138,26 @@ export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promis
     }
 }
 
-/** Reads settings of topics. What is returned throws for one that Kafka does not tell: what is not known is not judged. */
-async function topicSettings(admin: Admin, topics: readonly string[], configNames: string[]) {
+async function topicSettings(admin: Admin, topics: readonly string[], configNames: string[]): Promise<ReadSetting> {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name, configNames })),
   })
-  return (topic: string, name: string): string => {
+  return (topic, name) => {
     const settings = resources.find(({ resourceName }) => resourceName === topic)?.configEntries
     const value = settings?.find(({ configName }) => configName === name)?.configValue
-    if (value == null) throw new Error(`Kafka does not tell ${name} of ${topic}`)
+    if (value == null) throw new Error(`Kafka does not return ${name} of ${topic}`)
     return value
   }
 }
 
 async function offsetRanges(admin: Admin, topics: readonly string[]): Promise<OffsetRanges> {
-  const ofTopics = topics.map(async (topic) =>
-    (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => {
-      return [partitionName({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) }] as const
-    }),
-  )
-  return new Map((await Promise.all(ofTopics)).flat())
+  const ofTopics = topics.map(async (topic) => {
+    const offsets = await admin.fetchTopicOffsets(topic)
+    return offsets.map(({ partition, low, high }) => ({ topic, partition, low: BigInt(low), high: BigInt(high) }))
+  })
+  const ranges = (await Promise.all(ofTopics)).flat()
+  return new Map(ranges.map((range) => [partitionName(range), range]))
 }
 
 const commitsIn = (offsets: Awaited<ReturnType<Admin['fetchOffsets']>>): PartitionCommit[] =>

@@ -11,7 +11,8 @@ export const partitionName = ({ topic, partition }: TopicPartition): string => `
 /** Partition and offset of a record, as text that sorts by offset within a partition. */
 export type AppendPosition = Branded<string, 'AppendPosition'>
 
-const [partitionDigits, offsetDigits] = [10, 19]
+const partitionDigits = 10
+const offsetDigits = 19
 
 export const appendPositionOf = ({ partition, offset }: { partition: number; offset: bigint }): AppendPosition =>
   `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
@@ -35,11 +36,11 @@ export const sourceRecord = (topic: string, partition: number, fetched: FetchedR
   headers: fetched.headers,
 })
 
-/** The same record in memory of its own. One that stays would otherwise keep the whole fetch that it came with, up to some hundred mebibytes. */
+/** Copies a record into memory of its own. Otherwise a record that is kept would keep its whole fetch, up to some hundred mebibytes. */
 export function copiedOut(record: SourceRecord): SourceRecord {
   const { key, value, headers } = record
   const parts = [key, value, headers.bytes]
-  // Not from Node's pool: a small buffer of it would keep the whole slab in memory.
+  // Not from Node's pool, of which a small buffer would keep the whole slab.
   const memory = Buffer.allocUnsafeSlow(parts.reduce((bytes, part) => bytes + (part?.length ?? 0), 0))
   let end = 0
   const copy = (part: Buffer): Buffer => {

@@ -1,65 +1,68 @@
-import type { defaultProvider } from '@aws-sdk/credential-provider-node'
 import { AwsV4Signer } from 'aws4fetch'
 import * as oauth from 'oauth4webapi'
 import { Agent, fetch as fetchBy } from 'undici'
-import { type Config, latest } from '../process/config.ts'
-import { aborted } from '../stores/preflight.ts'
+import { type Config, latest } from '../config/config.ts'
+import { aborted } from '../config/preflight.ts'
 
 /** A bearer token, and for how long (ms) it is valid. */
 type Token = { readonly value: string; readonly lifetimeMs: number }
 
-/** Why no token can be had. `isRefused` when a setting is to blame. */
-const tokenError = (path: string, rule: string, isRefused: boolean): Error =>
-  Object.assign(new Error(`${path} ${rule}`), isRefused && { problem: { path, rule } })
+/** Caches a token. */
+export interface TokenKeeper {
+  /** Resolves with a valid token; rejects with the error of the request for one. */
+  readonly read: () => Promise<string>
+  /** Call it when Kafka refuses the token. */
+  readonly forget: () => void
+}
 
-/** KafkaJS authenticates again ten seconds before a session ends. By then the token must be another one, which ends later. */
+/** KafkaJS authenticates again ten seconds before a session ends. By then it needs a new token, with a later end. */
 const renewBeforeMs = 30_000
+const noToken = { value: '', endsAtMs: 0 }
 
-/** Keeps a token until half a minute before its end, and until its end where no new one can be had. */
-export function keepToken(fetchToken: () => Promise<Token>) {
-  let kept = { value: '', endsAtMs: 0 }
-  let asked: Promise<void> | undefined
-  const leftMs = (): number => kept.endsAtMs - performance.now()
+/** Renews a token half a minute before its end; while that fails, uses it until its end. */
+export function keepToken(fetchToken: () => Promise<Token>): TokenKeeper {
+  let token = noToken
+  let renewing: Promise<void> | undefined
+  const leftMs = (): number => token.endsAtMs - performance.now()
   const renew = async (): Promise<void> => {
-    const askedAtMs = performance.now()
+    const startedMs = performance.now()
     const { value, lifetimeMs } = await fetchToken()
-    kept = { value, endsAtMs: askedAtMs + lifetimeMs }
+    token = { value, endsAtMs: startedMs + lifetimeMs }
   }
   return {
-    /** Rejects with the error of `fetchToken`. */
-    read: async (): Promise<string> => {
-      if (leftMs() >= renewBeforeMs) return kept.value
-      asked ??= renew().finally(() => {
-        asked = undefined
+    read: async () => {
+      if (leftMs() >= renewBeforeMs) return token.value
+      renewing ??= renew().finally(() => {
+        renewing = undefined
       })
-      await asked.catch((error: unknown) => {
+      await renewing.catch((error: unknown) => {
         if (leftMs() <= 0) throw error
       })
-      return kept.value
+      return token.value
     },
-    /** Called when Kafka refuses the token. */
-    forget: (): void => {
-      kept = { value: '', endsAtMs: 0 }
+    forget: () => {
+      token = noToken
     },
   }
 }
 
 const deadlineMs = 10_000
 
-/** Asks the token endpoint by the client credentials grant of OAuth 2.0, for ten seconds at most. Errors do not have the text of its answer. */
+/** Requests a token by the client credentials grant of OAuth 2.0, for ten seconds at most. Errors do not quote the answer. */
 export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Token> {
   const now = latest(config)
   const { KAFKA_OAUTH_TOKEN_URL: url = '', KAFKA_OAUTH_SCOPE: scope } = now
-  const [server, client] = [{ issuer: url, token_endpoint: url }, { client_id: now.KAFKA_OAUTH_CLIENT_ID ?? '' }]
+  const server = { issuer: url, token_endpoint: url }
+  const client = { client_id: now.KAFKA_OAUTH_CLIENT_ID ?? '' }
   const authentication = oauth.ClientSecretBasic(now.KAFKA_OAUTH_CLIENT_SECRET ?? '')
-  // `fetch` of Node would trust Node's own authorities alone.
+  // Node's `fetch` would trust only the authorities of Node.
   const dispatcher = new Agent({ connect: { ca } })
   const options = {
     signal: AbortSignal.timeout(deadlineMs),
-    // The configuration allows http:// on loopback alone.
+    // The configuration allows http:// on loopback only.
     [oauth.allowInsecureRequests]: true,
-    [oauth.customFetch]: (to: string, asked: object) =>
-      fetchBy(to, { ...asked, dispatcher }) as unknown as Promise<Response>,
+    [oauth.customFetch]: (to: string, request: object) =>
+      fetchBy(to, { ...request, dispatcher }) as unknown as Promise<Response>,
   }
   try {
     const parameters = scope === undefined ? [] : [['scope', scope]]
@@ -76,27 +79,38 @@ export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Tok
 type Failure = Error & { readonly error?: unknown; readonly code?: unknown; readonly status?: number }
 
 function refusalOf({ name, error, code, cause, status }: Failure): Error {
-  const { status: other, code: deeper } = (cause ?? {}) as Partial<Failure>
-  const said = [status ?? other ?? '', error ?? deeper ?? code ?? name].map(String)
-  const why = `(${said.filter((word) => /^\w+$/.test(word)).join(' ')})`
-  const isUntrusted = /CERT|SIGNATURE|ISSUER/.test(String(deeper))
-  const refused = error === 'invalid_scope' ? 'KAFKA_OAUTH_SCOPE' : 'KAFKA_OAUTH_CLIENT_SECRET'
-  return status === 400 || status === 401 || status === 403
-    ? tokenError(refused, `is refused by KAFKA_OAUTH_TOKEN_URL ${why}`, true)
-    : tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
+  const { status: causeStatus, code: causeCode } = (cause ?? {}) as Partial<Failure>
+  const words = [status ?? causeStatus ?? '', error ?? causeCode ?? code ?? name].map(String)
+  const why = `(${words.filter((word) => /^\w+$/.test(word)).join(' ')})`
+  if (status === 400 || status === 401 || status === 403) {
+    const path = error === 'invalid_scope' ? 'KAFKA_OAUTH_SCOPE' : 'KAFKA_OAUTH_CLIENT_SECRET'
+    return tokenError(path, `is refused by KAFKA_OAUTH_TOKEN_URL ${why}`, true)
+  }
+  const isUntrusted = /CERT|SIGNATURE|ISSUER/.test(String(causeCode))
+  return tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
 }
 
-type AwsCredentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>
+/** The error of a request for a token; `isRefused`: whether the setting `path` is to blame. */
+const tokenError = (path: string, rule: string, isRefused: boolean): Error =>
+  Object.assign(new Error(`${path} ${rule}`), isRefused && { problem: { path, rule } })
 
-/** Signs tokens for MSK with the credentials that the AWS SDK finds: of the environment, a profile, a service account, a container, a machine. */
+/** Credentials of the AWS SDK. */
+interface AwsCredentials {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+  readonly expiration?: Date
+}
+
+/** Signs tokens for MSK with the credentials that the AWS SDK finds, in the environment, a profile, a service account, a container or a machine. */
 export function awsTokens(region = ''): () => Promise<Token> {
   let credentials: (() => Promise<AwsCredentials>) | undefined
   return async () => {
     try {
-      // Most installations need neither this package nor its memory.
+      // Loaded at first use: most installations do not need this package.
       credentials ??= (await import('@aws-sdk/credential-provider-node')).defaultProvider()
-      const found = await Promise.race([credentials(), aborted(AbortSignal.timeout(deadlineMs))])
-      return await signAwsToken(found, region, Date.now())
+      const identity = await Promise.race([credentials(), aborted(AbortSignal.timeout(deadlineMs))])
+      return await signAwsToken(identity, region, Date.now())
     } catch (error) {
       const { name } = error as Error
       const rule = `is aws-msk-iam, but no credentials of AWS can be had (${name})`
@@ -107,7 +121,7 @@ export function awsTokens(region = ''): () => Promise<Token> {
 
 const awsLifetimeSeconds = 900
 
-/** The token is the signed URL of a request by which the broker learns who connects. It ends with the credentials at the latest. */
+/** The token is a signed URL, by which the broker asks AWS who connects. It ends with the credentials at the latest. */
 export async function signAwsToken(credentials: AwsCredentials, region: string, nowMs: number): Promise<Token> {
   const leftMs = (credentials.expiration?.getTime() ?? Infinity) - nowMs
   const seconds = Math.floor(Math.min(awsLifetimeSeconds, leftMs / 1_000))

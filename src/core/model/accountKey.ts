@@ -9,7 +9,7 @@ const maxNameCharacters = 100
 
 const isName = (text: string): boolean => text !== '' && [...text].length <= maxNameCharacters
 
-/** An account key of a team, as in its record. The plaintext is in no record, store or log. */
+/** An account key as its record has it. The plaintext is in no record, store or log. */
 export const accountKeySchema = z.object({
   id: identifier,
   name: z
@@ -27,30 +27,30 @@ export const accountKeySchema = z.object({
 })
 export type AccountKey = z.output<typeof accountKeySchema>
 
-/** A key as of its newest record; `key` is null once deleted. A record with a null value counts as `deletedRevision`. */
+/** The newest state of a key; `key` is null once deleted. A record with a null value has the revision `deletedRevision`. */
 export type AccountKeyState = { readonly revision: Revision; readonly key: AccountKey | null }
 
-/** The record value (JSON) of a state. Members have a fixed order and none is left out, so equal states have equal bytes. */
+/** The record value (JSON) of a state. Every member is written, in a fixed order, so equal states have equal bytes. */
 export function accountKeyValue({ revision, key }: AccountKeyState): string {
   const members = Object.keys(accountKeySchema.shape) as (keyof AccountKey)[]
   return JSON.stringify({ revision, key: key && Object.fromEntries(members.map((name) => [name, key[name] ?? null])) })
 }
 
-/** The record value to append for a state: null for `deletedRevision`, which is above the revisions that records may carry. */
+/** The record value to append for a state: null for `deletedRevision`, which a record must not name. */
 export const recordValueOf = (state: AccountKeyState): string | null =>
   state.revision === deletedRevision ? null : accountKeyValue(state)
 
-/** The revision of a change of a key with this one: the greatest stays, for a deletion, and a revocation, win over the same revision. */
+/** The revision of the next change. `maxRevision` stays: a deletion or revocation wins over another state of the same revision. */
 export const revisionAfter = (revision: Revision): Revision => Math.min(revision + 1, maxRevision) as Revision
 
-/** The state that deletes a key with this revision. Its record value is not null, so compaction keeps the record. */
+/** The state that deletes a key whose present revision is `revision`. Compaction keeps its record, whose value is not null. */
 export const deletedAfter = (revision: Revision): AccountKeyState => ({ revision: revisionAfter(revision), key: null })
 
-/** The plaintext account key made of 32 random bytes. */
+/** Makes a plaintext account key of 32 random bytes. */
 export const plaintextFrom = (randomBytes: Uint8Array): string =>
   accountKeyPrefix + Buffer.from(randomBytes).toString('base64url')
 
 export const digestOf = (plaintext: string): Digest => hash('sha256', plaintext, 'hex') as Digest
 
-/** The part of a plaintext key that pages may show: the prefix and four characters. */
+/** What pages may show of a plaintext key: the prefix and four characters. */
 export const startOf = (plaintext: string): string => plaintext.slice(0, accountKeyPrefix.length + 4)

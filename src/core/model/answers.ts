@@ -1,17 +1,17 @@
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 
 /*
- * The answers by which submissions are found and counted. Each value of an answer is one term, made of its code and itself. The terms are in
- * sixteen fields, chosen by the code, so that whoever counts the values of one code reads few of other codes.
+ * The index terms by which submissions are found and counted by their answers. Each value of an answer is one term: its code, then the value.
+ * The code selects one of sixteen fields, so a count of one code's values reads few terms of other codes.
  */
 
 const fieldCount = 16
-/** Bounds what a list document holds: of one submission, so many values are found, in the order in which they were sent. */
+/** Bounds the size of a list document: a submission is found by its first 1,000 values only. */
 const maxValues = 1_000
-/** Longer values of submissions are not indexed: `ignore_above` in their mapping. Nor are answers with longer codes. */
+/** Longer values are not indexed (`ignore_above` in the mapping), nor are answers with longer codes. */
 export const maxValueCharacters = 256
 
-/** The field of the list document that holds the answers with a code. */
+/** The field of the list document with the terms of a code. */
 export const answerField = (code: string): string => `answers.${fieldOf(code)}`
 
 function fieldOf(code: string): number {
@@ -20,21 +20,22 @@ function fieldOf(code: string): number {
   return hash % fieldCount
 }
 
-/** How the terms of a code begin: the length of the code keeps apart what belongs to the code and to the value. */
+/** The beginning of a code's terms. Without the length, code `ab` with value `c` would have the term of code `a` with value `bc`. */
 export const answerBeginning = (code: string): string => `${code.length}.${code}`
 
 /**
- * The terms of `data`, the JSON of a submission's answers, as JSON by field. An answer has the value that is served: text without its
- * quotes, numbers, true and false as they are written; a list has those of its elements. Objects and lists in lists have none.
+ * The terms of `data` (the JSON object of a submission's answers): JSON of field number → terms. Values are strings without quotes, and numbers,
+ * true and false as written. A list has the values of its elements; an object, null, or a list in a list has none.
  */
 export function answerTerms(data: string): string {
   const terms: Record<number, string[]> = {}
   let left = maxValues
   for (const [code, raw] of rawMembers(data)) {
     if (code.length > maxValueCharacters) continue
-    const [field, beginning] = [fieldOf(code), answerBeginning(code)]
-    for (const each of raw[0] === '[' ? rawElements(raw) : [raw]) {
-      const value = valueIn(each)
+    const field = fieldOf(code)
+    const beginning = answerBeginning(code)
+    for (const element of raw[0] === '[' ? rawElements(raw) : [raw]) {
+      const value = valueIn(element)
       if (value === undefined || value.length > maxValueCharacters || left-- <= 0) continue
       const others = terms[field] ?? []
       others.push(beginning + value)
@@ -44,10 +45,10 @@ export function answerTerms(data: string): string {
   return JSON.stringify(terms)
 }
 
-/** The longest JSON of a text that is indexed: each character an escape. */
+/** The longest JSON of an indexed string: every character is an escape. */
 const longestText = maxValueCharacters * String.raw`\u0000`.length + '""'.length
 
-/** The value of JSON text; undefined for null, objects, lists and what is far too long. */
+/** The indexed value of JSON text; undefined for null, objects, lists, and text that is too long however it is escaped. */
 function valueIn(raw: string): string | undefined {
   const first = raw[0]
   if (raw.length > longestText) return undefined

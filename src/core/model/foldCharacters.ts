@@ -1,17 +1,17 @@
 /** Only this many characters of a title are searchable. */
 export const maxSearchedCharacters = 2_000
 
-/** Some marks have a script, too: one without a letter stays, wherever normalization moves it among others. */
+/** A letter with marks. A mark may have a script, too, so the first character must not be a mark: a mark without a letter stays. */
 const markedLetter = /((?!\p{M})[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
 const katakana = /[\u30a1-\u30f6]/g
 const hiraganaDistance = 0x60
 /**
- * Removed by folding, as invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, the
- * Arabic tatweel, the Indic nukta. A zero-width space or non-joiner is kept: it separates words.
+ * Characters that are invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, the Arabic tatweel,
+ * the Indic nukta. Zero-width spaces and non-joiners are not among them: they separate words.
  */
 const dropped = /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
 
-/** Letters that people also type in a plainer form, and that NFKD does not decompose. */
+/** Letters that people also type in a plainer form, and NFKD does not decompose. */
 const plainForms = new Map(
   [
     'ß:ss æ:ae œ:oe ø:o ł:l đ:d ð:d þ:th ħ:h ŋ:n ŧ:t ı:i ς:σ ґ:г ♯:#',
@@ -21,13 +21,13 @@ const plainForms = new Map(
   ].flatMap((forms) => forms.split(' ').map((form) => form.split(':') as [string, string])),
 )
 const formed = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
-/** Folded to `'`: apostrophes that Unicode classifies as letters, and accents that NFKD splits into a space and a mark. */
+/** Apostrophes that Unicode classifies as letters, and accents that NFKD splits into a space and a mark. */
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**
- * Folds compatibility forms, case, diacritics that people leave out, katakana to hiragana, digits of all scripts to 0 to 9; keeps
- * punctuation. Idempotent. Truncates again after folding: one character may become eighteen, and Elasticsearch refuses a keyword of
- * more than 32,766 bytes.
+ * Folds compatibility forms, case, diacritics that people leave out, katakana to hiragana, and digits of all scripts to 0 to 9; keeps
+ * punctuation. Idempotent. Truncates before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more
+ * than 32,766 bytes.
  */
 export const foldCharacters = (title: string): string =>
   title
@@ -47,8 +47,8 @@ export const foldCharacters = (title: string): string =>
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
 /**
- * The value of a decimal digit: Unicode orders the digits of each script from its zero, and some scripts follow each other, such as those of
- * Pa'o and Eastern Pwo Karen.
+ * The value of a decimal digit: its distance from its script's zero. Unicode orders the ten digits of a script from zero to nine, and the
+ * digits of one script may follow those of another, as Pa'o and Eastern Pwo Karen.
  */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0

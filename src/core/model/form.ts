@@ -36,12 +36,24 @@ export type Form = z.output<typeof formSchema>
 
 /** Members of a form in `GET /forms`, in the specification's order. */
 export const servedFormSummary = [
-  ...['id', 'title', 'scene', 'language', 'publicToken', 'shareUrl', 'localization', 'isActive'],
-  ...['createdAt', 'updatedAt'],
+  'id',
+  'title',
+  'scene',
+  'language',
+  'publicToken',
+  'shareUrl',
+  'localization',
+  'isActive',
+  'createdAt',
+  'updatedAt',
 ] satisfies Served
 
 /** Members of a form in `GET /forms/{id}`; `fields` and `report` come last. */
 export const servedForm = [
   ...servedFormSummary,
-  ...['description', 'layout', 'systemText', 'fields', 'report'],
+  'description',
+  'layout',
+  'systemText',
+  'fields',
+  'report',
 ] satisfies Served

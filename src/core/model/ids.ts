@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 declare const brand: unique symbol
 
-/** A value of `T` that only its own constructor or parser may hand out. */
+/** A `T` that only its own constructor or parser may make. */
 export type Branded<T, Name extends string> = T & { readonly [brand]: Name }
 
 export type TeamId = Branded<string, 'TeamId'>
@@ -11,19 +11,19 @@ export type EntityId = Branded<string, 'EntityId'>
 export type DocumentId = Branded<string, 'DocumentId'>
 /** Lower-case hex SHA-256 of a plaintext account key. */
 export type Digest = Branded<string, 'Digest'>
-/** Grows with every change of one entity; 1 to 2^53 − 2 for a live entity. */
+/** Grows with every change of an entity; 1 to 2^53 − 2 while it lives. */
 export type Revision = Branded<number, 'Revision'>
 export type Offset = Branded<bigint, 'Offset'>
 
 export const identifierPattern = /^[A-Za-z0-9._:-]{1,128}$/
 export const digestPattern = /^[0-9a-f]{64}$/
 
-/** The rule for ids of teams, forms, submissions and keys, for error messages. */
+/** The rule for ids of teams, forms, submissions and keys, as error messages say it. */
 export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
 
 export const maxRevision = 2 ** 53 - 2
 
-/** The revision of a deletion by null value. Higher than any other, so no later record brings the entity back. */
+/** The revision of a deletion by null value, above all others: no later record brings the entity back. */
 export const deletedRevision = (2 ** 53 - 1) as Revision
 
 export const isIdentifier = (text: string): boolean => identifierPattern.test(text)
@@ -31,7 +31,7 @@ export const isDigest = (text: string): text is Digest => digestPattern.test(tex
 export const isRevision = (value: unknown): value is Revision =>
   Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= maxRevision
 
-/** Joins two valid ids. Neither contains a `/`, so the pair can be split again. */
+/** Joins two valid ids, which contain no `/`. */
 export const documentId = (teamId: TeamId, entityId: EntityId): DocumentId => `${teamId}/${entityId}` as DocumentId
 
 export const teamIdOf = (id: DocumentId): TeamId => id.slice(0, id.indexOf('/')) as TeamId

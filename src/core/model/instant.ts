@@ -1,15 +1,15 @@
 import type { Branded } from './ids.ts'
 
-/** A time as UTC text with milliseconds, `2026-11-21T10:00:00.000Z`; its text sorts by time. */
+/** UTC time with milliseconds, `2026-11-21T10:00:00.000Z`. Sorted as text, instants are sorted by time. */
 export type Instant = Branded<string, 'Instant'>
 
-/** An inclusive bound of a time window; `beyond-all` starts after, or ends before, every `Instant`, so the window is empty. */
+/** An inclusive bound of a time window. `beyond-all`: a start after, or an end before, every `Instant`; the window is empty. */
 export type WindowBound = Instant | 'beyond-all'
 
-/** What `parseInstant` accepts, for error messages. */
+/** What `parseInstant` accepts, as error messages say it. */
 export const instantRule = 'an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
 
-/** What `parseWindowBound` accepts, for error messages. */
+/** What `parseWindowBound` accepts, as error messages say it. */
 export const windowBoundRule =
   'an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
 
@@ -24,8 +24,8 @@ export const clampToInstants = (epochMs: number): number => Math.min(Math.max(ep
 export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOString() as Instant
 
 /**
- * Parses an ISO 8601 date-time with an offset or `Z`, as in records; truncates to milliseconds.
- * Undefined for anything else: no offset, impossible dates, leap seconds, years outside 0000 to 9999 in UTC.
+ * Parses an ISO 8601 date-time of a record; truncates to milliseconds. Undefined without an offset or `Z`, and for impossible dates, leap seconds,
+ * and years outside 0000 to 9999 in UTC.
  */
 export function parseInstant(text: string): Instant | undefined {
   if (instantPattern.test(text)) return text as Instant
@@ -33,13 +33,13 @@ export function parseInstant(text: string): Instant | undefined {
   return read?.hasOffset && clampToInstants(read.epochMs) === read.epochMs ? toInstant(read.epochMs) : undefined
 }
 
-/** Fast path: most records carry this form. Days 29 to 31 are left to `readDateTime`, which knows the lengths of months. */
+/** Fast path for the form of most records. `readDateTime` checks days 29 to 31 against the month. */
 const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 /**
- * Parses `since` or `until` of a request. A date without a time is the whole day; a time without an offset is UTC; a space before
- * an offset is a `+` that the query string decoded. Digits below milliseconds move the bound inwards, which keeps the window exact
- * for stored milliseconds. Undefined when the text is no date.
+ * Parses `since` or `until` of a request. A date without a time is the whole day; a time without an offset is UTC; a space before an offset is a
+ * `+` that URL decoding replaced. Finer digits than milliseconds move the bound inwards: stored times have milliseconds, so the window stays
+ * exact. Undefined if the text is no date.
  */
 export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound | undefined {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return parseInstant(`${text}T${edge === 'from' ? '00:00' : '23:59:59.999'}Z`)
@@ -50,24 +50,28 @@ export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound
   return isBeyondAll ? 'beyond-all' : toInstant(clampToInstants(boundMs))
 }
 
-/** A day of the calendar, from the year 0000 to 9999, as a regular expression without flags. */
+/** A day of the years 0000 to 9999, as a regular expression without flags. */
 const dayPattern = [
   '[0-9]{4}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])',
   '[0-9]{4}-(0[469]|11)-(0[1-9]|[12][0-9]|30)',
   '[0-9]{4}-02-(0[1-9]|1[0-9]|2[0-8])',
   '([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29',
 ].join('|')
-const [hourPattern, minutePattern] = ['([01][0-9]|2[0-3])', '[0-5][0-9]']
+const hourPattern = '([01][0-9]|2[0-3])'
+const minutePattern = '[0-5][0-9]'
 const timePattern = `${hourPattern}:${minutePattern}(:${minutePattern}([.,][0-9]+)?)?`
 const offsetPattern = `[Zz]|[ +-]${hourPattern}(:?${minutePattern})?`
 
-/** What `parseWindowBound` reads, and nothing else, as a regular expression for other programs. */
+/** Exactly what `parseWindowBound` accepts, as a regular expression for the OpenAPI description. */
 export const windowBoundPattern = `^(${dayPattern})([Tt]${timePattern}(${offsetPattern})?)?$`
 
 const dateTimePattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)?(Z|([+-])(\d\d)(?::?(\d\d))?)?$/i
 
-/** Without an offset, a time is UTC. */
-function readDateTime(text: string) {
+/** `isFiner`: the text has digits below milliseconds, which `epochMs` lacks. */
+type DateTime = { readonly epochMs: number; readonly hasOffset: boolean; readonly isFiner: boolean }
+
+/** Parses a date-time; UTC without an offset. Undefined for an impossible date. */
+function readDateTime(text: string): DateTime | undefined {
   const [, day, minute, second = '00', fraction = '', offset, sign, hours = '0', minutes = '0'] =
     dateTimePattern.exec(text) ?? []
   if (Number(hours) > 23 || Number(minutes) > 59) return undefined

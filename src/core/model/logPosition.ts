@@ -1,13 +1,13 @@
 import type { Branded, Offset } from './ids.ts'
 
-/** Partition and offset of the record that made a document, as one number: `partition × 2^40 + offset`. The order of the change feed. */
+/** The order of the change feed: partition and offset of the record that made a document, as one number, `partition × 2^40 + offset`. */
 export type LogPosition = Branded<number, 'LogPosition'>
 
-/** Bits of the offset. With up to 2^12 partitions, a position is below 2^52: exact in JSON, and a `long` for Elasticsearch. */
+/** With 2^12 partitions, every position is below 2^52: exact in JSON, and a `long` for Elasticsearch. */
 const partitionSpan = 2 ** 40
 const maxPartition = 2 ** 12 - 1
 
-/** The position of a record. Throws beyond 4,095 partitions, or 10^12 records of one. */
+/** Throws from partition 4,096 or offset 2^40 (10^12) on. */
 export function logPosition({
   partition,
   offset,

@@ -33,7 +33,7 @@ type Live<Entity> = { readonly revision: Revision; readonly entity: Entity }
 /** A parsed record: the entity's whole new state, or null for its deletion, which no later record undoes. */
 export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
 
-/** The JSON by which a submission is found besides its summary; empty for a member that it lacks. */
+/** JSON of the members from which `answers.ts` and `score.ts` make search keys; empty for a member that the submission lacks. */
 export type FoundBy = Readonly<Record<'data' | 'score', string>>
 
 export type RenderedForm = Form & Rendered
@@ -64,7 +64,7 @@ export const readSubmissionRecord = reader<RenderedSubmission>(
 
 /**
  * Makes the parser of one topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON.
- * The parser never throws: it refuses a record that breaks the contract, with the path of the first problem.
+ * The parser never throws: it returns the path of the first problem of a record that breaks the contract.
  */
 function reader<Entity extends { id: string } | null>(member: string, read: (value: Buffer) => Result<Live<Entity>>) {
   return (recordKey: Buffer | null, value: Buffer | null): Result<Change<Entity>> => {
@@ -82,7 +82,10 @@ function reader<Entity extends { id: string } | null>(member: string, read: (val
 
 const readChangedKey = reader('key', (value) => readValue('key', accountKeySchema.nullable(), value))
 
-/** Parses an account-key record. Compaction keeps deletion `{"revision": …, "key": null}`, but drops null after `delete.retention.ms`. */
+/**
+ * Parses an account-key record. Both `{"revision": …, "key": null}` and a null value delete the key; compaction keeps the first, and drops the
+ * second after `delete.retention.ms`.
+ */
 export function readAccountKeyRecord(recordKey: Buffer | null, value: Buffer | null) {
   const read = readChangedKey(recordKey, value)
   if (!read.ok) return read
@@ -103,7 +106,7 @@ export function readKey(key: Buffer | null): Result<RecordKey> {
   return accepted({ teamId: teamId as TeamId, entityId: entityId as EntityId })
 }
 
-/** Parses and validates a record value; `text` is the value decoded. */
+/** Parses and validates a record value; `text` is its JSON. */
 function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buffer) {
   const text = attempt(() => utf8.decode(value))
   if (text === undefined) return refused('value', 'must be UTF-8')
@@ -138,7 +141,7 @@ const slots = {
   score: slotOf('result', 'score'),
 }
 
-/** By what the submission that was scanned last is found. */
+/** `FoundBy` of the submission that was scanned last. */
 function scannedFoundBy(): FoundBy {
   const { scanner } = submissions
   const { data, score } = slots
@@ -147,20 +150,24 @@ function scannedFoundBy(): FoundBy {
 }
 
 /**
- * Fast path: reads a submission from the bytes of a record value without parsing JSON; same result as `readNormalised`.
- * Undefined for a value that must be parsed, valid or not. The scanner checks JSON types; other rules of the schema are checked here.
+ * Fast path: reads a submission without parsing its JSON, with the same result as `readNormalised`. Returns undefined for a value that needs
+ * `readNormalised`, because it is not simple JSON or breaks the contract. The scanner checks JSON types, this function all other rules of the schema.
  */
 function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | undefined {
   const { scanner } = submissions
   if (!isUtf8(value) || !scanner.read(value)) return undefined
-  // Escapes need no decoding: no identifier, status or instant contains a backslash.
+  // Raw text will do: no valid identifier, status or instant contains an escape.
   const stringAt = (slot: number): string => scanner.textOf(slot).slice(1, -1)
-  const [id, formId, status] = [stringAt(slots.id), stringAt(slots.formId), stringAt(slots.status)]
+  const id = stringAt(slots.id)
+  const formId = stringAt(slots.formId)
+  const status = stringAt(slots.status)
   const revision = Number(scanner.textOf(slots.revision))
   if (!isRevision(revision) || !isIdentifier(id) || !isIdentifier(formId) || !isReportStatus(status)) return undefined
   if (scanner.has(slots.reportStatus) && !isReportStatus(stringAt(slots.reportStatus))) return undefined
-  const [submitted, updated] = [stringAt(slots.submittedAt), stringAt(slots.updatedAt)]
-  const [submittedAt, updatedAt] = [parseInstant(submitted), parseInstant(updated)]
+  const submitted = stringAt(slots.submittedAt)
+  const updated = stringAt(slots.updatedAt)
+  const submittedAt = parseInstant(submitted)
+  const updatedAt = parseInstant(updated)
   if (submittedAt === undefined || updatedAt === undefined) return undefined
   const isAsServed = submittedAt === submitted && updatedAt === updated
   const rendered = submissions.render(isAsServed ? undefined : { submittedAt, updatedAt })
@@ -170,8 +177,8 @@ function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | 
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
 
 /**
- * Validates a record value by the schema and renders it. Refuses a member that Elasticsearch would reject in either document, so that
- * both are indexed or neither. Drops undocumented members. A member is nested as deep in the list document as in the record.
+ * Validates a record value by the schema and renders it without undocumented members. Refuses a member that Elasticsearch would reject: otherwise
+ * it could accept one of the two documents and not the other. (A member is nested as deep in the list document as in the record.)
  */
 function readNormalised<Entity, Read>(
   member: string,

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { identifierPattern, identifierRule, isIdentifier } from './ids.ts'
 import { instantRule, parseInstant } from './instant.ts'
 
-/**
- * Building blocks of the record schemas. An optional field may be missing or null, but not of another JSON type; `meta` adds JSON
- * Schema that zod cannot derive.
+/*
+ * Building blocks of the record schemas. An optional field may be missing or null, but not of another JSON type. `meta` adds JSON Schema that
+ * zod cannot derive.
  */
 
 export const identifier = z
@@ -12,7 +12,7 @@ export const identifier = z
   .refine(isIdentifier, `must be ${identifierRule}`)
   .meta({ pattern: identifierPattern.source })
 
-/** Text that `parse` understands; it gives undefined for any other. */
+/** Text that `parse` accepts; it returns undefined for any other text. */
 export const parsed = <Value>(parse: (text: string) => Value | undefined, rule: string) =>
   z.string().transform((text, context) => {
     const value = parse(text)
@@ -28,20 +28,20 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const optionalString = z.string().nullish()
-/** Any JSON number, even beyond the range of a double: numbers are served as written. */
+/** Any JSON number, even beyond the range of a double: the API serves numbers as written. */
 export const optionalNumber = z
   .custom<number>((value) => typeof value === 'number', 'expected a number')
   .meta({ type: 'number' })
   .nullish()
 export const optionalBoolean = z.boolean().nullish()
-/** An object or array whose content the specification leaves open, so its content is not validated. */
+/** An object or array of any content, which the specification leaves open. */
 export const optionalObject = z
   .custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object')
   .meta({ type: 'object' })
   .nullish()
 export const optionalArray = z.custom<unknown[]>(Array.isArray, 'expected an array').meta({ type: 'array' }).nullish()
 
-/** Why a record, parameter or setting is refused: its path, and the rule that it breaks. */
+/** The path of a refused member, parameter or setting, and the rule that it breaks: `port` `must be an integer`. */
 export type Problem = { readonly path: string; readonly rule: string }
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem }
@@ -49,7 +49,7 @@ export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok
 export const accepted = <T>(value: T): Result<T> => ({ ok: true, value })
 export const refused = (path: string, rule: string): Result<never> => ({ ok: false, problem: { path, rule } })
 
-/** The result of `read`; undefined when it throws. */
+/** The result of `read`, or undefined if it throws. */
 export function attempt<Read>(read: () => Read): Read | undefined {
   try {
     return read()

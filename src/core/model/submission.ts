@@ -66,8 +66,10 @@ const reportResult = z.object({
     .nullish(),
 })
 
-/** An integer as JSON Schema defines it, so `17.0` and `1e3` too. Beyond these bounds, warehouses and clients with doubles lose digits. */
-const [minimum, maximum] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+/** Beyond these bounds, warehouses and clients with doubles lose digits. */
+const minimum = Number.MIN_SAFE_INTEGER
+const maximum = Number.MAX_SAFE_INTEGER
+/** An integer as JSON Schema defines it: `17.0` and `1e3` count, too. */
 const optionalInteger = z
   .custom<number>(Number.isSafeInteger, `must be an integer from ${minimum} to ${maximum}`)
   .meta({ type: 'integer', minimum, maximum })

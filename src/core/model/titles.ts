@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import { foldCharacters, maxSearchedCharacters } from './foldCharacters.ts'
 import type { TeamId } from './ids.ts'
 
-// Analysis of titles and of search text: tokenizing, index terms, query words.
+// Analysis of titles and of search text: tokens, index terms, query words.
 
 /**
- * The prefix of every indexed term of a team. It confines wildcard and fuzzy queries to the terms of that team, whatever the size of
- * the cluster. Teams whose salts collide share that cost, but not results.
+ * The prefix of every indexed term of a team: wildcard and fuzzy queries then read the terms of this team only. Two teams with the same salt
+ * read each other's terms, but get only their own results.
  */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
@@ -23,7 +23,7 @@ export type TitleWord = {
   readonly text: string
   /** What separates this word from the one before: nothing, punctuation, or anything that includes a space. */
   readonly gap: 'none' | 'mark' | 'space'
-  /** Punctuation right before the word marks its beginning: .net, (emea). */
+  /** Whether punctuation stands right before the word: .net, (emea). */
   readonly isMarked: boolean
   /** Whether its digits continue those of the number before: the 000 of 10,000, 10.000, 10'000 and 10 000. */
   readonly isGroup: boolean
@@ -43,7 +43,7 @@ const word = new RegExp(
   'gu',
 )
 
-/** Tokenizes a title or a search text; both alike. */
+/** Tokenizes a title or a search text. */
 export function titleWords(title: string): TitleWord[] {
   const folded = foldCharacters(title)
   let end = 0
@@ -53,21 +53,22 @@ export function titleWords(title: string): TitleWord[] {
     const isGroup = isGroupAfter(before, between, text)
     end = index + text.length
     before = text
-    const kind = kinds.find((each) => groups[each] !== undefined) ?? 'letters'
+    const kind = kinds.find((name) => groups[name] !== undefined) ?? 'letters'
     const gap = between === '' ? 'none' : /\s/.test(between) ? 'space' : 'mark'
     return { kind, text, gap, isMarked: /[^\s\p{M}]$/u.test(between), isGroup }
   })
 }
 
-/** India groups two digits before the last three, with commas alone: 1,00,000. */
-const isGroupAfter = (before: string, between: string, text: string): boolean =>
-  /^\d{1,3}$/.test(before) &&
-  (/^[,.'’٬ ]$/.test(between) ? /^\d{3}[+#]*$/.test(text) || (between === ',' && /^\d{2}$/.test(text)) : false)
+/** Whether `text` continues the number `before`: 10,000 or, as India writes it, 1,00,000. */
+function isGroupAfter(before: string, between: string, text: string): boolean {
+  if (!/^\d{1,3}$/.test(before) || !/^[,.'’٬ ]$/.test(between)) return false
+  return /^\d{3}[+#]*$/.test(text) || (between === ',' && /^\d{2}$/.test(text))
+}
 
-/** The same words, but numbers with grouped digits as one: 10,000 as 10000. */
+/** Makes one word of each number with grouped digits: 10,000 becomes 10000. */
 const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
   splitWhere(words, (_, after) => !after.isGroup).flatMap((run) => {
-    // What ends with a group of two is a decimal fraction or a list: 1,25.
+    // A number that ends with a group of two digits is a decimal fraction or a list: 1,25.
     const isNumber = run.length > 1 && /^\d{3}/.test(run.at(-1)?.text ?? '')
     return isNumber ? [{ ...run[0], text: textOf(run) }] : run
   })
@@ -86,13 +87,14 @@ export function foldTitle(title: string): string {
   return folded
 }
 
-/** Whether two words without a space between them may also be written as one: e-mail, don't, covid-19. */
+/** Whether two words without a space between them may also be written as one word: e-mail, don't, covid-19. */
 const isJoinable = (before: TitleWord, after: TitleWord): boolean =>
   isSpelt(before) && isSpelt(after) && !(before.kind === 'number' && after.kind === 'number')
 
-/** Whether words without spaces between them may all be written as one. */
+/** Whether words without spaces between them may be written as one word. */
 export const areJoinable = (words: readonly TitleWord[]): boolean =>
   words.slice(1).every((word, at) => isJoinable(words[at] ?? word, word))
+
 /** Whether a word consists of letters, digits or Hangul, so that it may be joined or misspelt. */
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
@@ -107,7 +109,7 @@ export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) 
   return parts
 }
 
-/** Splits words into runs of kana, which may be misspelt like a word, and the words between such runs. */
+/** Splits words into runs of kana, which may be misspelt like a word, and the words between the runs. */
 export const kanaParts = (words: readonly TitleWord[]): [TitleWord, ...TitleWord[]][] =>
   splitWhere(words, (before, after) => after.gap !== 'none' || isKana(before) !== isKana(after))
 
@@ -133,8 +135,8 @@ export const minStartLength = 5
 type Terms = Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>>
 
 /**
- * The index terms of a title, besides its folded text; in all a few times as long as the title at most. A title with grouped digits has those
- * of both readings.
+ * The index terms of a title, besides its folded text; at most a few times as long as the title. A title with grouped digits has the terms of
+ * both readings: 10,000 and 10000.
  */
 export function titleTerms(title: string): Terms {
   const terms = readings(titleWords(title)).map(termsOf)
@@ -145,7 +147,7 @@ export function titleTerms(title: string): Terms {
   }
 }
 
-/** The words as they stand, and if there are grouped digits, the words with these as one number. */
+/** The words as they are; if digits are grouped, also the words with each group joined. */
 function readings(words: readonly TitleWord[]): (readonly TitleWord[])[] {
   const joined = withGroupsJoined(words)
   return joined.length === words.length ? [words] : [words, joined]
@@ -154,7 +156,7 @@ function readings(words: readonly TitleWord[]): (readonly TitleWord[])[] {
 function termsOf(words: readonly TitleWord[]): Terms {
   const spelt = splitWhere(words, (before, after) => after.gap === 'space' || !isJoinable(before, after))
   return {
-    /** Words; words joined by punctuation also as one, from each of them on; pairs of adjacent CJK characters; runs of kana. */
+    /** Words; words joined by punctuation, as one word that begins at each of them; pairs of adjacent CJK characters; runs of kana. */
     words: unique([
       ...words.filter(({ kind }) => kind !== 'cjk').flatMap(({ text }) => overlappingPieces(text)),
       ...spelt.filter(({ length }) => length > 1).flatMap((run) => overlappingPieces(textOf(run))),
@@ -166,12 +168,12 @@ function termsOf(words: readonly TitleWord[]): Terms {
     ]),
     /** Two and three adjacent words without the spaces between them; pairs of adjacent Hangul syllables. */
     joined: unique([...joinedWords(spelt), ...words.flatMap(hangulPairs)]),
-    /** Beginnings of words, for fuzzy search by a half-typed word. */
+    /** Beginnings of words: a search by a half-typed word with a typo finds these. */
     starts: unique(words.flatMap(startsOf)),
   }
 }
 
-/** Pairs of adjacent CJK characters; of a CJK character and the word before or after it, whatever separates them. */
+/** Pairs of adjacent CJK characters, and of a CJK character with the word before or after it, whatever separates the two. */
 const neighbours = (words: readonly TitleWord[]): string[] =>
   words.flatMap((word, at) => {
     const next = words[at + 1]
@@ -204,7 +206,7 @@ const startLengths = [5, 6, 7, 8, 9, 10, 11, 12]
 const startsOf = ({ text }: TitleWord): string[] =>
   isAlphabetic(text) ? startLengths.filter((length) => length < lengthOf(text)).map((length) => cut(text, length)) : []
 
-/** Pieces that overlap by half, so that any text of up to half a piece is contained in one. */
+/** Pieces that overlap by half, so that any text of up to half a piece is whole in one of them. */
 const overlappingPieces = (text: string): string[] => piecesOf(text, pieceLength, 2)
 
 /** Splits into pieces that begin every `length` letters and are `lengths * length` letters long. */
@@ -228,14 +230,14 @@ export type SoughtWord = readonly [TitleWord, ...TitleWord[]]
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
-/** The distinct parts of a search text; empty for punctuation alone. Of one with grouped digits, also those with these as one number. */
+/** The distinct parts of each reading of a search text (`readings`); without parts if the text is punctuation only. */
 export const soughtReadings = (typed: string): SoughtWord[][] =>
   readings(titleWords(typed)).map((words) => {
     const groups = splitWhere(words, isApart)
     return [...new Map(groups.map((group) => [textOf(group), group])).values()]
   })
 
-/** Leaves out stop words, except the last word, which may be the beginning of a longer one. */
+/** Leaves out stop words, but not as the last word, which may be half-typed. */
 export function requiredWords(sought: readonly SoughtWord[]): readonly SoughtWord[] {
   const isOptional = (word: SoughtWord): boolean => word.length === 1 && optionalWords.test(word[0].text)
   return sought.every(isOptional) ? sought : sought.filter((word, at) => at === sought.length - 1 || !isOptional(word))
@@ -249,11 +251,11 @@ export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
 export const minWordLength = 4
 const longWordLength = 8
 
-/** The edit distance allowed for a word: letters wrong, missing, added or transposed. None for words with digits, `+` or `#`. */
+/** The edit distance allowed for a word: letters wrong, missing, added or transposed. 0 for words with digits, `+` or `#`. */
 export function allowedMistakes(text: string): 0 | 1 | 2 {
   const length = lengthOf(text)
   if (length < minWordLength || length > pieceLength || /[\p{N}+#]/u.test(text)) return 0
-  // Other scripts have vowel signs, where one letter more or less often makes another word.
+  // Other scripts have vowel signs: a letter more or less often makes another word.
   if (isAlphabetic(text) || isKana({ text })) return length < longWordLength ? 1 : 2
   return /^\p{sc=Hangul}+$/u.test(text) || length >= longWordLength ? 1 : 0
 }

@@ -3,19 +3,17 @@ import { isIPv6 } from 'node:net'
 import { Command } from 'commander'
 
 /**
- * The health check of a container, also for people. Exits with 0 when the admin port answers with a success status, else with 1, and prints
- * what fails.
+ * The health check of a container, and for people. Exits with 0 if the admin port answers with a success status; otherwise prints what fails and
+ * exits with 1.
  *
- * Docker does not restart an unhealthy container, but one that ends. So this command kills a process that accepts connections and
- * never answers.
+ * Docker restarts a container whose process ends, but not an unhealthy one. So the command kills a process that accepts connections and never answers.
  */
 export const command = new Command().argument('<path>', '/livez or /readyz').action(async (path: string) => {
   const port = process.env['ADMIN_PORT']
   if (!port)
-    command.error(
-      'ADMIN_PORT must be that of the process: if nobody has set it, 9101 (api), 9102 (indexer) or 9103 (settings)',
-      { exitCode: 78 },
-    )
+    command.error('ADMIN_PORT must be that of the process: by default 9101 (api), 9102 (indexer) or 9103 (settings)', {
+      exitCode: 78,
+    })
   // Without an admin port there is nothing to request.
   if (port === '0') return
   const host = process.env['ADMIN_HOST'] || '127.0.0.1'
@@ -26,16 +24,13 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
 })
 
 type Answer = 'yes' | 'no' | 'silence'
-/** Of `/readyz`, by name. */
+/** The checks in an answer of `/readyz`, by name. */
 type CheckResults = Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
 
 const attempts = 3
 const attemptMs = 5_000
 
-/**
- * Retries after a timeout: a paused container does not answer for a moment after it resumes. A refused connection is 'no': the
- * process is starting or ending.
- */
+/** Retries after a timeout: a container that was paused needs a moment to answer. A refused connection is 'no': the process starts or ends. */
 async function ask(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
     try {
@@ -53,8 +48,8 @@ async function ask(url: string): Promise<Answer> {
 }
 
 /**
- * Kills the children of the container's init. Without an init the service is process 1, which cannot be killed from inside the
- * container; outside a container, nothing is killed.
+ * Kills the children of the container's init; does nothing outside a container. Without an init the service is process 1, which nothing inside
+ * the container can kill.
  */
 async function killService(): Promise<void> {
   const isRunByDocker = process.ppid === 0

@@ -1,6 +1,6 @@
 /**
- * Exits with 78 and a clear message when Node is too old, which would otherwise fail with an unknown file extension. `bin/tidemark`
- * preloads this file. CommonJS, so that any Node can run it.
+ * Exits with 78 and a message if Node is too old; without it, Node would report an unknown file extension. `bin/tidemark` preloads this file. It is
+ * CommonJS, which every Node can run.
  */
 
 /** EX_CONFIG of sysexits.h. */

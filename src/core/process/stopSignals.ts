@@ -1,6 +1,6 @@
 /**
- * A supervisor or a terminal signals a whole process group at once, and npm, which is in it, passes its own signal on to its child: the
- * child gets two within milliseconds. A person who asks twice takes longer.
+ * A terminal signals a process group: npm and its child. npm passes the signal on, so the child gets it twice within milliseconds. A person who
+ * presses Ctrl-C twice takes longer.
  */
 const sameSignalMs = 1_000
 

@@ -1,5 +1,5 @@
 import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
-import { type Html, html } from '../../core/process/html.ts'
+import { type Html, html } from '../../core/pages/html.ts'
 import type { UsedKey } from '../accountKeyManager.ts'
 import type { Messages } from './english.ts'
 import { csrfField, type Page, timeIn, type UrlOf } from './parts.ts'

@@ -1,5 +1,5 @@
 import type { Instant } from '../../core/model/instant.ts'
-import { type Html, html } from '../../core/process/html.ts'
+import { type Html, html } from '../../core/pages/html.ts'
 import { chinese } from './chinese.ts'
 import { english, type Messages } from './english.ts'
 

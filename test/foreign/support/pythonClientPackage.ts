@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { useStarted } from '../../support/late.ts'
+import { useStarted } from '../../support/lifecycle.ts'
 import type { PythonTools } from './python.ts'
 
 const deadlineMs = 120_000

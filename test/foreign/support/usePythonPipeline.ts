@@ -1,4 +1,4 @@
-import { useStarted } from '../../support/late.ts'
+import { useStarted } from '../../support/lifecycle.ts'
 import { type Pipeline, usePipeline } from '../../support/pipeline.ts'
 import type { Program } from '../../support/programs.ts'
 import { type PythonEnvironment, type PythonTools, usePython } from './python.ts'

@@ -1,4 +1,4 @@
-import type { Engines } from '../../../src/core/stores/engines.ts'
+import type { Engines } from '../../../src/core/engines/engines.ts'
 import type { EngineName } from '../network.ts'
 import type { World } from '../world/world.ts'
 import { SimulatedElasticsearch, simulatedClients } from './elasticsearch/simulatedElasticsearch.ts'

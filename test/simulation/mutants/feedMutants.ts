@@ -1,7 +1,7 @@
 import type { Mutant } from './mutants.ts'
 
 const publisher = 'indexer/visibilityPublisher.ts'
-const positions = 'src/core/stores/visiblePositions.ts'
+const positions = 'src/core/redis/visiblePositions.ts'
 const changes = 'src/api/changes.ts'
 
 /** Plausible bugs of positions and of the change feed, each of which loses a change for a follower, or promises one too early. */
@@ -11,16 +11,19 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     seed: 1,
     file: publisher,
     from: `    await this.#makeSearchable(ranges)
-    const published = await this.#publishVisible(partitions, ranges)`,
-    to: `    const published = await this.#publishVisible(partitions, ranges)
+    // 4. Positions, times and list versions, in one script: clients see the progress.
+    const published = await this.#publishVisible(progress, ranges)`,
+    to: `    const published = await this.#publishVisible(progress, ranges)
     await this.#makeSearchable(ranges)`,
   },
   'positions-of-what-was-not-refreshed': {
     themes: ['delays'],
     seed: 1,
     file: publisher,
-    from: 'from: of.visible.from, to: position,',
-    to: 'from: of.visible.from, to: of.offsets.progress().position,',
+    from: `from: partition.visible.from,
+        to: position,`,
+    to: `from: partition.visible.from,
+        to: partition.offsets.progress().position,`,
   },
   'tokens-before-their-positions': {
     themes: ['redis', 'delays'],
@@ -74,7 +77,7 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
   'cursors-go-on-though-deletions-are-missing': {
     themes: ['forgotten-deletions'],
     seed: 1,
-    file: 'indexer/generations/rebuild.ts',
+    file: 'indexer/generations/switchOver.ts',
     from: 'const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }',
     to: 'const cursorKeys = from.cursorKeys',
   },

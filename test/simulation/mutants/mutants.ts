@@ -19,7 +19,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     seed: 2,
     file: 'indexer/visibilityPublisher.ts',
     from: 'await this.#makeSearchable(ranges)\n',
-    to: 'await this.#commit(partitions)\n    await this.#makeSearchable(ranges)\n',
+    to: 'await this.#commit(progress)\n    await this.#makeSearchable(ranges)\n',
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
@@ -61,21 +61,21 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'revoked-key-accepted': {
     themes: ['keys'],
     seed: 1,
-    file: 'src/core/stores/keyLookups.ts',
+    file: 'src/core/redis/keyLookups.ts',
     from: "state === 'active' && (expiresAtMs",
     to: 'state !== undefined && (expiresAtMs',
   },
   'eleven-keys': {
     themes: ['keys'],
     seed: 2,
-    file: 'src/core/stores/accountKeyStore.ts',
+    file: 'src/core/redis/accountKeyScripts.ts',
     from: 'local isFull = taken >= max',
     to: 'local isFull = false',
   },
   'switch-without-lock-or-comparison': {
     themes: ['switch'],
     seed: 9,
-    file: 'src/core/stores/switchServing.ts',
+    file: 'src/core/redis/switchServing.ts',
     from: "if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {'lock lost'} end",
     to: "ARGV[5], ARGV[10] = '', ''",
   },
@@ -110,14 +110,14 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'change-tokens-read-before-the-watermark': {
     themes: ['delays'],
     seed: 619,
-    file: 'src/core/stores/keyLookups.ts',
-    from: 'for (const [at, each] of asking.entries()) {',
+    file: 'src/core/redis/keyLookups.ts',
+    from: 'for (const [at, pending] of lookups.entries()) {',
     to: `const serving = (await redis.client.get(redis.keys.serving)) as never
     const later = async (type: 'forms' | 'submissions') =>
       await redis.client.hget(redis.keys.visiblePositions(type, serving), 'watermark')
     const [forms, submissions] = [await later('forms'), await later('submissions')]
-    for (const each of found) if (each !== null) Object.assign(each, { 4: forms, 9: submissions })
-    for (const [at, each] of asking.entries()) {`,
+    for (const reply of replies) if (reply !== null) Object.assign(reply, { 4: forms, 9: submissions })
+    for (const [at, pending] of lookups.entries()) {`,
   },
   'every-team-of-the-shard': {
     themes: ['contract'],
@@ -136,7 +136,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'run-of-redis-asked-once': {
     themes: ['redis', 'refusals'],
     seed: 46,
-    file: 'src/core/stores/redis.ts',
+    file: 'src/core/redis/redis.ts',
     from: 'setTimeout(readRunId, runIdRetryMs, connection).unref()',
     to: '',
   },
@@ -150,7 +150,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'failover-back-is-the-same-run': {
     themes: ['redis', 'keys'],
     seed: 60,
-    file: 'src/core/stores/redis.ts',
+    file: 'src/core/redis/redis.ts',
     from: "/[^0]/.test(fieldIn(info, 'master_replid2') ?? '')",
     to: 'false',
   },
@@ -164,7 +164,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'revoked-in-kafka-only': {
     themes: ['keys', 'network'],
     seed: 5,
-    file: 'src/core/stores/accountKeyStore.ts',
+    file: 'src/core/redis/accountKeyStore.ts',
     from: 'const [kind, newest] = (await applyScript',
     to: "if (state.key?.state === 'revoked' && !position?.includes('/')) return { kind: 'applied', newest: undefined }\n    const [kind, newest] = (await applyScript",
   },

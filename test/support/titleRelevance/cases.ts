@@ -36,9 +36,9 @@ function readFile(name: string): RelevanceCase[] {
     const place = `test/data/${name}:${index + 2}`
     const [title = '', query = '', answer = '', why = '', ...more] = row.split('\t')
     const titles = isSet ? title.split(' | ') : [title]
-    const expected = isSet ? answer.split(' | ').filter((each) => each !== '') : answer === 'yes' ? titles : []
+    const expected = isSet ? answer.split(' | ').filter((part) => part !== '') : answer === 'yes' ? titles : []
     const isRow = query !== '' && why !== '' && more.length === 0 && (isSet || /^(yes|no)$/.test(answer))
-    if (!isRow || expected.some((each) => !titles.includes(each))) throw new Error(`${place} is no row`)
+    if (!isRow || expected.some((wanted) => !titles.includes(wanted))) throw new Error(`${place} is no row`)
     return { place, titles, query, expected, why }
   })
 }

@@ -25,11 +25,17 @@ export async function judgeGroups(groups: readonly CaseGroup[], signal: AbortSig
   const verdicts = new Map<RelevanceCase, Verdict>()
   const rest = cases.entries()
   const askOn = async (): Promise<void> => {
-    for (const [row, each] of rest)
-      verdicts.set(each, { relevanceCase: each, found: await titlesFound(api, each, keys[row] ?? '', signal) })
+    for (const [row, relevanceCase] of rest)
+      verdicts.set(relevanceCase, {
+        relevanceCase,
+        found: await titlesFound(api, relevanceCase, keys[row] ?? '', signal),
+      })
   }
   await Promise.all(Array.from({ length: atATime }, askOn))
-  return groups.map(({ name, cases: some }) => ({ name, verdicts: some.flatMap((each) => verdicts.get(each) ?? []) }))
+  return groups.map(({ name, cases: some }) => ({
+    name,
+    verdicts: some.flatMap((relevanceCase) => verdicts.get(relevanceCase) ?? []),
+  }))
 }
 
 const teamOf = (row: number): string => `team-${row}`

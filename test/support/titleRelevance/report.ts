@@ -46,9 +46,9 @@ const tellingLetters = /[^\P{L}\p{Script=Common}\p{Script=Inherited}]/gu
  * that are not distinguished here; else `mixed`.
  */
 function scriptOf(text: string): string {
-  const found = new Set((text.match(tellingLetters) ?? []).map(scriptOfLetter))
-  if (found.has('Kana')) found.delete('Han')
-  const [script = 'symbols', ...more] = found
+  const scriptsOfText = new Set((text.match(tellingLetters) ?? []).map(scriptOfLetter))
+  if (scriptsOfText.has('Kana')) scriptsOfText.delete('Han')
+  const [script = 'symbols', ...more] = scriptsOfText
   return more.length === 0 ? script : 'mixed'
 }
 

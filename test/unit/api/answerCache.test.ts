@@ -21,7 +21,7 @@ async function lookups(): Promise<Record<string, number>> {
   return Object.fromEntries(values.map(({ labels, value }) => [labels['result'], value]))
 }
 
-test('an answer is kept by its name alone', async () => {
+test('an answer is cached under its name, and found under no other', async () => {
   const cache = cacheOf(mebibyte)
   const made = await cache.make('a', async () => answer(10), stays)
   expect(cache.get('a')).toEqual(made)
@@ -29,14 +29,14 @@ test('an answer is kept by its name alone', async () => {
   expect(await lookups()).toEqual({ hit: 1, shared: 0, miss: 1 })
 })
 
-test('what is kept holds no larger buffer in memory', async () => {
+test('a cached answer keeps no larger buffer in memory', async () => {
   const cache = cacheOf(mebibyte)
   const large = Buffer.alloc(100_000, 'y')
   await cache.make('part', async () => ({ body: large.subarray(10, 20), compression: undefined }), stays)
   expect(cache.get('part')?.body.buffer.byteLength).toBe(10)
 })
 
-test('cached answers take no more than the bound, and the least recently used one goes first', async () => {
+test('cached answers take no more than the bound, and the least recently used answer is evicted first', async () => {
   const maxBytes = 64 * 1024
   const cache = cacheOf(maxBytes)
   await cache.make('used', async () => answer(1_000), stays)
@@ -49,7 +49,7 @@ test('cached answers take no more than the bound, and the least recently used on
   expect(cache.get('other 0')).toBeUndefined()
 })
 
-test('an answer that would displace many others is not kept', async () => {
+test('an answer that would displace many others is not cached', async () => {
   const cache = cacheOf(mebibyte)
   await cache.make('small', async () => answer(10), stays)
   expect((await cache.make('large', async () => answer(mebibyte / 8), stays)).body.length).toBe(mebibyte / 8)
@@ -57,7 +57,7 @@ test('an answer that would displace many others is not kept', async () => {
   expect(cache.get('small')).toBeDefined()
 })
 
-test('a failure is the answer to all who wait for it, and is not kept', async () => {
+test('a failure is the answer to all clients that wait for it, and is not cached', async () => {
   const cache = cacheOf(mebibyte)
   const failing = async (): Promise<Answer> => {
     throw new Error('away')
@@ -67,7 +67,7 @@ test('a failure is the answer to all who wait for it, and is not kept', async ()
   expect((await cache.make('a', async () => answer(10), stays)).body.length).toBe(10)
 })
 
-test('what fails because its client has disconnected is made again for the others, once', async () => {
+test('an answer that fails because its client has disconnected is made again for the other clients, once', async () => {
   const cache = cacheOf(mebibyte)
   const aborted = Promise.withResolvers<Answer>()
   const make = jest.fn(async () => answer(10))
@@ -83,7 +83,7 @@ test('what fails because its client has disconnected is made again for the other
   expect(make).toHaveBeenCalledTimes(1)
 })
 
-test('without bytes nothing is kept, and nothing is shared', async () => {
+test('with a cache of 0 bytes no answer is cached or shared', async () => {
   const cache = cacheOf(0)
   const make = jest.fn(async () => answer(10))
   await Promise.all([cache.make('a', make, stays), cache.make('a', make, stays)])

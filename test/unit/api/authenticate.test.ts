@@ -4,9 +4,9 @@ import { authenticate, createRecheck, watchKeys } from '../../../src/api/authent
 import type { ApiContext, RouteContext } from '../../../src/api/context.ts'
 import { digestOf } from '../../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
-import { AccountKeysIncomplete } from '../../../src/core/stores/accountKeyStore.ts'
-import type { KeyHolder, Lookup } from '../../../src/core/stores/keyLookups.ts'
-import type { Freshness } from '../../../src/core/stores/listVersions.ts'
+import { AccountKeysIncomplete } from '../../../src/core/redis/accountKeyStore.ts'
+import type { KeyHolder, Lookup } from '../../../src/core/redis/keyLookups.ts'
+import type { Freshness } from '../../../src/core/redis/listVersions.ts'
 import { handClock } from '../../support/handClock.ts'
 
 const holder: KeyHolder = {
@@ -17,7 +17,8 @@ const freshness: Freshness = {
   indices: { forms: undefined, submissions: undefined },
 }
 const window = { requests: 1, leftMs: 1_000 }
-const lookupOf = (found: KeyHolder | null): Lookup => (found === null ? { found } : { found, freshness, window })
+const lookupOf = (holder: KeyHolder | null): Lookup =>
+  holder === null ? { kind: 'unknown' } : { kind: 'found', holder, freshness, window }
 
 const headersSet: Record<string, unknown> = {}
 const contextOf = (authorization: string, res = new EventEmitter()): ApiContext =>
@@ -26,7 +27,7 @@ const contextOf = (authorization: string, res = new EventEmitter()): ApiContext 
     set: (name: string, value: unknown) => Object.assign(headersSet, { [name]: value }),
   }) as unknown as ApiContext
 
-describe('a key that is judged again', () => {
+describe('a key that is looked up again', () => {
   const judgeAgain = async (lookup: Lookup, nowMs = 0): Promise<unknown> => {
     const ctx = Object.assign(contextOf('Bearer rqp_acct_1'), { state: { holder } }) as unknown as RouteContext
     try {
@@ -40,7 +41,7 @@ describe('a key that is judged again', () => {
     }
   }
 
-  test('passes with the freshness of now', async () => {
+  test('passes with the current watermark and versions', async () => {
     expect(await judgeAgain(lookupOf(holder))).toEqual({ holder, freshness })
   })
 
@@ -55,12 +56,12 @@ describe('a key that is judged again', () => {
     })
   })
 
-  test('is neither good nor bad when it cannot be looked up', async () => {
-    expect(await judgeAgain('incomplete')).toBeInstanceOf(AccountKeysIncomplete)
+  test('is neither accepted nor refused when Redis cannot answer', async () => {
+    expect(await judgeAgain({ kind: 'incomplete' })).toBeInstanceOf(AccountKeysIncomplete)
   })
 })
 
-test('a team has 512 concurrent requests, while all have fewer than 2,048; one beyond is told its limit, too', async () => {
+test('a team may have 512 concurrent requests, and all teams 2,048; a refused request gets the RateLimit headers, too', async () => {
   let teamId = holder.teamId
   const pass = authenticate(
     async () => lookupOf({ ...holder, teamId }),
@@ -125,7 +126,7 @@ test.each([
   ['deleted', null],
   ['expired', { ...holderOf('one'), expiresAtMs: 400 }],
   ['that of another holder', holderOf('three')],
-])('who carries a key that is %s is told, and nobody else', async (_how, current) => {
+])('a watched request whose key is %s is refused, and no other request', async (_how, current) => {
   const { watch, found, refused, tickAt } = openWatch()
   watch('a', first, 'one')
   watch('b', second, 'two')
@@ -136,7 +137,7 @@ test.each([
   expect(refused).toEqual(['a'])
 })
 
-test('one question asks for all keys, each once; none is asked while there is nobody', async () => {
+test('one look-up reads all watched keys, each once, and none is made while no request is watched', async () => {
   const { watch, asked, isTicking, tickAt } = openWatch()
   expect(isTicking()).toBe(false)
   const ends = [watch('a', first, 'one'), watch('b', first, 'one'), watch('c', second, 'two')]
@@ -146,7 +147,7 @@ test('one question asks for all keys, each once; none is asked while there is no
   expect(isTicking()).toBe(false)
 })
 
-test('while keys cannot be told, nobody is refused; a later question tells', async () => {
+test('no watched request is refused while keys cannot be looked up, and the next look-up decides', async () => {
   const { watch, found, redisAnswers, refused, tickAt } = openWatch()
   watch('a', first, 'one')
   found.set(one, null)
@@ -160,7 +161,7 @@ test('while keys cannot be told, nobody is refused; a later question tells', asy
   expect(refused).toEqual(['a'])
 })
 
-test('no second question is asked before the first one is answered', async () => {
+test('a look-up of watched keys begins only after the previous one has ended', async () => {
   const { watch, asked, redisAnswers, tickAt } = openWatch()
   redisAnswers(() => new Promise(() => undefined))
   watch('a', first, 'one')

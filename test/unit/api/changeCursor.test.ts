@@ -11,8 +11,8 @@ import {
 } from '../../../src/api/changeCursor.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import type { LogPosition } from '../../../src/core/model/logPosition.ts'
-import type { ListVersion } from '../../../src/core/stores/listVersions.ts'
-import { type CursorKey, newCursorKey } from '../../../src/core/stores/visiblePositions.ts'
+import type { ListVersion } from '../../../src/core/redis/listVersions.ts'
+import { type CursorKey, newCursorKey } from '../../../src/core/redis/visiblePositions.ts'
 
 const key = newCursorKey()
 const scope: CursorScope = { type: 'submissions', teamId: 'team-1' as TeamId, view: 'summary', fields: undefined }
@@ -64,23 +64,23 @@ const since = partitions.map((partition) => 1_000_000_000 + partition)
 const target = since.map((each) => each + 999_999_999)
 const walk = { target, next: (2 ** 52 - 1) as LogPosition, after: undefined, isFirst: false }
 
-test('in the middle of a walk over 200 partitions with offsets of 10^9 it takes less than 3 KiB', () => {
+test('a cursor in the middle of a walk over 200 partitions with offsets of 10^9 takes less than 3 KiB', () => {
   expect(sealCursor({ version, since, walk }, key, scope).length).toBeLessThan(3 * 1024)
 })
 
-test('it holds 250 partitions, whatever their offsets', () => {
+test('a cursor has room for 250 partitions, whatever their offsets', () => {
   const half = Array<number>(250).fill(2 ** 39)
   const whole = half.map((each) => 2 * each - 1)
   const cursor = { version, since: half, walk: { ...walk, target: whole } }
   expect(read(sealCursor(cursor, key, scope))).toEqual(cursor)
 })
 
-test('one that would be longer than what is accepted is an error', () => {
+test('a cursor that would be longer than the accepted length is an error', () => {
   const many = { version, since: Array<number>(1_000).fill(2 ** 40 - 1), walk: undefined }
   expect(() => sealCursor(many, key, scope)).toThrow(`1000 partitions takes more than ${maxCursorCharacters}`)
 })
 
-test('one that was cut or changed anywhere is not accepted', () => {
+test('a cursor that was cut or changed anywhere is not accepted', () => {
   const text = sealCursor(
     { version, since: [5, 6], walk: { target: [7, 8], next: 6 as LogPosition, after: undefined, isFirst: true } },
     key,
@@ -100,7 +100,7 @@ test('one that was cut or changed anywhere is not accepted', () => {
     expect(['invalid', undefined]).toContain(read(added))
 })
 
-test('text that is no cursor is not accepted', () => {
+test('a text that is no cursor is not accepted', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.base64String({ maxLength: 6_000 })), (text) => {
       expect(['invalid', 'newer', 'unknown key', undefined]).toContain(read(text))
@@ -113,17 +113,17 @@ test.each([
   ['another list', { type: 'forms' }, 'invalid'],
   ['another view', { view: 'full' }, undefined],
   ['other fields', { fields: ['id'] }, undefined],
-] as const)('one of %s is not accepted', (_what, other, expected) => {
+] as const)('a cursor of %s is not accepted', (_what, other, expected) => {
   const text = sealCursor({ version, since: [5], walk: undefined }, key, scope)
   expect(read(text, { ...scope, ...other })).toBe(expected)
 })
 
-test('one that another key has sealed names that key', () => {
+test('a cursor that another key has sealed is recognised as such', () => {
   const text = sealCursor({ version, since: [5], walk: undefined }, newCursorKey(), scope)
   expect(read(text)).toBe('unknown key')
 })
 
-test('one of a later release is recognised', () => {
+test('a cursor of a later release is recognised as such', () => {
   const bytes = Buffer.from(sealCursor({ version, since: [5], walk: undefined }, key, scope), 'base64url')
   bytes[2] = 2
   expect(read(bytes.toString('base64url'))).toBe('newer')

@@ -18,33 +18,36 @@ test.each([
   ['deflate', zlib.createInflate],
   ['br', zlib.createBrotliDecompress],
   ['zstd', zlib.createZstdDecompress],
-] as const)('what is compressed in %s is taken from its source no faster than read', async (encoding, decompressor) => {
-  let takenBytes = 0
-  function* source(): Generator<Buffer> {
-    for (let part = 0; part < parts; part++) {
-      takenBytes += partBytes
-      // Cannot be made smaller, so that as many bytes go over the connection.
-      yield randomBytes(partBytes)
+] as const)(
+  'a stream compressed in %s reads its source no faster than its client reads',
+  async (encoding, decompressor) => {
+    let takenBytes = 0
+    function* source(): Generator<Buffer> {
+      for (let part = 0; part < parts; part++) {
+        takenBytes += partBytes
+        // Cannot be made smaller, so that as many bytes go over the connection.
+        yield randomBytes(partBytes)
+      }
     }
-  }
-  const app = new Koa().use((ctx) => {
-    ctx.body = compressedStream(Readable.from(source(), { objectMode: false }), encoding)
-  })
-  const { port, close } = await startLocalServer(app.callback())
-  const sent = request({ port, agent: false }).end()
-  const [received] = (await once(sent, 'response')) as [IncomingMessage]
-  let readBytes = 0
-  let aheadBytes = 0
-  for await (const chunk of received.pipe(decompressor())) {
-    aheadBytes = Math.max(aheadBytes, takenBytes - readBytes)
-    readBytes += (chunk as Buffer).length
-    // A reader that does something with what it reads.
-    await new Promise(setImmediate)
-  }
-  await close()
-  expect(readBytes).toBe(parts * partBytes)
-  expect(aheadBytes).toBeLessThan(maxAheadBytes)
-})
+    const app = new Koa().use((ctx) => {
+      ctx.body = compressedStream(Readable.from(source(), { objectMode: false }), encoding)
+    })
+    const { port, close } = await startLocalServer(app.callback())
+    const sent = request({ port, agent: false }).end()
+    const [received] = (await once(sent, 'response')) as [IncomingMessage]
+    let readBytes = 0
+    let aheadBytes = 0
+    for await (const chunk of received.pipe(decompressor())) {
+      aheadBytes = Math.max(aheadBytes, takenBytes - readBytes)
+      readBytes += (chunk as Buffer).length
+      // A reader that does something with what it reads.
+      await new Promise(setImmediate)
+    }
+    await close()
+    expect(readBytes).toBe(parts * partBytes)
+    expect(aheadBytes).toBeLessThan(maxAheadBytes)
+  },
+)
 
 const wholes = {
   ...{ zstd: zlib.zstdDecompressSync, br: zlib.brotliDecompressSync },
@@ -79,7 +82,7 @@ test.each([
   ['identity, gzip;q=0.5', undefined],
   ['compress, x-unknown', undefined],
   ['*;q=0', undefined],
-])('who accepts %j gets %s', (accepted, compression) => {
+])('a client that accepts %j gets %s', (accepted, compression) => {
   const get = (name: string): string => (name === 'Accept-Encoding' ? accepted : '')
   expect(compressionFor({ get } as unknown as RouteContext)).toBe(compression)
 })

@@ -5,11 +5,11 @@ import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { ApiState } from '../../../src/api/context.ts'
 import { answerClientError, errors } from '../../../src/api/errors.ts'
-import { createLog } from '../../../src/core/process/log.ts'
-import { observeRequests, requestMetrics } from '../../../src/core/process/requestLog.ts'
+import { observeRequests, requestMetrics } from '../../../src/core/http/requestLog.ts'
+import { createLog } from '../../../src/core/monitoring/log.ts'
 import { startLocalServer } from '../../support/localServer.ts'
 
-test('what comes too slowly to become a request is answered 408, and logged with its id', () => {
+test('a request whose headers arrive too slowly is answered 408, and logged with its id', () => {
   const logged = jest.fn()
   const { status, headers, body } = answerClientError({ info: logged } as unknown as Logger)('timeout')
   const error = { code: 'request_timeout', message: expect.any(String) }
@@ -17,7 +17,7 @@ test('what comes too slowly to become a request is answered 408, and logged with
   expect(logged).toHaveBeenCalledWith({ requestId: headers['X-Request-Id'], status }, 'request')
 })
 
-test('what fails when the answer was ready says nothing of that answer', async () => {
+test('an error after an answer was prepared is sent without the headers of that answer', async () => {
   const lines: Record<string, unknown>[] = []
   const sink = new Writable({
     write: (chunk, _encoding, done) => {

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { RouteContext } from '../../../src/api/context.ts'
 import { createStreams } from '../../../src/api/exports.ts'
 
-test('who waits for a turn or the first part is refused once the key is revoked, and frees the turn', async () => {
+test('an export that waits for its turn or its first part is refused once its key is revoked, and frees its place', async () => {
   const refusals = new Set<() => void>()
   const startStream = createStreams((_ctx, onRefused) => {
     refusals.add(onRefused)

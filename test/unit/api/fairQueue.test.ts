@@ -27,7 +27,7 @@ async function heardAtOnce(permit: Promise<Permit>): Promise<Outcome> {
   return heard
 }
 
-test('places go to tenants in turn, however many one of them asks for', async () => {
+test('tenants get permits in turn, however many requests one of them has', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 1 })
   const order: string[] = []
   const enter = async (name: string): Promise<void> => {
@@ -41,7 +41,7 @@ test('places go to tenants in turn, however many one of them asks for', async ()
   expect(order).toEqual(['first', 'a', 'b', 'c', 'a', 'b', 'a'])
 })
 
-test('who does not wait gets a permit at once, or hears which limit is reached; it overtakes nobody of its tenant', async () => {
+test('a request that does not wait gets a permit at once or the limit that is reached, and overtakes none of its tenant', async () => {
   const queue = new FairQueue(bounds)
   const first = queue.acquireNow('a')
   expect([first.kind, queue.acquireNow('a').kind]).toEqual(['granted', 'granted'])
@@ -53,7 +53,7 @@ test('who does not wait gets a permit at once, or hears which limit is reached; 
   expect(kindOf(await waiting)).toBe('granted')
 })
 
-test('who has waited too long hears whether others hold the room, or its own tenant, also by what waits in front', async () => {
+test('a request that times out learns whether its own tenant, running or waiting before it, or others take the room', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...bounds, maxRunningPerTenant: 3 })
   await queue.acquire('a', stays, 2)
@@ -104,7 +104,7 @@ function expectFair(queue: FairQueue, running: readonly Asked[], waiting: readon
   }
 }
 
-test('whatever comes and goes, no bound is passed, no place stays free while one waits for it, nobody overtakes their own tenant, and who has gone is forgotten', async () => {
+test('for any arrivals and departures, no bound is exceeded, no room stays free while a request may take it, no request overtakes another of its tenant, and departed tenants are forgotten', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
       const queue = new FairQueue(wide)
@@ -139,7 +139,7 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
   )
 })
 
-test('with less room open there is still room for one, and what waits gets in when it opens', async () => {
+test('with little room open one request still runs, and waiting requests run when more room opens', async () => {
   const queue = new FairQueue(bounds)
   queue.open(1 / 64)
   const first = await queue.acquire('a', stays)
@@ -150,7 +150,7 @@ test('with less room open there is still room for one, and what waits gets in wh
   expect(kindOf(await second)).toBe('granted')
 })
 
-test('with half of the room open half as much runs, of all and of a tenant', async () => {
+test('with half of the room open, half as much runs, in all and of each tenant', async () => {
   const queue = new FairQueue({ maxRunning: 8, maxRunningPerTenant: 4 })
   queue.open(1 / 2)
   const heard = []
@@ -159,7 +159,7 @@ test('with half of the room open half as much runs, of all and of a tenant', asy
   expect(queue.taken).toBe(1 / 2)
 })
 
-test('who does not wait overtakes nobody of its tenant, though what that one waits for is more', async () => {
+test('a request that does not wait overtakes none of its tenant, even if the waiting request is heavier', async () => {
   const queue = new FairQueue(bounds)
   queue.acquireNow('a')
   expect(kindOf(await heardAtOnce(queue.acquire('a', stays, 2)))).toBe('waits')
@@ -168,7 +168,7 @@ test('who does not wait overtakes nobody of its tenant, though what that one wai
 
 const lasting = { ...wide, maxWaiting: 1_000, maxWaitMs: 60_000 }
 
-test('a heavy one gets the room that becomes free, however many light ones keep coming', async () => {
+test('a heavy request gets room that becomes free, however many light requests keep coming', async () => {
   const queue = new FairQueue(lasting)
   const running: Release[] = []
   const enter = async (name: string, weight: number): Promise<void> => {
@@ -192,7 +192,7 @@ test('a heavy one gets the room that becomes free, however many light ones keep 
   }
 })
 
-test('with less room open, one that is heavier than all of it gets in alone, however many light ones keep coming', async () => {
+test('with little room open, a request heavier than all of it runs alone, however many light requests keep coming', async () => {
   const queue = new FairQueue(lasting)
   queue.open(1 / 5)
   const [first, second] = [await queue.acquire('a', stays), await queue.acquire('b', stays)]
@@ -205,7 +205,7 @@ test('with less room open, one that is heavier than all of it gets in alone, how
   expect(kindOf(await light)).toBe('granted')
 })
 
-test('a heavy one that waits for a slow one keeps nobody waiting for the room beside it, and gets its own as soon as the slow one ends', async () => {
+test('while a heavy request waits for a slow one, light requests use the other room, and the heavy request runs as soon as the slow one ends', async () => {
   const queue = new FairQueue(lasting)
   const slow = await queue.acquire('slow', stays, 6)
   const heavy = queue.acquire('heavy', stays, 6)
@@ -218,7 +218,7 @@ test('a heavy one that waits for a slow one keeps nobody waiting for the room be
   expect(kindOf(await heavy)).toBe('granted')
 })
 
-test('who has waited too long for what is kept for another tenant hears that others hold the room', async () => {
+test('a request that times out because room is kept for another tenant learns that others take the room', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...wide, maxWaitMs: 1_000 })
   await queue.acquire('slow', stays, 5)
@@ -228,20 +228,20 @@ test('who has waited too long for what is kept for another tenant hears that oth
   jest.useRealTimers()
 })
 
-test('a permit that is given back twice frees its room once', async () => {
+test('a permit that is released twice frees its room once', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 2 })
   const [first] = [queue.acquireNow('a'), queue.acquireNow('b')]
   for (let times = 0; times < 2; times++) release(first)
   expect([queue.acquireNow('c').kind, queue.acquireNow('d').kind]).toEqual(['granted', 'full'])
 })
 
-test('who has gone before it asks gets no permit', async () => {
+test('a client that disconnected before its request gets no permit', async () => {
   const queue = new FairQueue(bounds)
   expect(kindOf(await queue.acquire('a', AbortSignal.abort()))).toBe('aborted')
   expect([queue.tenants, queue.taken]).toEqual([0, 0])
 })
 
-test('without a bound for those that wait nobody waits, and as many wait as the bound says', async () => {
+test('as many requests wait as maxWaiting says, and none without it', async () => {
   const unbounded = new FairQueue({ maxRunning: 1, maxRunningPerTenant: 1 })
   unbounded.acquireNow('a')
   expect(kindOf(await heardAtOnce(unbounded.acquire('b', stays)))).toBe('full')
@@ -251,7 +251,7 @@ test('without a bound for those that wait nobody waits, and as many wait as the 
   expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'waits', 'full'])
 })
 
-test('who leaves while it waits hears so at once, and leaves its place to others', async () => {
+test('a waiting request ends as soon as its client disconnects, and makes room for others', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 1 })
   queue.acquireNow('a')
   const client = new AbortController()
@@ -263,7 +263,7 @@ test('who leaves while it waits hears so at once, and leaves its place to others
   expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'full'])
 })
 
-test('who goes when it has its permit already, or has it for longer than it might have waited, leaves the queue as it is', async () => {
+test('a client that disconnects after it got its permit, or keeps the permit for long, does not change the queue', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 1 })
   const first = queue.acquireNow('a')
@@ -298,7 +298,7 @@ const history = fc.array(fc.array(arrival, { minLength: 3, maxLength: 6 }), {
   size: 'max',
 })
 
-test("whom its tenant's share allows to run waits no longer than for a permit of each tenant, whatever keeps coming", async () => {
+test("a request within its tenant's share waits for at most one permit of each other tenant, whatever keeps coming", async () => {
   await fc.assert(
     fc.asyncProperty(history, async (arrivals) => {
       const queue = new FairQueue(lasting)

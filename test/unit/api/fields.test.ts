@@ -19,7 +19,7 @@ test.each([
   ['data.2,data', '{"data":{"q.1":1.0e1,"2":[1, 2],"__proto__":"x","":0}}'],
   ['data.unanswered', '{"data":{}}'],
   ['id,id', '{"id":"s1"}'],
-])('fields=%s leaves these members, digit for digit', (fields, expected) => {
+])('fields=%s keeps these members, digit for digit', (fields, expected) => {
   expect(pick(fields, row)).toBe(expected)
 })
 
@@ -30,12 +30,12 @@ test.each(['', 'id,', 'ID', 'result.', 'result.summary', 'id.x', 'reportResult',
   },
 )
 
-test('an item from which no fields are selected stays as it is', () => {
+test('an item without a selection of fields stays as it is', () => {
   const given = Buffer.from(row)
   expect(pickFields(selectedFields(undefined, servedSubmissionSummary))(given)).toBe(given)
 })
 
-test('a hundred fields are selected at most', () => {
+test('at most a hundred fields can be selected', () => {
   const some = (count: number) => Array.from({ length: count }, (_, at) => `data.${at}`).join()
   expect(selectedFields(some(100), servedSubmissionSummary)).toHaveLength(1)
   expect(() => selectedFields(some(101), servedSubmissionSummary)).toThrow('at most 100')
@@ -44,7 +44,7 @@ test('a hundred fields are selected at most', () => {
   expect([pattern.test(some(100)), pattern.test(some(101))]).toEqual([true, false])
 })
 
-test('any selection of answers is what a filter of the parsed object is', () => {
+test('any selection of answers equals a filter of the parsed object', () => {
   const codes = fc.string({ unit: 'grapheme' }).filter((code) => !code.includes(','))
   fc.assert(
     fc.property(

@@ -97,16 +97,16 @@ const dearAmong = (inputs: Inputs, work: (input: string) => unknown): string[] =
     return growth > mostGrowth ? [`${name}: ${growth.toFixed(1)}`] : []
   })
 
-test.each(lists)('the cost of a query of $path grows as the query does', ({ parameters }) => {
+test.each(lists)('the cost of a query of $path grows linearly with its length', ({ parameters }) => {
   expect(dearAmong(queries, (query) => ask(parameters, query))).toEqual([])
 })
 
-test.each(lists)('the cost of each parameter of $path grows as its value does', ({ parameters }) => {
+test.each(lists)('the cost of each parameter of $path grows linearly with its value', ({ parameters }) => {
   for (const name of Object.keys(parameters.shape))
     expect([name, dearAmong(values, (value) => ask(parameters, `${name}=${value}`))]).toEqual([name, []])
 })
 
-test('the cost of fields, links and preferences grows as they do', () => {
+test('the cost of fields, links and preferences grows linearly with their length', () => {
   const someFields: Inputs = { ...values, 'many answers': (of) => repeated(of, (at) => `data.${at},`) }
   expect(dearAmong(someFields, (fields) => tried(() => selectedFields(fields, servedSubmission)))).toEqual([])
   expect(dearAmong(queries, (query) => pageLinks('/forms', query, { page: 2, limit: 20 }, 1_000))).toEqual([])

@@ -24,7 +24,7 @@ test.each([
   expect(normalized(target)).toBe(expected)
 })
 
-test('a request target always begins with a slash and holds no fragment', () => {
+test('a request target always begins with a slash and has no fragment', () => {
   fc.assert(fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), expectOriginForm))
   fc.assert(fc.property(fc.string(), expectOriginForm))
 })

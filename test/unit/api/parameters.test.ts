@@ -52,7 +52,7 @@ test('a problem names a known parameter, a rule and at most 64 characters of wha
   )
 })
 
-test('unknown parameters change nothing, such as names that every object has', () => {
+test('an unknown parameter changes nothing, even if its name is a member of every JavaScript object', () => {
   const name = fc.oneof(anyText, fc.constantFrom('__proto__', 'constructor', 'toString', 'hasOwnProperty'))
   fc.assert(
     fc.property(fc.constantFrom(...schemas), fc.array(fc.tuple(name, anyText), { maxLength: 5 }), (schema, pairs) => {
@@ -62,7 +62,7 @@ test('unknown parameters change nothing, such as names that every object has', (
   )
 })
 
-test('a query that comes again is read as before', () => {
+test('a repeated query is read as before', () => {
   const anyQuery = fc.array(
     fc.tuple(
       fc.oneof(fc.constantFrom('limit', 'page', 'view', 'status'), anyText),
@@ -78,7 +78,7 @@ test('a query that comes again is read as before', () => {
   )
 })
 
-test('every known parameter given twice is refused, but for answers', () => {
+test('every known parameter except answers is refused if given twice', () => {
   for (const schema of schemas)
     for (const name of Object.keys(schema.shape).filter((each) => !each.startsWith('answer.'))) {
       const problem = `${name} must be given only once, not as "a" and "b"`
@@ -91,7 +91,7 @@ test('every known parameter given twice is refused, but for answers', () => {
     }
 })
 
-test('answers are read by their codes, whatever these are, in whatever order they are sent', () => {
+test('answers are read by their codes, for any codes in any order', () => {
   const schema = z.object(listSubmissions.parameters.shape)
   const anyCode = fc.oneof(anyText, fc.constantFrom('', '__proto__', 'a.b', '<code>', 'limit'))
   const anyAnswers = fc.array(fc.tuple(anyCode, fc.oneof(anyText, fc.constantFrom('', 'a', 'b'))), { minLength: 1 })
@@ -131,7 +131,7 @@ test.each([
   ...given('number', ['0', '-0', '7', '-7', '10', '7.5', '-7.25', '1e3', '1E+3', '1.5e-10', '12e12'], Number),
   ...given('integer', ['0', '-7', '10', '9007199254740991', '-9007199254740991']),
   ...given('title', ['', ' a ', 'a'.repeat(200), '🎉'.repeat(200)]),
-])('%s=%s is read', (name, text, value) => {
+])('the value %s=%s is accepted', (name, text, value) => {
   expect(ask(typed, [[name, text]]).value?.[name]).toBe(value)
 })
 
@@ -155,13 +155,13 @@ test.each<[string, readonly string[]]>([
 })
 
 test.each(['', '{', '[]', 'null', '"a"', '{"q1":1}', '{"q1":[]}', '{"q1":["a",1]}', '{"q1":"a","q2":1}'])(
-  'answers=%s are no answers',
+  'answers=%s is refused',
   (text) => {
     expect(ask(listSubmissions.parameters, [['answers', text]]).problem).toMatch(/^answers must be a JSON object of/)
   },
 )
 
-test('a code and an answer that are too long are named', () => {
+test('a code or an answer that is too long is named in the message', () => {
   const [longest, long, shown] = ['x'.repeat(256), 'x'.repeat(257), `${'x'.repeat(64)}…`]
   expect(ask(listSubmissions.parameters, [[`answer.${longest}`, longest]]).value?.['answer.<code>']).toEqual([
     [longest, [longest]],
@@ -180,7 +180,7 @@ test('a code and an answer that are too long are named', () => {
   )
 })
 
-test('ignored parameters are counted by route, none where all are known', async () => {
+test('ignored parameters are counted by route', async () => {
   const counted = async () => {
     const { values = [] } = (await registry.getSingleMetric('tidemark_http_ignored_parameters_total')?.get()) ?? {}
     return values.map(({ labels, value }) => [labels['route'], value])
@@ -194,7 +194,7 @@ test('ignored parameters are counted by route, none where all are known', async 
   expect([route, await counted()]).toEqual(['/api/v1/forms', [[route, Number(before) + 2]]])
 })
 
-test('sixty-four characters of what was sent are shown as they are', () => {
+test('a value of sixty-four characters is quoted completely', () => {
   const text = 'x'.repeat(64)
   expect(ask(typed, [['limit', text]]).problem).toMatch(new RegExp(`, not "${text}"$`))
 })
@@ -215,7 +215,7 @@ describe('Ignored-Parameters', () => {
     expect([ignored(first, second), ignored(first, `${second}b`)]).toEqual([`${first}, ${second}`, first])
   })
 
-  test('is ASCII of at most 256 bytes and 10 names, each a beginning of what was sent', () => {
+  test('is ASCII of at most 256 bytes and 10 names, each the beginning of a sent name', () => {
     const anyName = fc.string({ unit: 'binary', maxLength: 400 }).map((text) => text.toWellFormed())
     fc.assert(
       fc.property(fc.uniqueArray(anyName, { minLength: 1, maxLength: 15 }), (names) => {
@@ -229,7 +229,7 @@ describe('Ignored-Parameters', () => {
   })
 })
 
-test('every zone that this process lists is read, in any letter case, also with spaces for its plus', () => {
+test('every time zone of Node is accepted, in any letter case, also with a space for its plus', () => {
   for (const zone of Intl.supportedValuesOf('timeZone')) {
     expect(parameter.parseTimeZone(zone)).toBe(zone)
     expect(parameter.parseTimeZone(zone.toLowerCase().replace('+', ' '))).toBe(zone)
@@ -241,21 +241,21 @@ test.each([
   ['US/Pacific', 'America/Los_Angeles'],
   ['GB', 'Europe/London'],
   ['GMT', 'UTC'],
-])('%s is another name of %s', (name, zone) => {
+])('the time zone %s is another name of %s', (name, zone) => {
   expect(parameter.parseTimeZone(name)).toBe(zone)
 })
 
 test.each([
   ...['', 'Z', '+02:00', '-0200', '02:00', 'UTC+2', 'GMT+2', 'PST', 'IST'],
   ...['Europe', 'Europe/', ' UTC', 'UTC\0', 'Etc/Unknown'],
-])('%p is no name', (text) => {
+])('%p is no time zone', (text) => {
   expect(parameter.parseTimeZone(text)).toBeUndefined()
 })
 
 test.each([
   [1_000, true],
   [1_100, false],
-])('what was read from a query of about %i characters is kept: %p', (characters, isKept) => {
+])('the parameters of a query of about %i characters are cached: %p', (characters, isKept) => {
   const [one, other] = Array.from({ length: 2 }, () => ask(getForm.parameters, [['x', 'y'.repeat(characters)]]).value)
   expect(one === other).toBe(isKept)
 })

@@ -3,7 +3,7 @@ import { jest } from '@jest/globals'
 import type { RouteContext } from '../../../src/api/context.ts'
 import { queueQueries } from '../../../src/api/queryQueue.ts'
 import { ElasticsearchUnavailable } from '../../../src/api/search/searchClient.ts'
-import { HttpError } from '../../../src/core/process/httpError.ts'
+import { HttpError } from '../../../src/core/http/httpError.ts'
 
 const middleware = queueQueries()
 
@@ -23,19 +23,19 @@ const untilAborted = (signal: AbortSignal): Promise<never> =>
 
 afterEach(() => jest.useRealTimers())
 
-test('the answer to a question is handed on, or its failure', async () => {
+test('a query resolves to its answer, or rejects with its failure', async () => {
   const { runQuery, listeners } = await requestOf('acme')
   expect(await runQuery(async () => 'answer')).toBe('answer')
   await expect(runQuery(() => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
   expect(listeners()).toBe(0)
 })
 
-test('a question of a client that has left before is not asked', async () => {
+test('the query of a client that has disconnected is not sent', async () => {
   const { runQuery } = await requestOf('acme', true)
   await expect(runQuery(async () => 'answer')).rejects.toBeInstanceOf(HttpError)
 })
 
-test('a team whose questions hang holds about half of all places; others are looked up, and its own are refused after two seconds', async () => {
+test('a team whose queries hang takes about half of all places; its other queries are refused after two seconds, and other teams are answered', async () => {
   jest.useFakeTimers()
   const hanging = await Promise.all(Array.from({ length: 100 }, () => requestOf('slow')))
   const ended = Promise.allSettled(hanging.map(({ runQuery }) => runQuery(untilAborted)))
@@ -49,7 +49,7 @@ test('a team whose questions hang holds about half of all places; others are loo
   expect(await runQuery(async () => 'answer')).toBe('answer')
 })
 
-test('a team asks for no more bytes at once than its share, however many questions these are; others are looked up meanwhile', async () => {
+test('a team requests no more bytes at once than its share, in however many queries, and other teams are answered meanwhile', async () => {
   jest.useFakeTimers()
   const queue = queueQueries()
   let running = 0
@@ -70,7 +70,7 @@ test('a team asks for no more bytes at once than its share, however many questio
   expect(reasons.filter((reason) => reason instanceof HttpError && reason.status === 429)).toHaveLength(26)
 })
 
-test('a page of a team is read beside the parts of four exports', async () => {
+test('a page of a team is read while its four exports run', async () => {
   jest.useFakeTimers()
   const queue = queueQueries()
   const release = Promise.withResolvers<string>()
@@ -99,7 +99,7 @@ test('a part of an export waits for its turn long after a page is refused', asyn
   expect(await part).toBe('part')
 })
 
-test('a question that Elasticsearch has no room for is asked again, seven times at most', async () => {
+test('a query that Elasticsearch rejects for load is repeated, at most seven times', async () => {
   const { runQuery } = await requestOf('acme', false, queueQueries())
   let asked = 0
   const answered = runQuery(async () => (++asked < 4 ? await overloaded() : 'answer'))
@@ -113,7 +113,7 @@ test('a question that Elasticsearch has no room for is asked again, seven times 
   expect(asked).toBe(7)
 })
 
-test('a process asks for less at once while Elasticsearch has too much to do, and for more again as it answers', async () => {
+test('a process sends fewer queries at once while Elasticsearch is overloaded, and more again as it answers', async () => {
   const queue = queueQueries()
   const atOnce = async (): Promise<number> => {
     jest.useFakeTimers()
@@ -144,7 +144,7 @@ test('a process asks for less at once while Elasticsearch has too much to do, an
   expect(await atOnce()).toBe(32)
 })
 
-test('answers that are not sent yet are held within the share of their team, and given back when the client is gone', async () => {
+test('unsent answers count against the share of their team until they are sent or the client disconnects', async () => {
   jest.useFakeTimers()
   const queue = queueQueries()
   const clients = await Promise.all(Array.from({ length: 8 }, () => requestOf('large', false, queue)))
@@ -164,7 +164,7 @@ test.each([
   ['page', 'runQuery', 5_000],
   ['part of an export', 'runPart', 35_000],
 ] as const)(
-  'a question for a %s is given up at its deadline, and a client that leaves gives up at once',
+  'a query for a %s is aborted at its deadline, or at once when its client disconnects',
   async (_what, run, deadlineMs) => {
     jest.useFakeTimers()
     const [patient, leaving] = [await requestOf('acme'), await requestOf('acme')]
@@ -185,7 +185,7 @@ test.each([
   },
 )
 
-test('a client that leaves while its question waits to be asked again hears that Elasticsearch had no room', async () => {
+test('the query of a client that disconnects before a repetition fails as overloaded', async () => {
   jest.useFakeTimers()
   const { runQuery, leave } = await requestOf('acme', false, queueQueries())
   let asked = 0
@@ -204,7 +204,7 @@ test('a client that leaves while its question waits to be asked again hears that
 test.each([
   ['of another reason', () => Promise.reject(new ElasticsearchUnavailable('refused', '403'))],
   ['that is a bug', () => Promise.reject(new TypeError('refused'))],
-])('after a failure %s a question is not asked again, nor less at once', async (_what, fail) => {
+])('after a failure %s a query is not repeated, and as many run at once as before', async (_what, fail) => {
   const queue = queueQueries()
   const { runQuery } = await requestOf('acme', false, queue)
   let asked = 0
@@ -235,7 +235,7 @@ async function hasRoom(queue: ReturnType<typeof queueQueries>): Promise<boolean>
   return await held
 }
 
-test('of a larger answer only what is more than the smaller one before is held in addition, and less or as much needs nothing', async () => {
+test('a larger answer of the same request counts only by the bytes that it adds, and a smaller one adds none', async () => {
   jest.useFakeTimers()
   const queue = queueQueries()
   const { hold, leave, listeners } = await requestOf('large', false, queue)
@@ -247,7 +247,7 @@ test('of a larger answer only what is more than the smaller one before is held i
   expect([await hasRoom(queue), listeners()]).toEqual([true, 0])
 })
 
-test('what is given back before the answer is sent is free at once, and held again when it is needed again', async () => {
+test('bytes that a request releases early are free at once, and count again when it takes them again', async () => {
   jest.useFakeTimers()
   const queue = queueQueries()
   const { hold, leave, listeners } = await requestOf('large', false, queue)
@@ -261,7 +261,7 @@ test('what is given back before the answer is sent is free at once, and held aga
   expect(await hasRoom(queue)).toBe(true)
 })
 
-test('an answer for a client that has left, or leaves while it waits, is not held', async () => {
+test('an answer for a client that has disconnected does not count', async () => {
   jest.useFakeTimers()
   const queue = queueQueries()
   const gone = await requestOf('large', true, queue)

@@ -4,7 +4,7 @@ import { limitRequestsInFlight } from '../../../src/api/requestsInFlight.ts'
 
 const most = 8_192
 
-test('requests are refused while too many are in progress, and no longer once clients have disconnected', async () => {
+test('requests are refused while too many are in flight, and accepted again once clients have disconnected', async () => {
   const limit = limitRequestsInFlight()
   const request = async (): Promise<EventEmitter> => {
     const res = Object.assign(new EventEmitter(), { closed: false })

@@ -27,7 +27,7 @@ test.each([
   ['by=day,answer&code=q1', 'by=answer'],
   ['by=day&answer.q1=yes', 'answer.q1'],
   ['by=day&answers={"q1":"yes"}', 'answer.q1'],
-])('where answers are not indexed, %s is refused, and asks Elasticsearch nothing', async (querystring, name) => {
+])('without indexed answers, %s is refused without a search', async (querystring, name) => {
   const { list, asked } = askedList(() => undefined as never, 'submissions')
   await expect(count(querystring, { ...list, hasAnswers: false }, async () => () => undefined)).rejects.toMatchObject({
     status: 400,
@@ -36,7 +36,7 @@ test.each([
   expect(asked).toEqual([])
 })
 
-test('counts that turn out to be long give back the room that they had before they wait for more', async () => {
+test('a long answer of counts releases its reserved bytes before it waits for more', async () => {
   const none = { doc_count_error_upper_bound: 0, sum_other_doc_count: 0, buckets: [] }
   const { list, asked } = askedList(({ maxBytes = 0 }) => {
     if (maxBytes < mostBytes) throw new AnswerTooLong()

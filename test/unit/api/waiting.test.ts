@@ -3,9 +3,9 @@ import { jest } from '@jest/globals'
 import { Registry } from 'prom-client'
 import type { RouteContext } from '../../../src/api/context.ts'
 import { createWaiting, preferredWaitSeconds, type Wait, WaitingRoom } from '../../../src/api/waiting.ts'
+import { stallMs } from '../../../src/core/http/httpServer.ts'
 import { type TeamId, type TeamList, teamList } from '../../../src/core/model/ids.ts'
-import { stallMs } from '../../../src/core/process/httpServer.ts'
-import type { ListVersion } from '../../../src/core/stores/listVersions.ts'
+import type { ListVersion } from '../../../src/core/redis/listVersions.ts'
 import { flushPromises, handClock } from '../../support/handClock.ts'
 
 const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
@@ -65,7 +65,7 @@ function openHouse() {
   }
 }
 
-test('who finds rows does not wait; who finds none waits until there are any', async () => {
+test('a request with rows is answered at once, and one without rows waits until there are any', async () => {
   const { ask, change, passTo } = openHouse()
   const waits = ask()
   await passTo(30_000)
@@ -78,7 +78,7 @@ test('who finds rows does not wait; who finds none waits until there are any', a
   expect(finds.endedMs).toBe(30_100)
 })
 
-test('changes that bring no rows are looked at more and more rarely, at last every two seconds', async () => {
+test('a list whose changes bring no rows is searched more and more rarely, at last every two seconds', async () => {
   const { ask, change, looks, passTo } = openHouse()
   ask()
   const looksAtMs: number[] = []
@@ -91,7 +91,7 @@ test('changes that bring no rows are looked at more and more rarely, at last eve
   expect(looksAtMs).toEqual([25, 125, 325, 725, 1_525, 3_125, 5_125, 7_125])
 })
 
-test('when the time is over, what has come just before is found all the same', async () => {
+test('a request whose time is over gets rows that came just before', async () => {
   const { ask, looks, passTo } = openHouse()
   const asked = ask()
   await passTo(59_975)
@@ -100,7 +100,7 @@ test('when the time is over, what has come just before is found all the same', a
   expect([looks(), asked.endedMs]).toEqual([2, 60_000])
 })
 
-test('the connection of who waits may be silent, and the key is watched; both end with the wait', async () => {
+test('a waiting request may keep its connection silent and has its key watched, both until the wait ends', async () => {
   const { ask, change, watched, timeoutsMs, passTo } = openHouse()
   ask()
   await passTo(100)
@@ -150,7 +150,7 @@ function openRoom() {
   }
 }
 
-test('one question asks for all lists, each once; none is asked while nobody waits', async () => {
+test('one call of Redis reads the versions of all lists, each once, and none is made while no request waits', async () => {
   const { wait, versions, reads, isTicking, tickAt } = openRoom()
   expect(isTicking()).toBe(false)
   for (const at of [1, 1, 2, 1, 3]) wait(`${at}`, at)
@@ -161,7 +161,7 @@ test('one question asks for all lists, each once; none is asked while nobody wai
   expect([reads.length, isTicking()]).toEqual([2, false])
 })
 
-test('no second question is asked before the first one is answered; deadlines are kept all the same', async () => {
+test('a call of Redis begins only after the previous one has ended, and deadlines are kept all the same', async () => {
   const { wait, redisAnswers, reads, woken, tickAt } = openRoom()
   redisAnswers(() => new Promise(() => undefined))
   wait('a', 1, { deadlineMs: 75 })
@@ -169,7 +169,7 @@ test('no second question is asked before the first one is answered; deadlines ar
   expect([reads.length, woken]).toEqual([1, ['a']])
 })
 
-test('who rests hears of a change only afterwards', async () => {
+test('a request that pauses between searches hears of a change only after its pause', async () => {
   const { wait, versions, reads, woken, tickAt } = openRoom()
   wait('a', 1, { notBeforeMs: 100 })
   versions.set(listOf(1), second)
@@ -179,7 +179,7 @@ test('who rests hears of a change only afterwards', async () => {
   expect(woken).toEqual(['a'])
 })
 
-test('who begins to wait while Redis is asked is not judged by that answer', async () => {
+test('a request that begins to wait during a call of Redis is not judged by its answer', async () => {
   const { wait, redisAnswers, versions, woken, tickAt } = openRoom()
   const { promise, resolve } = Promise.withResolvers<(ListVersion | null)[]>()
   wait('a', 1)
@@ -195,7 +195,7 @@ test('who begins to wait while Redis is asked is not judged by that answer', asy
   expect(woken).toEqual(['a'])
 })
 
-test('who leaves gives the place back at once, also while waiting', async () => {
+test('a client that disconnects frees its place at once, also while waiting', async () => {
   const { wait, room, woken, isTicking } = openRoom()
   const places = Array.from({ length: 10 }, (_, at) => wait(`${at}`, 1))
   expect(room.enter(team(1))).toBeUndefined()
@@ -208,13 +208,13 @@ test('who leaves gives the place back at once, also while waiting', async () => 
   expect(isTicking()).toBe(false)
 })
 
-test('a thousand wait in a process, whoever they are', () => {
+test('at most a thousand requests wait in a process, of whichever team', () => {
   const { wait } = openRoom()
   const places = Array.from({ length: 1_001 }, (_, at) => wait(`${at}`, at))
   expect(places.filter((place) => place !== undefined)).toHaveLength(1_000)
 })
 
-test('a change of everything is heard by some after the other', async () => {
+test('a change of every list wakes waiting requests a few at a time', async () => {
   const { wait, versions, woken, tickAt } = openRoom()
   for (let at = 0; at < 120; at++) {
     wait(`${at}`, at)
@@ -245,6 +245,6 @@ test.each([
 test.each([
   ...['', 'respond-async', 'wait', 'wait=', 'wait=0', 'wait=61', 'wait=1.5', 'wait=-5', 'wait=1e1', 'wait=ten'],
   ...['wait="10', 'await=10', 'wait-10=10', 'note="wait=10"', 'wait=0, wait=10'],
-])('%j asks for none that can be applied', (prefer) => {
+])('%j asks for no wait', (prefer) => {
   expect(preferredWaitSeconds(prefer)).toBeUndefined()
 })

@@ -16,20 +16,20 @@ async function expectNothingOf(reply: Reply): Promise<void> {
 }
 
 test.each(['reset', 'in order'] as const)(
-  'a page that is cut after any of its bytes, and ends %s, brings nothing and is asked for again',
+  'a page that is cut after any byte, and ends %s, yields no row and is requested again',
   async (how) => {
     for (let at = 0; at < page.length; at++) await expectNothingOf(cut(page.subarray(0, at), how))
   },
 )
 
-test('so does one of which a proxy has promised more bytes than come', async () => {
+test('a page that is shorter than its Content-Length yields no row and is requested again', async () => {
   await expectNothingOf(cut(page, 'reset', { 'content-length': String(page.length + 1) }))
 })
 
 /** Of the last bytes, which are a checksum, most programs miss none. */
 const checksumBytes = 16
 
-test('so does a compressed one', async () => {
+test('a compressed page that is cut yields no row and is requested again', async () => {
   const compressed = gzipSync(page)
   for (const how of ['reset', 'in order'] as const)
     for (let at = 0; at < compressed.length - checksumBytes; at += 5)

@@ -54,7 +54,7 @@ describe('a copy', () => {
     expect([url, headers?.authorization]).toEqual(['/record-changes?limit=1000', 'Bearer rqp_acct_1'])
   })
 
-  test('that is broken off goes on where it was, and loses what was deleted while its cursor was too old', async () => {
+  test('that was interrupted goes on from its cursor, and removes items that were deleted while the cursor was too old', async () => {
     const copy = new Copy()
     api.willAnswer(changes([existing('a'), existing('b')], 'one'))
     expect(await copy.read(1)).toEqual(['a', 'b'])
@@ -68,7 +68,7 @@ describe('a copy', () => {
     expect(await copy.read(1)).toEqual(['b', 'c', 'd'])
   })
 
-  test('whose walk expires midway is right after the next one', async () => {
+  test('whose cursor expires during a walk is right after the next walk', async () => {
     const copy = new Copy()
     api.willAnswer(
       changes([existing('a')], 'one', { hasMore: true }),
@@ -81,7 +81,7 @@ describe('a copy', () => {
     expect(api.cursors()).toEqual(['none', 'one', 'none', 'two', 'none'])
   })
 
-  test('that has lost its cursor is right after a walk from the beginning', async () => {
+  test('without its cursor is right after a walk from the beginning', async () => {
     const copy = new Copy()
     api.willAnswer(changes([existing('a'), existing('b')], 'one'))
     await copy.read(1)
@@ -100,7 +100,7 @@ test.each([undefined, null, ''])(
   },
 )
 
-test('a batch is asked for when the one before was handled', async () => {
+test('a batch is requested once the previous one was handled', async () => {
   api.willAnswer(changes([existing('a')], 'one', { hasMore: true }), changes([existing('b')], 'two'))
   const batches = follow()
   await batches.next()
@@ -122,7 +122,7 @@ test('view, fields and limit are sent with each request, and `once` ends when th
   ])
 })
 
-test('`once` does not end with a sweep, because a row that changed during the walk may have been swept', async () => {
+test('`once` does not end with a sweep, because the sweep may have removed a row that changed during the walk', async () => {
   api.willAnswer(changes([existing('a')], 'one'), changes([existing('b')], 'two'))
   expect(await all(follow({ once: true }))).toMatchObject([{ sweep: true }, { sweep: false, cursor: 'two' }])
   expect(api.pauses()).toEqual([])
@@ -132,7 +132,7 @@ describe('once the copy is complete', () => {
   const preferences = () => api.asked().map(({ headers }) => headers['prefer'])
   const held = { 'preference-applied': 'wait=30' }
 
-  test('the API may hold requests, and a list that changes all the time is asked for at most once a second', async () => {
+  test('the API may hold requests, and a list that changes all the time is requested at most once a second', async () => {
     const rows = [existing('a')]
     api.willAnswer(
       changes(rows, '1', { hasMore: true }),
@@ -146,21 +146,21 @@ describe('once the copy is complete', () => {
     expect(api.pauses()).toEqual([1_000, 1_000, 1_000])
   })
 
-  test('a list that begins anew is read without waiting', async () => {
+  test('a list that starts anew is read without waiting', async () => {
     api.willAnswer(changes([], '1'), refusal(410), changes([], '2'))
     await take(follow({ cursor: '0' }), 2)
     expect(preferences()).toEqual([undefined, 'wait=30', undefined])
     expect(api.pauses()).toEqual([1_000, 1_000])
   })
 
-  test('an API that does not hold them is polled', async () => {
+  test('an API that does not hold requests is polled', async () => {
     api.willAnswer(changes([], '1'), changes([], '2'), changes([], '3'))
     await take(follow({ cursor: '0', waitSeconds: 10 }), 3)
     expect(preferences()).toEqual([undefined, 'wait=10', 'wait=10'])
     expect(api.pauses()).toEqual([1_000, 5_000])
   })
 
-  test('with `waitSeconds: 0` it is polled', async () => {
+  test('an API is polled with `waitSeconds: 0`', async () => {
     api.willAnswer(changes([], '1'), changes([], '2'))
     await take(follow({ cursor: '0', waitSeconds: 0, pollSeconds: 7 }), 2)
     expect(preferences()).toEqual([undefined, undefined])
@@ -172,7 +172,7 @@ describe('the loop ends', () => {
   const held = Promise.withResolvers<void>()
   const reason = new Error('enough')
 
-  test('when its signal aborts while the API holds a request, which the API hears of', async () => {
+  test('when its signal aborts while the API holds a request, which is aborted, too', async () => {
     const gone: Promise<unknown>[] = []
     api.willAnswer(changes([], '1'), (response) => {
       gone.push(once(response, 'close'))
@@ -187,7 +187,7 @@ describe('the loop ends', () => {
     expect(gone).toHaveLength(1)
   })
 
-  test('when it aborts during a pause', async () => {
+  test('when its signal aborts during a pause', async () => {
     api.willAnswer(changes([], '1'))
     const stop = new AbortController()
     const client = api.client({ sleep: undefined })
@@ -200,7 +200,7 @@ describe('the loop ends', () => {
     await expect(following).rejects.toBe(reason)
   })
 
-  test('at once if it has aborted before', async () => {
+  test('at once if its signal has aborted before', async () => {
     api.willAnswer()
     await expect(take(follow({ signal: AbortSignal.abort(reason) }), 1)).rejects.toBe(reason)
     expect(api.asked()).toEqual([])
@@ -233,7 +233,7 @@ describe('the loop ends', () => {
     await expect(take(follow(), 1)).rejects.toThrow(/redirected to https:..elsewhere.example/)
   })
 
-  test('with a cursor that is too old, where the caller wants no new beginning, or has none', async () => {
+  test('with a cursor that is too old, if the caller does not want to start anew, or had no cursor', async () => {
     api.willAnswer(refusal(410))
     await expect(take(follow({ cursor: 'x', onExpired: 'throw' }), 1)).rejects.toThrow(CursorExpiredError)
     api.willAnswer(refusal(410))
@@ -241,7 +241,7 @@ describe('the loop ends', () => {
   })
 })
 
-describe('what passes is waited out', () => {
+describe('a request is repeated after', () => {
   const failures = [
     ['no row, but more to come', json({ items: [], cursor: '1', hasMore: true })],
     ['the same cursor, and more to come', json({ items: [existing('a')], cursor: '0', hasMore: true })],
@@ -259,7 +259,7 @@ describe('what passes is waited out', () => {
     ['status 204', (response: ServerResponse) => response.writeHead(204).end()],
   ] as const
 
-  test.each(failures)('an answer that has %s', async (_what, reply) => {
+  test.each(failures)('an answer with %s', async (_what, reply) => {
     const retries: unknown[] = []
     const client = api.client({ onRetry: ({ error, failures, pauseMs }) => retries.push([error, failures, pauseMs]) })
     api.willAnswer(reply, reply, changes([existing('b')], '1'))
@@ -274,13 +274,13 @@ describe('what passes is waited out', () => {
     expect([first >= 500 && first <= 1_000, second >= 1_000 && second <= 2_000]).toEqual([true, true])
   })
 
-  test.each([408, 429, 500, 502, 503, 504])('status %d', async (status) => {
+  test.each([408, 429, 500, 502, 503, 504])('the status %d', async (status) => {
     api.willAnswer(refusal(status), refusal(status, { 'retry-after': '7' }), changes([existing('a')], '1'))
     expect(await take(follow(), 1)).toMatchObject([{ rows: [existing('a')] }])
     expect(api.pauses()).toEqual([expect.any(Number), 7_000])
   })
 
-  test('an API that is away, for as long as it takes; with `once`, for two minutes', async () => {
+  test('the status 503 for as long as it takes, or with `once` for two minutes', async () => {
     const away = Array.from({ length: 40 }, () => refusal(503))
     api.willAnswer(...away, changes([existing('a')], '1'))
     expect(await take(follow(), 1)).toMatchObject([{ rows: [existing('a')] }])
@@ -292,14 +292,14 @@ describe('what passes is waited out', () => {
     expect(api.pauses().length).toBeGreaterThan(4)
   })
 
-  test('a server that nobody reaches', async () => {
+  test('a refused connection', async () => {
     const errors: unknown[] = []
     const client = api.client({ baseUrl: 'http://127.0.0.1:1', onRetry: ({ error }) => errors.push(error) })
     await expect(take(client.follow('records', { once: true }), 1)).rejects.toThrow(ApiConnectionError)
     expect(errors.every((error) => error instanceof ApiConnectionError)).toBe(true)
   })
 
-  test('an API that is silent', async () => {
+  test('an answer that does not arrive', async () => {
     const errors: unknown[] = []
     const client = api.client({ timeoutSeconds: 0.3, onRetry: ({ error }) => errors.push(error) })
     const silent = () => undefined

@@ -17,7 +17,7 @@ const urls = () => api.asked().map(({ url }) => url)
 const page = (items: readonly object[], totalDocs: number) => json({ totalDocs, page: 1, limit: 2, items })
 
 describe('a request', () => {
-  test('has its parameters as the API reads them', async () => {
+  test('sends its parameters as the API reads them', async () => {
     const client = api.client()
     api.willAnswer(page([], 0), page([], 0), json({ id: 'a/b' }), json({ id: 'f' }), json({ items: [] }))
     await client.records.list({
@@ -39,7 +39,7 @@ describe('a request', () => {
     expect(urls()[2]).toBe('/records/a%2Fb')
   })
 
-  test('goes below the URL of the API, with a slash at its end or without, and with the key as it is stored in a file', async () => {
+  test('goes below the URL of the API, with or without a slash at its end, and with a key that ends in a line break', async () => {
     for (const baseUrl of [`${api.url}/below/api/v1`, `${api.url}/below/api/v1/`]) {
       api.willAnswer(json({ id: 'f' }))
       await api.client({ baseUrl, accountKey: 'rqp_acct_2\n' }).forms.get('f')
@@ -48,7 +48,7 @@ describe('a request', () => {
     }
   })
 
-  test('cannot be sent with a wrong URL or key: that is said at once', () => {
+  test('with a malformed URL or key is an error at once', () => {
     for (const baseUrl of [
       '',
       'quiz.example',
@@ -64,7 +64,7 @@ describe('a request', () => {
       )
   })
 
-  test('is repeated for two minutes, and its error is that of the last answer', async () => {
+  test('is repeated for two minutes, and then throws the error of the last answer', async () => {
     api.willAnswer(refusal(503), json('<html>'), json({ id: 'f' }))
     await expect(api.client().forms.get('f')).resolves.toEqual({ id: 'f' })
     api.willAnswer(refusal(503), refusal(429, { 'retry-after': '120' }))
@@ -76,7 +76,7 @@ describe('a request', () => {
     expect(urls()).toHaveLength(1)
   })
 
-  test('whose parameter the API does not know has no answer: it would not be restricted by it', async () => {
+  test('whose parameter the API ignores is an error, because its answer would not be restricted', async () => {
     api.willAnswer(json({ items: [] }, { 'ignored-parameters': 'formID' }))
     await expect(api.client().records.list()).rejects.toThrow(IgnoredParameterError)
     expect(urls()).toHaveLength(1)
@@ -90,7 +90,7 @@ describe('a request', () => {
   })
 })
 
-test('all pages are read one after the other, to the last that has items', async () => {
+test('all pages are read one after the other, up to the last one with items', async () => {
   api.willAnswer(page([{ id: 'a' }, { id: 'b' }], 3), page([{ id: 'c' }], 3))
   expect(await all(api.client().forms.iterate({ limit: 2, scene: 'scored_quiz' }))).toEqual([
     { id: 'a' },
@@ -119,7 +119,7 @@ describe('an export', () => {
       response.end()
     }
 
-  test('hands over its rows, wherever the network divides them, and then where the change feed goes on', async () => {
+  test('yields its rows, wherever the network divides them, and then has the cursor of the change feed', async () => {
     for (let at = 1; at < lines.length; at += 3) {
       api.willAnswer(exported(lines.subarray(0, at), lines.subarray(at)))
       const forms = api.client().forms.export({ view: 'full', fields: ['id', 'title'] })
@@ -146,14 +146,14 @@ describe('an export', () => {
     ],
     ['ends within a line', exported(lines.subarray(0, -1)), InvalidAnswerError],
     ['has a line that is no JSON', exported(lines, Buffer.from('<html>\n')), InvalidAnswerError],
-  ] as const)('that %s throws, and names no cursor', async (_what, reply, error) => {
+  ] as const)('that %s throws, and has no cursor', async (_what, reply, error) => {
     api.willAnswer(reply as Reply)
     const forms = api.client().forms.export()
     await expect(all(forms)).rejects.toThrow(error)
     expect(() => forms.cursor).toThrow(/not read to its end/)
   })
 
-  test('is waited for while the API refuses it, and closed when its reader has enough', async () => {
+  test('is requested again while the API refuses it, and closed when its reader stops early', async () => {
     const closed: Promise<unknown>[] = []
     api.willAnswer(refusal(503, { 'retry-after': '3' }), (response) => {
       closed.push(once(response, 'close'))
@@ -165,7 +165,7 @@ describe('an export', () => {
   })
 })
 
-test('the package needs nothing but what Node, Deno and browsers have: its files import each other alone', () => {
+test('the package runs in Node, Deno and browsers, because its files import only each other', () => {
   const folder = 'clients/typescript/src'
   const specifiers = readdirSync(folder).flatMap((file) => specifiersOf(join(folder, file)))
   expect(specifiers.length).toBeGreaterThan(20)

@@ -20,15 +20,15 @@ test.each([
 test.each([
   ...['0', '', '-1', '1.5', '1e3', 'soon', 'in 2030', 'soon 2030', '5, 10', '2026-11-29T12:00:20Z', '0x10'],
   ...['Sun, 29 Nov 2026 11:59:00 GMT', 'Sun, 99 Nov 2026 12:00:20 GMT', 'Xyz, 29 Nov 2026 12:00:20 GMT'],
-])('Retry-After: %s asks for nothing', (value) => {
+])('Retry-After: %s asks for no pause', (value) => {
   expect(readRetryAfter(value, now)).toBeUndefined()
 })
 
-test('without a header, nothing is asked for', () => {
+test('an answer without Retry-After asks for no pause', () => {
   expect(readRetryAfter(null, now)).toBeUndefined()
 })
 
-test('a date is taken by the clock of the server; without that, by the own one', () => {
+test('a date in Retry-After is compared with the Date of the answer, or else with the own clock', () => {
   const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toUTCString()
   expect(readRetryAfter(inSeconds(-4_000), inSeconds(-4_060))).toBe(60_000)
   for (const unknown of [null, 'no date']) {

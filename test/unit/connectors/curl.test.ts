@@ -24,7 +24,7 @@ const loaded = (): string[] =>
     return items.map((item) => `${item.deleted ? '-' : ''}${item.id}`).join(' ')
   })
 
-test('a run leaves each page in a file, and the next one goes on from the cursor of the last', async () => {
+test('a run stores each page in a file, and the next run goes on from its last cursor', async () => {
   server.willAnswer([
     { items: [existing('a'), existing('b')], cursor: '1_-', hasMore: true },
     { items: [existing('c')], cursor: '2' },
@@ -37,7 +37,7 @@ test('a run leaves each page in a file, and the next one goes on from the cursor
   expect(loaded()).toEqual(['a b', 'c', '-a d'])
 })
 
-test('later pages have later names, beyond nine of them, too', async () => {
+test('file names sort in the order of pages, also beyond nine', async () => {
   const pages = Array.from({ length: 12 }, (_, at) => ({
     items: [existing(`${at}`)],
     cursor: `c${at}`,
@@ -51,7 +51,7 @@ test('later pages have later names, beyond nine of them, too', async () => {
   expect(loaded()).toEqual(pages.map((_, at) => `${at}`))
 })
 
-test('a run without news leaves no file; one that only brings another cursor leaves the cursor', async () => {
+test('a run without changes stores no page, but a new cursor', async () => {
   server.willAnswer([{ items: [existing('a')], cursor: '1' }])
   await load()
   server.willAnswer([{ items: [], cursor: '1' }])
@@ -65,7 +65,7 @@ test('a run without news leaves no file; one that only brings another cursor lea
   expect(loaded()).toEqual(['a', '', 'b'])
 })
 
-test('members of an item that are called as those of the answer lead nowhere', async () => {
+test('an item whose members have the names of the envelope does not confuse a run', async () => {
   const data = { cursor: 'x', hasMore: false, text: '"cursor":"y","hasMore":true}' }
   server.willAnswer([{ items: [{ ...existing('a'), data }], cursor: '1' }])
   await load()
@@ -74,7 +74,7 @@ test('members of an item that are called as those of the answer lead nowhere', a
   expect(server.asked()).toEqual(['1'])
 })
 
-test('a run that fails midway leaves what it has read, and the next one goes on from there', async () => {
+test('a run that fails midway keeps the pages that it has read, and the next run goes on from there', async () => {
   server.willAnswer([{ items: [existing('a')], cursor: '1', hasMore: true }, { status: 401 }])
   await expect(load()).rejects.toThrow(/401/)
   server.willAnswer([{ items: [existing('b')], cursor: '2' }])

@@ -1,8 +1,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { beginsLikeOurs, variableNames } from '../../../src/core/process/config.ts'
-import { fileVariables } from '../../../src/core/process/secretFiles.ts'
+import { variableNames } from '../../../src/core/config/config.ts'
+import { fileVariables } from '../../../src/core/config/secretFiles.ts'
+import { beginsLikeOurs } from '../../../src/core/config/unknownNames.ts'
 import { documentedMetrics } from '../../support/metrics.ts'
 
 type Values = { readonly [key: string]: unknown }
@@ -33,7 +34,7 @@ test('the chart has the version of the program', () => {
   expect(parse(inChart('Chart.yaml'))).toMatchObject({ version, appVersion: version })
 })
 
-test('it offers every variable of the program and no other, and gives each to the processes that read it', () => {
+test('the chart has every variable of the program and no other, and sets each for the processes that read it', () => {
   expect([...Object.keys(variables), ...setByChart, ...notOffered].sort()).toEqual([...variableNames].sort())
   const rows = textOf('docs/configuration.md').matchAll(/^\| `(\w+)`(?: \*)? \| ([AIS ]+) \|/gm)
   const documented = new Map([...rows].map(([, name, letters]) => [name, letters]))
@@ -48,7 +49,7 @@ test('it offers every variable of the program and no other, and gives each to th
   expect(secret.sort()).toEqual([...fileVariables.values()].sort())
 })
 
-test('it names variables, metrics, paths and ports that are there', () => {
+test('the chart names variables, metrics, paths and ports that exist', () => {
   const named = [...texts.matchAll(/\b[A-Z][A-Z_]{3,}\b/g)].map(([name]) => name).filter(beginsLikeOurs)
   expect(named.filter((name) => !variableNames.has(name) && !fileVariables.has(name))).toEqual([])
   const known = new Set((['A', 'I', 'S'] as const).flatMap(documentedMetrics).map(({ name }) => name))
@@ -76,7 +77,7 @@ function differences(values: Values, its: Schema, path = ''): string[] {
   })
 }
 
-test('values and their schema name each other', () => {
+test('values and their schema have the same names', () => {
   const optional = /\.(global|initialDelaySeconds|image\.\w+|extra(Pod)?Spec\.\w+|(config|secrets)\.[A-Z_]+)$/
   const values = parse(inChart('values.yaml')) as Values
   expect(differences(values, schema).filter((path) => !optional.test(path))).toEqual([])

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { type Need, readConfig } from '../../../src/core/process/config.ts'
+import { type Need, readConfig } from '../../../src/core/config/config.ts'
 
 type Service = {
   readonly image: string
@@ -59,7 +59,7 @@ const environmentOf = (name: string, given: Readonly<Record<string, string>> = {
     Object.entries(service(name).environment).map(([variable, value]) => [variable, interpolated(value, given)]),
   )
 
-test.each(Object.keys(services))('%s is bounded, and can do nothing but its work', (name) => {
+test.each(Object.keys(services))('%s has limits of memory and processes, and no privileges', (name) => {
   const { image, privileged, read_only: isReadOnly, ...each } = service(name)
   expect(each).toMatchObject({
     cap_drop: ['ALL'],
@@ -74,13 +74,13 @@ test.each(Object.keys(services))('%s is bounded, and can do nothing but its work
   if (engines.includes(name)) expect(image).toMatch(/:\d/)
 })
 
-test.each(engines)('%s comes back whenever it ends, and tells whether it can work', (name) => {
+test.each(engines)('%s restarts whenever it ends, and has a health check', (name) => {
   const { restart, healthcheck } = service(name)
   expect([restart, healthcheck.test?.[0]]).toEqual(['unless-stopped', 'CMD'])
 })
 
 const lasting = processes.filter((name) => name !== 'sample')
-test.each(lasting)('%s is restarted when it fails or hangs, and not for ever when it cannot start', (name) => {
+test.each(lasting)('%s restarts when it fails or hangs, but not for ever when it cannot start', (name) => {
   const { restart, init, healthcheck } = service(name)
   expect({ restart, init }).toEqual({ restart: 'on-failure:5', init: true })
   expect(healthcheck.test).toEqual(['CMD', 'tidemark', 'health', '/readyz'])
@@ -90,7 +90,7 @@ test('the sample ends by itself', () => {
   expect(service('sample')).toMatchObject({ restart: 'no', healthcheck: { disable: true } })
 })
 
-test('`docker compose down -v` forgets everything: it knows every service, and every volume has a name', () => {
+test('`docker compose down -v` removes everything: it has every service, and every volume has a name', () => {
   expect(Object.values(services).flatMap(({ profiles = [] }) => profiles)).toEqual([])
   expect(Object.keys(services).filter((name) => service(name).scale === 0)).toEqual(['sample'])
   for (const name of engines) {
@@ -106,7 +106,7 @@ test('all processes run one image, which one of them builds and none pulls', () 
   expect(new Set(processes.map((name) => service(name).pull_policy))).toEqual(new Set(['never']))
 })
 
-test('only the API, the settings area and the status pages of up to ten indexers can be reached from outside, on loopback', () => {
+test('only the API, the settings area and the status pages of up to ten indexers are published, on loopback', () => {
   const published = Object.entries(services).flatMap(([name, { ports = [] }]) =>
     ports.map((port) => `${name} ${interpolated(port, {})}`),
   )
@@ -114,11 +114,11 @@ test('only the API, the settings area and the status pages of up to ten indexers
   expect(published.sort()).toEqual(expected)
 })
 
-test.each(['api', 'indexer', 'settings'])('the admin port of %s may be asked by the name of its service', (name) => {
+test.each(['api', 'indexer', 'settings'])('the admin port of %s accepts the name of its service as host', (name) => {
   expect(environmentOf(name)['ADMIN_ALLOWED_HOSTS']).toBe(name)
 })
 
-test('an engine is alone in a network that leads nowhere, and keeps its data', () => {
+test('an engine is alone in an internal network, and keeps its data', () => {
   for (const name of engines) {
     expect(service(name)).toMatchObject({ networks: [name], volumes: [expect.stringMatching(`^${name}:/`)] })
     expect(networks[name]).toEqual({ internal: true })
@@ -138,7 +138,7 @@ test.each(processes)('%s reaches the engines that it uses and no other, and star
   for (const { condition } of Object.values(waitsFor)) expect(condition).toBe('service_healthy')
 })
 
-test('no secret is in the file: it comes from whoever starts it', () => {
+test('the file has no secrets, which come from the environment', () => {
   const secret = /SECRET|PASSWORD|API_KEY|TOKEN/
   const variables = Object.values(services).flatMap(({ environment }) => Object.entries(environment ?? {}))
   const named = variables.filter(([name]) => secret.test(name))
@@ -146,7 +146,7 @@ test('no secret is in the file: it comes from whoever starts it', () => {
   expect(text).not.toMatch(/:\/\/[^\s/]*@/)
 })
 
-test.each(processes)('%s lacks nothing, but how owners sign in, which the settings area settles itself', (name) => {
+test.each(processes)('%s has every variable that it needs, except those of sign-in, which are optional', (name) => {
   const lacking = readConfig(environmentOf(name), needs[name] ?? [])
   const names = lacking.ok ? [] : lacking.problems.map(({ path }) => path)
   expect(names).toEqual(name === 'settings' ? ['SIGN_IN_ISSUER', 'SIGN_IN_SECRET'] : [])

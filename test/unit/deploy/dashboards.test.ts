@@ -23,7 +23,7 @@ describe.each([
   const { panels, templating } = dashboard
   const shown = panels.filter(({ type }) => type !== 'row' && type !== 'text')
 
-  test('asks the data source that its variable chooses', () => {
+  test('uses the data source that its variable selects', () => {
     const chosen = templating.list.find(({ type }) => type === 'datasource')
     expect(chosen?.query).toBe(datasource)
     const uid = `\${${chosen?.name}}`
@@ -34,7 +34,7 @@ describe.each([
     }
   })
 
-  test('has panels of different names and ids that do not cover each other', () => {
+  test('has panels with different names and ids that do not overlap', () => {
     expect(shown.length).toBeGreaterThan(4)
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
     expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length)
@@ -45,6 +45,6 @@ describe.each([
   })
 })
 
-test.each(expressions)('%s: metrics and labels that are there', async (_, expression) => {
+test.each(expressions)('%s uses metrics and labels that exist', async (_, expression) => {
   await expectKnown(withGrafanaVariables(expression))
 })

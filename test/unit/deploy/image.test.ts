@@ -37,20 +37,20 @@ const packageOf = (specifier: string): string =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
 
-test('the image holds every process and command of what ships, and those of the sample', () => {
+test('the image has every process and command that ships, and those of the sample', () => {
   const held = commands.filter(({ file }) => entries.includes(file)).map(({ name }) => name)
   const ships = ['api', 'indexer', 'settings', 'keys', 'rebuild', 'verify', 'erase', 'dead-letters', 'health']
   expect(held).toEqual([...ships, 'sample', 'sample-settings', 'sign-in'])
 })
 
-test('the program is on its PATH, and nothing else is run', () => {
+test('the program is on its PATH, and the image runs nothing else', () => {
   expect(dockerfile).toMatch(/^ENV (?:.*\\\n)*\s+PATH=\/app\/bin:\$PATH/m)
   expect(dockerfile).toMatch(/^ENTRYPOINT \["tidemark"\]\nCMD \["api"\]$/m)
   expect(dockerfile).toMatch(/^HEALTHCHECK .* CMD \["tidemark", "health", "\/livez"\]$/m)
   expect(readFileSync('docker-compose.yml', 'utf8')).not.toMatch(/\bnode, /)
 })
 
-test.each(entries)('the image holds whatever %s loads, and no package that production does without', (entry) => {
+test.each(entries)('the image has every file that %s loads, and no package that production does not need', (entry) => {
   const loaded = [...loadedFrom(entry)]
   // A page's script that a module shares with browsers is a file of ours, too.
   const isFile = (each: string): boolean => each.endsWith('.ts') || existsSync(each)
@@ -61,13 +61,13 @@ test.each(entries)('the image holds whatever %s loads, and no package that produ
   expect(packages.filter((name) => !(name in dependencies) && !builtinModules.includes(name))).toEqual([])
 })
 
-test('what is copied is let in, and nothing else is', () => {
+test('.dockerignore admits the copied files, and nothing else', () => {
   expect(copied.filter((path) => path !== 'package-lock.json').length).toBeGreaterThan(5)
   expect(admitted.sort()).toEqual([...copied, 'package-lock.json'].sort())
   expect(linesOf('.dockerignore')).toContain('*')
 })
 
-test('the image runs as a user that Kubernetes knows not to be root, from the image that the pins name', () => {
+test('the image runs as a numeric user other than root, from the pinned base image', () => {
   expect(dockerfile).toMatch(/\nUSER 1000:1000\n/)
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
   expect(bases).toEqual([`\${NODE_IMAGE}`, `\${NODE_IMAGE}`])
@@ -75,7 +75,7 @@ test('the image runs as a user that Kubernetes knows not to be root, from the im
   expect(pinned && nameOf(pinned.reference)).toBe(/^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile)?.[1])
 })
 
-test('the image tells title, version, revision and base by the labels of the Open Container Initiative', () => {
+test('the image has title, version, revision and base as labels of the Open Container Initiative', () => {
   const labels = [...dockerfile.matchAll(/org\.opencontainers\.image\.([\w.]+)="([^"]+)"/g)]
   expect(Object.fromEntries(labels.map(([, name = '', value = '']) => [name, value]))).toEqual({
     title: 'Tidemark',

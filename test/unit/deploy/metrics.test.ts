@@ -3,7 +3,7 @@ import { documentedMetrics, isOwn, registeredMetrics } from '../../support/metri
 const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1)
 
 test.each(['A', 'I', 'S'] as const)(
-  'docs/metrics.md names what %s tells, with its type and labels, but for the default metrics of prom-client',
+  'docs/metrics.md has every metric of %s, with type and labels, except the default metrics of prom-client',
   async (process) => {
     const registered = (await registeredMetrics(process)).filter(isOwn)
     expect(documentedMetrics(process).sort(byName)).toEqual(registered.sort(byName))

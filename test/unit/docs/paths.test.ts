@@ -29,17 +29,17 @@ const anchorsOf = (page: string): string[] =>
       .replaceAll(' ', '-'),
   )
 
-test('pages, their paths and folders are found', () => {
+test('the test finds pages, their paths and folders', () => {
   expect(pages.length).toBeGreaterThan(40)
   expect(folders).toContain('indexer')
   expect(names).toContain('offsetTracker.ts')
 })
 
-test.each(pages.filter((page) => page !== 'CHANGELOG.md'))('every file that %s names or links to is there', (page) => {
+test.each(pages.filter((page) => page !== 'CHANGELOG.md'))('every file that %s names or links to exists', (page) => {
   expect(missingIn(page)).toEqual([])
 })
 
-test.each(pages)('every section that %s links to is there', (page) => {
+test.each(pages)('every section that %s links to exists', (page) => {
   const links = [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
   const missing = links.filter(([, path = '', anchor = '']) => {
     const target = path === '' ? page : normalize(join(dirname(page), path))

@@ -25,7 +25,7 @@ function wrongIn(text: string): string[] {
 
 const pages = globSync(['*.md', '{docs,security,deploy}/**/*.md'], { exclude: ['**/node_modules/**'] })
 
-test('the names are found', () => {
+test('the test finds the names', () => {
   expect([processes, jobs]).toEqual([
     ['api', 'indexer', 'settings'],
     ['rebuild', 'verify'],
@@ -39,6 +39,6 @@ test('the names are found', () => {
   expect(wrongIn('kubectl logs -l app.kubernetes.io/component=reader')).toHaveLength(1)
 })
 
-test.each(pages)('%s names Deployments, Jobs, Services and ports that are there', (page) => {
+test.each(pages)('%s names Deployments, Jobs, Services and ports that exist', (page) => {
   expect(wrongIn(readFileSync(page, 'utf8'))).toEqual([])
 })

@@ -31,7 +31,7 @@ function replaying({ stored = [] as string[], readings = [[]] as string[][], pol
   return { state, over, store, keys: new AccountKeys(deps as never) }
 }
 
-test('a run of Redis that another process has completed is replayed into once more', async () => {
+test('a run of Redis whose replay another process has completed is replayed once more', async () => {
   const runs = ['first', 'first', 'second', 'second']
   const { state, over, store, keys } = replaying()
   const completeRun = async (): Promise<string | undefined> => {
@@ -43,7 +43,7 @@ test('a run of Redis that another process has completed is replayed into once mo
   expect([state.readings, runs]).toEqual([1, []])
 })
 
-test('a replay forgets the keys that no record names any more, also where it cannot read the record of another', async () => {
+test('a replay removes keys that have no record any more, also if another record is unreadable', async () => {
   const { state, keys } = replaying({
     stored: ['acme/deleted', 'acme/kept'],
     readings: [
@@ -55,19 +55,19 @@ test('a replay forgets the keys that no record names any more, also where it can
   expect(state).toEqual({ forgotten: ['acme/deleted'], readings: 2, completed: 1 })
 })
 
-test('a key whose record compaction took while the topic was read has a later one, and stays', async () => {
+test('a key whose record compaction removed during the replay stays, because it has a later record', async () => {
   const { state, keys } = replaying({ stored: ['acme/moved'], readings: [['acme/kept'], ['acme/kept', 'acme/moved']] })
   await keys.replay()
   expect(state).toEqual({ forgotten: [], readings: 2, completed: 1 })
 })
 
-test('a topic that has lost its records makes no key forgotten, and the store does not count as complete', async () => {
+test('a topic that has lost its records removes no key, and the store does not become complete', async () => {
   const { state, keys } = replaying({ stored: ['acme/k1', 'acme/k2'], readings: [['acme/k3']] })
-  await expect(keys.replay()).rejects.toThrow('account-keys holds 1 records and none of 2 keys: was it lost?')
+  await expect(keys.replay()).rejects.toThrow('account-keys has 1 records and none of 2 keys: was it lost?')
   expect(state).toEqual({ forgotten: [], readings: 1, completed: 0 })
 })
 
-test('where the topic is not purely compacted, a key without a record is kept', async () => {
+test('a key without a record is kept if the topic also deletes by time', async () => {
   const { state, keys } = replaying({ stored: ['acme/k1'], readings: [['acme/k2', 'acme/k3']], policy: 'delete' })
   await keys.replay()
   expect(state).toEqual({ forgotten: [], readings: 1, completed: 1 })

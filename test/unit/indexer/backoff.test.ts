@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { backoffMs, Retries } from '../../../indexer/backoff.ts'
-import { createLog } from '../../../src/core/process/log.ts'
+import { createLog } from '../../../src/core/monitoring/log.ts'
 
 const never = new AbortController().signal
 const noRandom = (): number => 0
@@ -13,7 +13,7 @@ const heardIn = (lines: string[], onLine = (): void => undefined) => {
   return createLog({ name: 'test', level: 'warn' }, { write })
 }
 
-test('a wait is anything up to a bound that doubles with every attempt, and never more than ten seconds', () => {
+test('a backoff is random up to a bound that doubles with every attempt, and at most ten seconds', () => {
   const anyLuck = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
   const isBounded = fc.property(fc.integer({ min: 1, max: 10_000 }), anyLuck, (attempt, luck) => {
     const waitMs = backoffMs(attempt, () => luck)
@@ -24,7 +24,7 @@ test('a wait is anything up to a bound that doubles with every attempt, and neve
   expect([1, 2, 3, 100].map((attempt) => backoffMs(attempt, () => 0.5))).toEqual([100, 200, 400, 5_000])
 })
 
-test('what fails is tried until it succeeds, every failure is logged, and the last one is the reason meanwhile', async () => {
+test('a failing step is retried until it succeeds, every failure is logged, and the last one is the reported reason', async () => {
   const heard: string[] = []
   const reasons: (string | undefined)[] = []
   const retries = new Retries(heardIn(heard), noRandom, never)
@@ -40,7 +40,7 @@ test('what fails is tried until it succeeds, every failure is logged, and the la
   expect(retries.blockedReason()).toBeUndefined()
 })
 
-test('a step that still fails stays the reason when another one succeeds', async () => {
+test('a step that still fails stays reported when another step succeeds', async () => {
   const retries = new Retries(heardIn([]), noRandom, never)
   let isAway = true
   const writing = retries.untilDone('writing', async () => {
@@ -57,7 +57,7 @@ test('a step that still fails stays the reason when another one succeeds', async
   expect(retries.blockedReason()).toBeUndefined()
 })
 
-test('nothing is tried once it is to stop', async () => {
+test('no step is tried after a stop', async () => {
   const stopped = AbortSignal.abort(new Error('stopped'))
   const attempt = async (): Promise<never> => {
     throw new Error('tried')
@@ -66,7 +66,7 @@ test('nothing is tried once it is to stop', async () => {
   await expect(new Retries(heardIn([]), noRandom, never).untilDone('x', attempt, stopped)).rejects.toThrow('stopped')
 })
 
-test('a wait ends at once when it is to stop', async () => {
+test('a stop ends a backoff at once', async () => {
   const stop = new AbortController()
   const log = heardIn([], () => stop.abort())
   const failing = async (): Promise<never> => {

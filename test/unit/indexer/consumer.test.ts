@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
 import { unreadLog } from '../../../indexer/readLog.ts'
+import { aborted } from '../../../src/core/config/preflight.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
 import { Undecodable } from '../../../src/core/kafka/recordBatches.ts'
 import { noHeaders } from '../../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSource } from '../../../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
-import { aborted } from '../../../src/core/stores/preflight.ts'
 import { eventually } from '../../support/eventually.ts'
 import { heapBytes } from '../../support/heapBytes.ts'
 
@@ -157,7 +157,7 @@ async function deliver(bench: Bench, of: TopicPartition, end: number): Promise<v
   }
 }
 
-test('reading pauses once what waits behind one stuck record takes the memory, and goes on after it', async () => {
+test('reading pauses once the records behind a stuck one fill the memory, and goes on after it', async () => {
   const bench = await joined({ maxBytes: 30_000 })
   const delivered = deliver(bench, forms, 400)
   let done = 0
@@ -188,7 +188,7 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
   expect(bench.consumer.inFlightBytes).toBe(0)
 })
 
-test('records of one topic that wait for ever leave room for those of every other topic', async () => {
+test('records of one topic that wait for ever leave memory for every other topic', async () => {
   const bench = await joined({ maxBytes: 100_000, topics: 'forms and submissions' })
   const others = { ...forms, partition: 1 }
   for (const each of [forms, others]) deliver(bench, each, 1_000).catch(() => undefined)
@@ -211,7 +211,7 @@ test('records of one topic that wait for ever leave room for those of every othe
   expect(bench.paused.has('forms/0')).toBe(false)
 })
 
-test('records that wait when their partition is given away take no room from those that come', async () => {
+test('waiting records of a partition that is given away take no memory from new records', async () => {
   const bench = await joined({ maxBytes: 30_000 })
   await bench.bring(span(0, 15))
   const waiting = bench.taken.splice(0)
@@ -222,7 +222,7 @@ test('records that wait when their partition is given away take no room from tho
   expect([bench.consumer.inFlightBytes, bench.position()]).toEqual([0, 0n])
 })
 
-test('records that wait hold what they are counted as, and not the fetches that they came with', async () => {
+test('waiting records keep their own bytes in memory, not those of their fetches', async () => {
   const bench = await joined({ maxBytes: 30_000_000 })
   const heldBytes = (): number => heapBytes() + process.memoryUsage().arrayBuffers
   const before = heldBytes()
@@ -241,7 +241,7 @@ test('records that wait hold what they are counted as, and not the fetches that 
   await eventually(async () => heldBytes() - before < bench.consumer.inFlightBytes)
 })
 
-test('a partition is paused from a batch that cannot be decoded until one that can', async () => {
+test('a partition pauses at an undecodable batch until the batch can be decoded', async () => {
   const bench = await joined()
   expect(bench.consumer.undecodableReason()).toBeUndefined()
   expect(await bench.bring([0], new Undecodable('its checksum is wrong'))).toBe(false)
@@ -250,7 +250,7 @@ test('a partition is paused from a batch that cannot be decoded until one that c
   expect(bench.consumer.undecodableReason()).toBeUndefined()
 })
 
-test('a batch of an earlier assignment ends nothing of the next one', async () => {
+test('a late batch of an earlier assignment does not affect the next one', async () => {
   const bench = await joined({ maxBytes: 5_000 })
   expect(await bench.bring([0, 1])).toBe(true)
   bench.bringMarkers(2, 3)
@@ -264,7 +264,7 @@ test('a batch of an earlier assignment ends nothing of the next one', async () =
   expect([await taken, bench.position()]).toEqual([false, 0n])
 })
 
-test('the waits between members that crash begin anew once one of them has joined', async () => {
+test('the backoff after crashed members starts anew once a member has joined', async () => {
   let runs = 0
   const bench = setting({
     run: async (join) => {
@@ -283,7 +283,7 @@ test('the waits between members that crash begin anew once one of them has joine
 /** A wait is longer than any test then. */
 const random = 1_000_000
 
-test('a stop ends the wait for another member', async () => {
+test('a stop ends the backoff before the next member', async () => {
   const bench = setting({
     random,
     run: async () => {

@@ -7,10 +7,10 @@ import {
   withNamesOnce,
   withoutPosition,
 } from '../../../indexer/convertRecord.ts'
+import { summaryDelimiter } from '../../../src/core/elasticsearch/documentFormat.ts'
 import type { EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
 import { readFormRecord } from '../../../src/core/model/record.ts'
-import { summaryDelimiter } from '../../../src/core/stores/documentFormat.ts'
 import { formEntity } from '../../support/entities.ts'
 import { formRecord, recordedAt, submissionRecord } from '../../support/replicaRecords.ts'
 
@@ -22,7 +22,7 @@ const writesOfSubmission = (changes: object, changedAt = appendedAt): DocumentWr
 const form = formEntity({ id: 'f1' })
 const sourceOf = (write: DocumentWrite | undefined) => JSON.parse(write?.source.toString() ?? 'null')
 
-test('whatever is sent, a document holds no line break, which would end it within a bulk request, and two marks at most', () => {
+test('a document has no line breaks, which would end it in a bulk request, and at most two delimiters', () => {
   const sent = { ...form, title: 'Line\none\r\ttwo', localization: { a: ['\t', { b: 1 }] } }
   for (const indent of [2, '\t', '\r\n\t']) {
     const value = Buffer.from(JSON.stringify({ revision: 1, form: sent }, null, indent))
@@ -37,7 +37,7 @@ test('whatever is sent, a document holds no line break, which would end it withi
   }
 })
 
-test('a row counts as large by all that a search returns of it, what a long title is found by included', () => {
+test('a row counts as large by all bytes that a search returns, the terms of its title included', () => {
   const titled = (words: number) =>
     formWrites(
       formRecord(team, 'f1', 7, { title: Array.from({ length: words }, (_, at) => `word${at}`).join(' ') }),
@@ -51,7 +51,7 @@ test('a row counts as large by all that a search returns of it, what a long titl
   expect(sourceOf(titled(20)).large).toBeUndefined()
 })
 
-test('with every name once, a list document is still marked', () => {
+test('a list document with every name once still has its delimiters', () => {
   const [list] = writesOfSubmission({})
   if (list === undefined) throw new Error('no list document')
   const doubled = {
@@ -61,7 +61,7 @@ test('with every name once, a list document is still marked', () => {
   expect(withNamesOnce(doubled)).toEqual(list)
 })
 
-test('a list document of an earlier release, or of a replica without answers, gets what it is found by now', () => {
+test('a list document of an earlier release, or without answers, gets the present search fields', () => {
   for (const changes of [{}, { data: null, result: { status: 'pending' } }, { data: { '"summary":': '$&' } }]) {
     const record = submissionRecord(team, 's1', 7, changes)
     const [list, bare] = [true, false].map(
@@ -77,7 +77,7 @@ test('a list document of an earlier release, or of a replica without answers, ge
   }
 })
 
-test('the digest of a list document tells apart what two records say, whenever they were appended', () => {
+test('the digests of two list documents differ if their records differ, and do not depend on append times', () => {
   const digestOf = (changes: object, changedAt?: Instant): string =>
     sourceOf(writesOfSubmission(changes, changedAt)[0])['digest']
   const first = digestOf({})
@@ -90,7 +90,7 @@ test('the digest of a list document tells apart what two records say, whenever t
   expect(digestOf({ result: { status: 'completed', score: 0.25 } })).not.toBe(first)
 })
 
-test('a document that is carried over from a log that was replaced lies before every record of the present one, a deletion nowhere', () => {
+test('a document that is copied from a replaced topic has a position before all records of the new one, and a deletion has none', () => {
   const [list] = writesOfSubmission({})
   const position = (source: Buffer | undefined) => JSON.parse(source?.toString() ?? '').logPosition
   const key = { teamId: team, entityId: 's1' as EntityId }

@@ -1,5 +1,5 @@
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
-import { askOfLogs, checkLogs } from '../../../indexer/logCheck.ts'
+import { checkLogs, queryLogs } from '../../../indexer/logCheck.ts'
 import { type LogState, replacedAfterMs } from '../../../indexer/readLog.ts'
 import type { OffsetRanges } from '../../../src/core/kafka/source.ts'
 import { partitionName } from '../../../src/core/kafka/sourceRecord.ts'
@@ -40,14 +40,14 @@ function owned(partition: number, log: LogState) {
   return assignPartition({ topic: 'forms', partition }, start, () => 1)
 }
 
-test('Kafka is asked once for each prefix of a partition, and not for times that nobody knows or partitions that do not exist', async () => {
+test('Kafka is queried once for each prefix of a partition, but not for unknown times or missing partitions', async () => {
   const { source, asked } = kafka([9, 9], [4, undefined])
   const partitions = [state([5, 100], [8, 200]), state([3, Infinity]), state([1, 50])].map(
     ({ prefixes }, partition) => {
       return { topic: 'forms', partition, prefixes }
     },
   )
-  expect(await askOfLogs(source, partitions)).toEqual([
+  expect(await queryLogs(source, partitions)).toEqual([
     [
       { high: 9n, firstLater: 4n },
       { high: 9n, firstLater: 4n },
@@ -58,7 +58,7 @@ test('Kafka is asked once for each prefix of a partition, and not for times that
   expect(asked).toEqual(['forms/0>100', 'forms/0>200'])
 })
 
-test('a partition is named once, after it was another log for half a minute, and other leaders are asked until then', async () => {
+test('a replaced partition is reported once, after half a minute in which leaders were looked up again', async () => {
   const { source, asked } = kafka([9, 9], [4, undefined])
   const partitions = [owned(0, state([5, 100])), owned(1, state([5, 100]))]
   const times = [1_000, 1_000 + replacedAfterMs, 2_000 + replacedAfterMs]

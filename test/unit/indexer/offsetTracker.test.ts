@@ -5,7 +5,7 @@ import { heapBytes } from '../../support/heapBytes.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
 
-test('the position passes over offsets that hold no record, once the records before them are processed', () => {
+test('the position skips offsets without a record, once all records before them are processed', () => {
   const offsets = new OffsetTracker(at(4))
   const markProcessed = offsets.track(at(4), 40)
   offsets.endBatch(at(9))
@@ -62,7 +62,7 @@ class Model {
 
 const steps = fc.array(fc.tuple(fc.constantFrom('fetch', 'process'), fc.nat(100)), { maxLength: 60, size: 'max' })
 
-test('whatever is processed in whatever order, the position is the end of the processed prefix and never goes back', () => {
+test('for any order of processing, the position is the end of the processed prefix and never goes back', () => {
   fc.assert(
     fc.property(steps, fc.nat(1_000), (all, start) => {
       const model = new Model(start)
@@ -79,7 +79,7 @@ test('whatever is processed in whatever order, the position is the end of the pr
   )
 })
 
-test('thousands of processed records leave the later ones in place', () => {
+test('thousands of processed records do not disturb later ones', () => {
   const offsets = new OffsetTracker(at(0))
   const marks = Array.from({ length: 5_000 }, (_, offset) => offsets.track(at(offset), offset))
   marks.slice(0, 4_000).map((markProcessed) => markProcessed())
@@ -88,7 +88,7 @@ test('thousands of processed records leave the later ones in place', () => {
   expect(offsets.progress()).toEqual({ position: 5_000n, oldestUnprocessedAtMs: undefined, processedAtMs: 4_999 })
 })
 
-test('processed records take no memory, though nobody asks how far they are', () => {
+test('processed records take no memory, even if the position is never read', () => {
   const offsets = new OffsetTracker(at(0))
   const process = (from: number, to: number): void => {
     for (let offset = from; offset < to; offset++) offsets.track(at(offset), offset)()

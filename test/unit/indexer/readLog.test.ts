@@ -43,7 +43,7 @@ function isTakenForAnother(log: ReadLog, records: readonly LogRecord[], position
   return check(log, records, position, replacedAfterMs)
 }
 
-test('the same log is never taken for another one, whatever its clocks did, and whatever compaction has removed since', () => {
+test('the same log is never taken for another, whatever its clocks did and compaction removed', () => {
   fc.assert(
     fc.property(someTimes(0), someTimes(0), fc.func(fc.boolean()), fc.boolean(), (first, more, isKept, isNew) => {
       const all = logOf([...first, ...more])
@@ -63,7 +63,7 @@ test('the same log is never taken for another one, whatever its clocks did, and 
   )
 })
 
-test('another log whose records were appended later is found, however long it is, and whoever has read of it', () => {
+test('a log that was replaced by later records is recognised, however long it is, and also after a restart', () => {
   fc.assert(
     fc.property(
       someTimes(0).filter(({ length }) => length > 0),
@@ -85,7 +85,7 @@ test('another log whose records were appended later is found, however long it is
   )
 })
 
-test('an indexer that dies after it has read of another log, before it was checked, leaves what finds it', () => {
+test('a replaced log is recognised also if the indexer that read it dies before its check', () => {
   const former = logOf([10, 20])
   const present = logOf([100, 110, 120, 130])
   const first = new ReadLog(unreadLog)
@@ -96,7 +96,7 @@ test('an indexer that dies after it has read of another log, before it was check
   expect(isTakenForAnother(second, present, 4n)).toBe(true)
 })
 
-test('a log whose end was lost is found when others were appended in the place of the records that were read', () => {
+test('a log that lost its end is recognised once other records were appended at the offsets that were read', () => {
   const log = new ReadLog(unreadLog)
   const former = logOf([10, 20, 30, 40])
   readFrom(log, former, 0n)
@@ -104,7 +104,7 @@ test('a log whose end was lost is found when others were appended in the place o
   expect(isTakenForAnother(log, logOf([10, 20, 130, 140, 150]), 4n)).toBe(true)
 })
 
-test('a log is only doubted, for half a minute, while Kafka may have answered by a former leader', () => {
+test('a log is only suspected for half a minute, because a former leader may have answered', () => {
   const records = logOf([10, 20])
   const log = new ReadLog(unreadLog)
   readFrom(log, records, 0n)
@@ -115,7 +115,7 @@ test('a log is only doubted, for half a minute, while Kafka may have answered by
   expect(log.isDoubted).toBe(false)
 })
 
-test('what was found is known to the next indexer for good', () => {
+test('a replaced log stays known to every later indexer', () => {
   const log = new ReadLog(readLogState('2:20', 2n))
   expect(isTakenForAnother(log, logOf([100]), 0n)).toBe(true)
   const text = logStateText(log.state(1n))
@@ -125,18 +125,18 @@ test('what was found is known to the next indexer for good', () => {
 test.each([
   ['of an earlier release', undefined],
   ['that cannot be read', 'two:three'],
-])('of a commit %s only the position counts', (_, text) => {
+])('a commit %s counts by its position only', (_, text) => {
   const log = new ReadLog(readLogState(text, 3n))
   expect(isTakenForAnother(log, logOf([100, 110, 120]), 3n)).toBe(false)
   expect(isTakenForAnother(new ReadLog(readLogState(text, 3n)), logOf([100]), 1n)).toBe(true)
 })
 
-test('without anything kept beside commits, nothing was read', () => {
+test('a partition without a stored log state counts as unread', () => {
   expect(readKeptLog(undefined)).toEqual(unreadLog)
   expect(readKeptLog('7:900')).toEqual({ isReplaced: false, prefixes: [{ below: 7n, latestMs: 900 }] })
 })
 
-test('a check is due at once until one has found something', () => {
+test('a check is due at once for offsets that no check has covered', () => {
   const log = new ReadLog(unreadLog)
   expect(log.isUnchecked(0n)).toBe(true)
   check(log, [], 0n, 0)

@@ -26,7 +26,7 @@ test.each([
   ['a copy has come', [half, half], [4, 5], 'copies came or went during the refresh'],
   ['it fails on a copy', [{ successful: 7, failed: 1 }], [], 'refresh failed on 1 shards'],
   ['it reaches no copy of an index', [{ successful: 1 }], [], 'only 1 shards were refreshed'],
-])('a refresh where %s', async (_when, refreshes, active, result) => {
+])('a refresh in which %s', async (_when, refreshes, active, result) => {
   expect(await refreshed(refreshes, active)).toBe(result)
 })
 

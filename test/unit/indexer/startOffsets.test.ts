@@ -3,9 +3,9 @@ import { notCovered } from '../../../indexer/deletionCoverage.ts'
 import { type LogState, unreadLog } from '../../../indexer/readLog.ts'
 import type { CommittedOffset, StartOffset } from '../../../indexer/startOffsets.ts'
 import { commitMetadata, fetchCommittedOffsets, fetchStartOffsets } from '../../../indexer/startOffsets.ts'
+import type { GenerationTag } from '../../../src/core/elasticsearch/indices.ts'
 import type { KafkaSource, OffsetRange } from '../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
-import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
@@ -75,25 +75,28 @@ async function startOffset(
 
 const ends = { low: 0n, high: 100n }
 
-test('what a commit says reads back as it was said', async () => {
+test('the metadata of a commit reads back unchanged', async () => {
   expect(await readCommit(at(7), commitMetadata(first, 9n, committedAtMs, logOf(7)))).toEqual(commit(7, first, 9))
   expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs, logOf(12)))).toEqual(commit(12, first, 12))
 })
 
-test.each(['', 'by hand', '1-0123456789abcdef nine'])('a commit that says %j names no indices', async (metadata) => {
-  expect(await readCommit(at(7), metadata)).toEqual(commit(7, undefined))
-})
+test.each(['', 'by hand', '1-0123456789abcdef nine'])(
+  'a commit with the metadata %j names no generation',
+  async (metadata) => {
+    expect(await readCommit(at(7), metadata)).toEqual(commit(7, undefined))
+  },
+)
 
-test('reading goes on where it was when the commit speaks of the indices that are written', async () => {
+test('reading goes on at a commit that names the written generation', async () => {
   const start = { position: 40n, deadLetteredBelow: 40n, coveredAtMs: committedAtMs, log: logOf(40) }
   expect(await startOffset(ends, commit(40, first), undefined, first)).toEqual(start)
 })
 
-test('for a topic whose records go into no index, every commit counts', async () => {
+test('reading of a topic without indices goes on at any commit', async () => {
   expect((await startOffset(ends, commit(40, undefined), undefined, undefined)).position).toBe(40n)
 })
 
-test('for other indices everything is read again, but no record becomes a dead letter twice', async () => {
+test('after a commit for another generation everything is read again, but no record becomes a dead letter twice', async () => {
   const start = { position: 0n, deadLetteredBelow: 40n, coveredAtMs: createdAtMs, log: unreadLog }
   expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual(start)
 })
@@ -115,7 +118,7 @@ test.each([
   expect(start.position).toEqual(now.low)
 })
 
-test('an end below the commit is believed only while no other leader knows better', async () => {
+test('an end offset below the commit counts only if no other leader has a higher one', async () => {
   const told = [{ low: 0n, high: 30n }, { low: 0n, high: 30n }, ends]
   const leaders: unknown[] = []
   const source = {
@@ -140,10 +143,17 @@ test('an end below the commit is believed only while no other leader knows bette
   expect([starts.get('forms/0')?.position, leaders.length]).toEqual([40n, 2])
 })
 
-describe('The time up to which a generation is known to hold everything', () => {
+describe('The time up to which a generation has every record', () => {
   test.each([
-    ['what the commit says', ends, commit(40, first), undefined, first, committedAtMs],
-    ['what the rebuild says that has filled it', ends, commit(90, first), commit(30, second, 30, 3_000), second, 3_000],
+    ['the time of the commit', ends, commit(40, first), undefined, first, committedAtMs],
+    [
+      'the time of the rebuild that has filled it',
+      ends,
+      commit(90, first),
+      commit(30, second, 30, 3_000),
+      second,
+      3_000,
+    ],
     ['now where nothing was appended since an old commit', ends, commit(100, first), undefined, first, nowMs],
     ['unknown once it was', ends, commit(40, first, 40, notCovered), undefined, first, notCovered],
     ['unknown also at the end', ends, commit(100, first, 100, notCovered), undefined, first, notCovered],
@@ -157,7 +167,7 @@ describe('The time up to which a generation is known to hold everything', () => 
     ['now where nothing was ever appended', 0n, nowMs],
     // It may have been written and never committed.
     ['when others were committed last, where something was', 100n, committedAtMs],
-  ])('of a partition without a commit beside others that have one is %s', async (_, high, expected) => {
+  ])('of a partition without a commit, while others have one, is %s', async (_, high, expected) => {
     const ranges = [ends, { low: 0n, high }].map(
       (range, each) => [`forms/${each}`, { topic: 'forms', partition: each, ...range }] as const,
     )
@@ -182,7 +192,7 @@ describe('The time up to which a generation is known to hold everything', () => 
   })
 })
 
-test('of a topic that was deleted with its commits, the log that was read is known by what is kept besides', async () => {
+test('a topic that was deleted with its commits is recognised as replaced by the state stored in Redis', async () => {
   const source = {
     offsetRanges: async () => new Map([['forms/0', { ...partition, low: 0n, high: 3n }]]),
     committedOffsets: async () => [],
@@ -201,7 +211,7 @@ const someCommit = fc.option(
   { nil: undefined },
 )
 
-test('whatever is committed, nothing that the generation may lack is passed over, and the start is in the topic', async () => {
+test('for any commits, reading starts within the topic and skips no record that the generation may lack', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(60), fc.nat(60), someCommit, someCommit, async (low, length, own, rebuilt) => {
       const now = { low: BigInt(low), high: BigInt(low + length) }

@@ -2,10 +2,10 @@ import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
 import { replacedAfterMs, unreadLog } from '../../../indexer/readLog.ts'
 import { type RoundResult, VisibilityPublisher, type VisibleRound } from '../../../indexer/visibilityPublisher.ts'
+import type { GenerationTag } from '../../../src/core/elasticsearch/indices.ts'
 import type { PartitionCommit } from '../../../src/core/kafka/consumerGroup.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
-import type { GenerationTag } from '../../../src/core/stores/indices.ts'
-import { maxListsPerRound } from '../../../src/core/stores/visiblePositions.ts'
+import { maxListsPerRound } from '../../../src/core/redis/visiblePositions.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const forms = 'forms/0'
@@ -95,7 +95,7 @@ describe('A round', () => {
     return bench
   }
 
-  test('refreshes what was written, publishes it with new tokens, and commits last; then it is done', async () => {
+  test('refreshes written documents, publishes them with new tokens, and commits last', async () => {
     const { publisher, steps } = written()
     await publisher.publish()
     await publisher.publish()
@@ -103,7 +103,7 @@ describe('A round', () => {
   })
 
   test.each(order.map((step, at) => [step.split(' ')[0] ?? '', at] as const))(
-    'whose step "%s" fails commits nothing; the next one makes up for it, and takes no other step again',
+    'whose step "%s" fails commits nothing; the next round repeats it, and no other step',
     async (step, at) => {
       const { publisher, steps, failing } = written()
       failing.add(step)
@@ -118,7 +118,7 @@ describe('A round', () => {
   )
 })
 
-test('a round that is asked for while another refreshes begins after it, and commits nothing it has not refreshed', async () => {
+test('a round that is requested while another refreshes begins after it, and commits only what it has refreshed', async () => {
   const { offsets, publisher, steps, during } = setting({ high: 1 })
   offsets.track(at(0), 50)()
   publisher.noteWrite(list)
@@ -132,7 +132,7 @@ test('a round that is asked for while another refreshes begins after it, and com
   expect(steps.filter((each) => each.startsWith('commit'))).toHaveLength(1)
 })
 
-test('a partition that was given to another indexer meanwhile is not committed any more', async () => {
+test('a partition that was given to another indexer is no longer committed', async () => {
   const { offsets, current, publisher, steps, during } = setting({ high: 1 })
   offsets.track(at(0), 50)()
   publisher.noteWrite(list)
@@ -153,7 +153,7 @@ test('an idle partition is published with the time of each round, and committed 
   expect(steps.filter((each) => each.startsWith('commit'))).toHaveLength(2)
 })
 
-test('no time is published before what was appended until then is processed', async () => {
+test('a time is published only once every record appended before it is processed', async () => {
   const { offsets, publisher, rounds, current } = setting({ high: 0 })
   await publisher.publish()
   offsets.track(at(0), 50)()
@@ -168,7 +168,7 @@ test('no time is published before what was appended until then is processed', as
   expect(rounds.map(({ partitions }) => partitions[0]?.timeMs)).toEqual([100_000, 100_000, 100_000, 300_000])
 })
 
-test('a partition is told to be visible as far as it is committed', async () => {
+test('a partition is reported as visible as far as it is committed', async () => {
   const { offsets, publisher, failing } = setting({ start: 3, high: 4 })
   expect(publisher.visible()).toEqual([])
   offsets.track(at(3), 4_000)()
@@ -181,7 +181,7 @@ test('a partition is told to be visible as far as it is committed', async () => 
   expect(publisher.visible()).toMatchObject([{ topic: 'forms', partition: 0, to: 4n }])
 })
 
-test('a visible position goes with the time that was published with it, also while the next round is under way', async () => {
+test('a visible position is reported with the time that was published with it, also during the next round', async () => {
   const { current, publisher, submit, during } = setting({ high: 0 })
   await publisher.publish()
   const before = [{ topic: 'forms', partition: 0, to: 0n, timeMs: 100_000 }]
@@ -197,7 +197,7 @@ test('a visible position goes with the time that was published with it, also whi
   expect(publisher.visible()).toEqual([{ topic: 'forms', partition: 0, to: 1n, timeMs: 200_000 }])
 })
 
-describe('A partition that may be another log than was read', () => {
+describe('A partition whose topic may have been replaced', () => {
   /** What Kafka answered twice, half a minute apart, where the topic of two records that were read has one of a later time. */
   function replaced() {
     const bench = setting({ high: 2 })
@@ -210,7 +210,7 @@ describe('A partition that may be another log than was read', () => {
     return { ...bench, assigned, check }
   }
 
-  test('is committed, but not published while it is doubted', async () => {
+  test('is committed, but not published while this is uncertain', async () => {
     const { publisher, check, rounds, steps } = replaced()
     check(0)
     await publisher.publish()
@@ -218,7 +218,7 @@ describe('A partition that may be another log than was read', () => {
     expect(steps).toContain('commit 2')
   })
 
-  test('neither is one whose end is below what was read', async () => {
+  test('is not published if its end is below the offsets that were read', async () => {
     const { publisher, current, rounds } = setting({ start: 7, high: 7 })
     const log = { isReplaced: false, prefixes: [{ below: 9n, latestMs: 50 }] }
     const start = { ...current.assigned.start, log }
@@ -227,7 +227,7 @@ describe('A partition that may be another log than was read', () => {
     expect(rounds).toMatchObject([{ partitions: [] }])
   })
 
-  test('is committed as replaced once it counts as that, though nothing was read since', async () => {
+  test('is committed as replaced once this is certain, even if nothing was read since', async () => {
     const { publisher, check, commits } = replaced()
     check(0)
     await publisher.publish()
@@ -240,23 +240,23 @@ describe('A partition that may be another log than was read', () => {
     ])
   })
 
-  test('is read again from its beginning, with dead letters of its own, unless it is another indexer’s', async () => {
+  test('is read again from its beginning, with new dead letters, unless another indexer owns it', async () => {
     const { publisher, check, assigned, commits, steps } = replaced()
     check(0)
     check(replacedAfterMs)
     const other = assignPartition(assigned, assigned.start, () => 1)
-    await publisher.readAgain([{ of: other, low: at(0) }])
+    await publisher.readAgain([{ partition: other, low: at(0) }])
     expect(steps).toEqual([])
-    await publisher.readAgain([{ of: assigned, low: at(0) }])
+    await publisher.readAgain([{ partition: assigned, low: at(0) }])
     expect(commits).toMatchObject([{ position: 0n, metadata: expect.stringMatching(/^\S+ 0 .* replaced$/) }])
     expect(steps.at(-1)).toBe('rejoin')
   })
 })
 
-describe('What is published as visible', () => {
+describe('A visible position', () => {
   const partition = { topic: 'forms', partition: 0 }
 
-  test('goes on where it ended, with the lists that changed since', async () => {
+  test('goes on from the previous one, with the lists that changed since', async () => {
     const { submit, publisher, rounds } = setting({ start: 3, high: 4 })
     submit(3)()
     await publisher.publish()
@@ -268,7 +268,7 @@ describe('What is published as visible', () => {
     ])
   })
 
-  test('begins at the end that the partition had when it was assigned; then every list has changed', async () => {
+  test('is first published at the end that the partition had when it was assigned, with a change of every list', async () => {
     const { submit, publisher, rounds } = setting({ high: 2 })
     const [first, second, third] = [submit(0), submit(1), submit(2)]
     first()
@@ -284,7 +284,7 @@ describe('What is published as visible', () => {
     ])
   })
 
-  test('stops below offsets that compaction has removed until what has replaced them is read', async () => {
+  test('stops below offsets that compaction has removed, until their later records are read', async () => {
     const { submit, current, publisher, rounds } = setting({ high: 0 })
     await publisher.publish()
     current.assigned.visible.noteGap(3n)
@@ -313,7 +313,7 @@ describe('What is published as visible', () => {
     ])
   })
 
-  test('gives a list one more version with its position, if a record before it held that back when the change became visible', async () => {
+  test('gives a list another version if the change became visible before its position could be published', async () => {
     const { submit, publisher, rounds } = setting({ high: 0 })
     const other = teamList('forms', 'other' as TeamId)
     await publisher.publish()
@@ -333,7 +333,7 @@ describe('What is published as visible', () => {
     ])
   })
 
-  test('changes every list rather than thousands one by one', async () => {
+  test('comes with a change of every list instead of thousands of single ones', async () => {
     const { publisher, rounds } = setting({ high: 0 })
     for (let team = 0; team <= maxListsPerRound; team++)
       publisher.noteWrite(teamList('forms', `team-${team}` as TeamId))
@@ -383,7 +383,7 @@ test.each([
   ['as long as the refresh took', 60, 60, false],
   ['a tenth of a second at most', 5_000, 100, false],
   ['a quarter of a second where it failed', 0, 250, true],
-])('writes that follow are published together, after a rest of %s', async (_rest, tookMs, restMs, fails) => {
+])('later writes are published together, after a pause of %s', async (_rest, tookMs, restMs, fails) => {
   const bench = setting({ high: 100 })
   const { current, publisher, during, failing } = bench
   during.set('refresh', () => {
@@ -416,7 +416,7 @@ test('a stop ends a pause at once', async () => {
   expect(await Promise.race([running, someTurns().then(() => 'paused')])).toBeUndefined()
 })
 
-test('while far behind, what was written is made visible every ten seconds, and soon when that is over', async () => {
+test('an indexer that is far behind makes its writes visible every ten seconds, and soon once it has caught up', async () => {
   const bench = setting({ high: 2 })
   const { publisher, current } = bench
   current.isBehind = true
@@ -438,7 +438,7 @@ test('while far behind, what was written is made visible every ten seconds, and 
   })
 })
 
-test('the time of a round is that of the slower clock, ours or that of Redis', async () => {
+test("the time of a round is that of the slower clock, the indexer's or that of Redis", async () => {
   const { current, publisher, rounds } = setting({ start: 7, high: 7 })
   current.redisMs = 95_000
   await publisher.publish()

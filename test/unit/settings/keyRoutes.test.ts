@@ -30,14 +30,14 @@ describe('A form', () => {
   const unfinished = { kind: 'failed', problem: 'unfinished' }
   const madeBy = (isNew: boolean) => ({ plaintext: 'p', key: { name: 'n' }, isNew }) as CreatedKey
 
-  test('that is sent twice at once is one creation, whose end is the answer to both', async () => {
+  test('that is sent twice at once creates one key, and both answers show it', async () => {
     const { under, send } = slow()
     const answers = [send(), send()]
     under[0]?.reject(new KeyChangeIncomplete('Kafka is away'))
     expect([await Promise.all(answers), under.length]).toEqual([[unfinished, unfinished], 1])
   })
 
-  test('whose key is made after the deadline is answered with it as new once, when it is sent again', async () => {
+  test('whose key was created after the deadline shows it once, when the form is sent again', async () => {
     jest.useFakeTimers()
     const { under, send } = slow()
     const first = send()

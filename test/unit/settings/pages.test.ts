@@ -28,7 +28,7 @@ test.each(catalogues.map((each) => [each.languageName, each] as const))(
   },
 )
 
-test('each catalogue is in its own language', () => {
+test('each catalogue of texts is in its own language', () => {
   expect(textsOf(english).filter(([, text]) => /\p{Script=Han}/u.test(text))).toEqual([])
   const foreign = textsOf(chinese).filter(([, text]) => !/\p{Script=Han}/u.test(text))
   expect(foreign.map(([path]) => path)).toEqual(['.language', '.keys.slots'])
@@ -45,7 +45,7 @@ test('times are written in UTC, whatever the time zone of the server', () => {
   )
 })
 
-test('a key is expired from its instant on, and revoked whether or not it is expired', () => {
+test('a key is shown as expired from its expiry on, and as revoked whether or not it is expired', () => {
   const nowMs = Date.parse('2026-11-21T12:00:00.000Z')
   const stateOf = (changes: Partial<UsedKey>): string =>
     listedKey({ id: 'k1', state: 'active', ...changes } as UsedKey, nowMs).shownState
@@ -56,7 +56,7 @@ test('a key is expired from its instant on, and revoked whether or not it is exp
   expect(states).toEqual(['active', 'active', 'expired', 'revoked'])
 })
 
-test('a form that is sent again gives the key of the first time: what it says cannot be changed', () => {
+test('a form that is sent again gives the first key, and cannot change it', () => {
   const form = { name: 'n', expires: '', once: 'o', problem: 'unfinished' } as const
   const { content } = keysPage(
     { csrf: '', keys: [], form, today: '2026-11-21', notice: undefined },

@@ -20,11 +20,11 @@ test.each<[string, Claims, string]>([
   await expect(verify(changes)).rejects.toMatchObject({ code })
 })
 
-test('several audiences are good when ours is one of them', async () => {
+test('a token with several audiences is accepted if the settings area is one of them', async () => {
   await expect(isGood({ aud: ['other', 'tidemark-settings'] })).resolves.toBe(true)
 })
 
-test('a token is verified by the secret that its file holds now', async () => {
+test('a token is verified with the present secret in its file', async () => {
   const next = 'the next secret of the tests, which is longer.'
   const files = { latest: () => ({ ...config, SIGN_IN_SECRET: next }) } as never
   const judge = tokenVerifier({ ...config, files }, () => nowMs)
@@ -33,7 +33,7 @@ test('a token is verified by the secret that its file holds now', async () => {
   await expect(judge(former)).rejects.toMatchObject({ code: 'link-not-valid' })
 })
 
-test('half a character in a name is replaced, and 200 characters may take 400 units', async () => {
+test('half a surrogate pair in a name is replaced, and a name may have 200 characters of two code units', async () => {
   await expect(verify({ sub: 'a\ud800' })).resolves.toMatchObject({ owner: { sub: 'a\ufffd' } })
   await expect(isGood({ sub: '😀'.repeat(200) })).resolves.toBe(true)
 })

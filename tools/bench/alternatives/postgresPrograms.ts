@@ -1,5 +1,5 @@
 /**
- * What one writes by hand in an afternoon, for PostgreSQL: a consumer that upserts, and a small Koa handler.
+ * An alternative that takes an afternoon, with PostgreSQL: a consumer that upserts, and a small Koa handler.
  * `node postgresPrograms.ts sink <topic>` · `… server <port> <key> <team>`; `POSTGRES_URL` names the database.
  */
 import { Readable } from 'node:stream'

@@ -4,7 +4,7 @@ import type { HttpRequest } from '../load.ts'
 import { startProgram } from '../program.ts'
 import type { Stage } from '../stage.ts'
 
-/** Starts the least that can do what the API does, on a free port; returns its origin once `requests` are answered as expected. */
+/** Starts a bare process, the lower bound of the API's work, on a free port. Resolves with its origin when it answers `requests` as expected. */
 export async function startBare(
   stage: Stage,
   name: 'bareReader' | 'bareLoop' | 'bareServer',

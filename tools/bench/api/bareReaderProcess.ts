@@ -1,6 +1,6 @@
 /**
- * What any process between client and Elasticsearch costs: it asks Redis four things at once, as the API does, then Elasticsearch what
- * the API asks it for, and passes the answer on as it comes. It knows one team, checks nothing, and tells nothing of itself.
+ * The lower bound of a process between client and Elasticsearch: it sends Redis four commands at once, as the API does, then the API's query to Elasticsearch,
+ * and forwards the response. It serves one team, and checks nothing.
  * `node bareReaderProcess.ts <port> <Elasticsearch> <Redis> <index> <team>`
  */
 import { createServer, type ServerResponse } from 'node:http'

@@ -1,5 +1,5 @@
 /**
- * What any server in Node costs: it repeats the status, headers and bytes with which the API answered a request the first time.
+ * The lower bound of a server in Node: it repeats the status, headers and bytes of the API's first answer to a request.
  * `node bareServerProcess.ts <port> <API>`
  */
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
@@ -10,13 +10,13 @@ type Fixed = { readonly status: number; readonly headers: OutgoingHttpHeaders; r
 const [port, api = ''] = process.argv.slice(2)
 const fixed = new Map<string, Fixed>()
 
-/** Everything that an answer depends on. */
+/** The parts of a request that determine its answer. */
 const keyOf = ({ url, headers }: IncomingMessage): string =>
   `${url} ${headers.authorization} ${headers['accept-encoding']} ${headers['if-none-match']}`
 
 async function learn({ url, headers }: IncomingMessage): Promise<Fixed> {
   const answer = await send(`${api}${url}`, { headers })
-  // Node sets these itself.
+  // Node sets these headers.
   const { date, connection, 'keep-alive': keepAlive, ...own } = answer.headers
   return { status: answer.statusCode, headers: own, body: Buffer.from(await answer.body.arrayBuffer()) }
 }

@@ -14,10 +14,9 @@ import {
 } from './lists.ts'
 
 export type ListSize = {
-  /** Submissions of the team. */
   readonly submissions: number
   readonly deepPage: number
-  /** Random deep pages begin at this row or later. */
+  /** Random deep pages start at this row or later. */
   readonly walkFromRow: number
 }
 
@@ -26,10 +25,10 @@ const calm: Pace = { connections: 1, leadIn: 10, maxRequests: 300, maxMs: 2_000 
 export const crowded: Pace = { connections: 16, leadIn: 100, maxRequests: Number.POSITIVE_INFINITY, maxMs: 2_000 }
 const cacheless = 'ANSWER_CACHE_BYTES=0'
 
-/** Who is asked what for a page. */
+/** The requests of each contender for a page. */
 type Page = readonly [label: string, origin: string, asked: Asked]
 
-/** Pages, listed by limit, beside the first of each limit, which is called `base`; the last one has a goal. */
+/** Pages, by limit, beside the first page of each limit, which is named `base`. The last has a goal. */
 const besideFirst = (base: string, goal: Goal, byLimit: readonly (readonly Page[])[]): Asker[] =>
   limits.flatMap((limit, at) => {
     const pages = byLimit[at] ?? []
@@ -42,7 +41,6 @@ const besideFirst = (base: string, goal: Goal, byLimit: readonly (readonly Page[
     }))
   })
 
-/** What is compared while nothing is written. */
 export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage): Promise<Comparison> {
   const { apiOrigin, cachingOrigin, elasticsearchOrigin, bareOrigin } = lists
   const besideDirect = (title: string, pagesOf: (limit: number) => readonly Page[]): Comparison[] => [
@@ -64,7 +62,7 @@ export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage):
       ['a bare process in between', bareOrigin, bareRequest(`/?limit=${limit}`)],
       ['API', apiOrigin, listRequest(lists, limit)],
     ]),
-    // No answer that was kept helps with these; keeping them costs something.
+    // No cached answer is reused here, so that the cost of caching shows.
     ...besideDirect('API against Elasticsearch asked directly, another `until` each time', (limit) => [
       ['Elasticsearch', elasticsearchOrigin, () => newDirectRequest(lists, limit)],
       [`API, ${cacheless}`, apiOrigin, () => newListRequest(lists, limit)],
@@ -74,7 +72,7 @@ export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage):
   ])
 }
 
-/** What is compared while the team is written to: every page comes just after a change. */
+/** The comparisons with writes to the team: every page is requested just after a change. */
 export const compareUnderWrites = (lists: Lists, size: ListSize, stage: Stage): Comparison =>
   deepPages(lists, size, stage, { when: 'while the team is written to', atMost: 5 }, [size.deepPage])
 
@@ -101,7 +99,7 @@ function deepPages(
   return sideBySide(`API, ${cacheless}: deep pages beside the first, limit=20, ${when}`, calm, askers, stage)
 }
 
-/** Deep pages in no order, none of them twice as long as there are enough. */
+/** Deep pages in random order, without a repetition while there are enough. */
 function walkThrough(
   lists: Lists,
   { submissions, walkFromRow }: ListSize,

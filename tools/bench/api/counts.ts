@@ -10,7 +10,7 @@ import { newestMs } from '../submissions.ts'
 import type { Answered } from './filters.ts'
 import { type Lists, searchRequest } from './lists.ts'
 
-/** What is counted: submissions by the parameters, of the last `days` if given, with the same aggregation for Elasticsearch. */
+/** A count: parameters of the API, with a window of the last `days` if given, and the same aggregation for Elasticsearch. */
 type Counted = {
   readonly by: string
   readonly days?: number
@@ -20,9 +20,8 @@ type Counted = {
 
 const pace: Pace = { connections: 1, leadIn: 5, maxRequests: 50, maxMs: 3_000 }
 const dayMs = 86_400_000
-/** Nearly all for which there are submissions. */
+/** A window of nearly all days with submissions. */
 const allDays = 299
-/** No two questions have the same `since`. */
 let sincesAsked = 0
 
 const byTime = (unit: string) => ({
@@ -49,8 +48,8 @@ const countedWith = (code: string): readonly Counted[] => [
 const withScores = { aggs: { scores: { stats: { field: scoreField } } } }
 
 /**
- * Counts of the API beside the same aggregation of Elasticsearch. The window begins at another time each time, within the submissions: a bound
- * beyond all of them is dropped from the query before its cache is asked, which would then know the answer.
+ * Counts of the API beside the same aggregation of Elasticsearch. Each window starts at another time, within the submissions. Elasticsearch would drop a bound
+ * beyond all of them from the query, and answer from its request cache.
  */
 export function compareCounts(lists: Lists, { answer: [code] }: Answered, stage: Stage): Comparison {
   const { accountKey, apiOrigin, elasticsearchOrigin } = lists

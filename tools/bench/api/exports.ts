@@ -8,7 +8,6 @@ import { startBare } from './bareProcesses.ts'
 import { readingFeed } from './feeds.ts'
 import { bareRequest, type Lists } from './lists.ts'
 
-/** An export takes no longer. */
 const deadlineMs = 600_000
 const lineBreak = 10
 
@@ -20,7 +19,7 @@ const names = {
   wholeFeed: 'change feed, view=full',
 } as const
 
-/** Speeds by rows a second; `view=full` may take 1.6 times as long as summaries, and a change feed 1.25 times as long as an export. */
+/** Rows a second. `view=full` may take 1.6 times as long as summaries, and a change feed 1.25 times as long as an export. */
 const section: Section = {
   title: 'A whole list: exports as NDJSON and the change feed beside a bare loop',
   measure: 'rows a second',

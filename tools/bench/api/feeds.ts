@@ -9,7 +9,7 @@ import { type Lists, listRequest, unchangedRequest } from './lists.ts'
 
 const rowsOfPage = 1_000
 
-/** Polls of a change feed that find nothing new, beside 304 for a page of the same list. */
+/** Polls of a change feed without changes, beside 304 for a page of the same list. */
 export async function compareIdlePolls(lists: Lists, stage: Stage): Promise<Comparison> {
   const { json } = await ask(lists.apiOrigin, feedRequest(lists, { cursor: 'latest' }), stage)
   const poll = feedRequest(lists, { cursor: (json as { cursor: string }).cursor })
@@ -31,7 +31,7 @@ export async function compareIdlePolls(lists: Lists, stage: Stage): Promise<Comp
   )
 }
 
-/** Reads `rows` submissions from the beginning of the change feed, page after page. */
+/** Reads `rows` submissions from the start of the change feed, page after page. */
 export const readingFeed = (
   name: string,
   lists: Lists,

@@ -5,12 +5,12 @@ import { apiRequest, ask } from '../http.ts'
 import type { HttpRequest } from '../load.ts'
 import type { Stage } from '../stage.ts'
 
-/** The rows and the exact total that one page of a list shows. */
+/** The rows and the exact total of one page of a list. */
 type Page = { readonly total: number; readonly ids: readonly string[] }
 
-/** Whom lists are asked of; `index` is that of submission lists. */
+/** The servers of lists; `index`: of submission lists. */
 export type Lists = {
-  /** Of an API that keeps no answers, and of one that keeps them as it does by default. */
+  /** The origins of an API without an answer cache, and of one with it, as by default. */
   readonly apiOrigin: string
   readonly cachingOrigin: string
   readonly elasticsearchOrigin: string
@@ -20,7 +20,7 @@ export type Lists = {
   readonly accountKey: string
 }
 
-/** The body of `_msearch` that asks for the newest rows of a team and for their exact total: the API asks the same in two requests. */
+/** The body of an `_msearch` for the newest rows of a team and their exact total, for which the API sends two requests. */
 export function listSearch(index: string, teamId: string, limit: number): string {
   const header = { index, routing: teamId, allow_partial_search_results: false }
   const rows = { ...newestRows(teamId, [], limit), track_total_hits: false }
@@ -40,20 +40,18 @@ export const msearch = {
   headers: { 'content-type': 'application/x-ndjson' },
 } as const
 
-/** Asks Elasticsearch for the first page. */
 export const directRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>, limit: number): HttpRequest => ({
   ...msearch,
   body: listSearch(index, teamId, limit),
   expectedStatus: 200,
 })
 
-/** Asks Elasticsearch for a first page that is new to everybody, in one search: the API does not know yet that the list is long. */
+/** Queries Elasticsearch for the first page of a new query, in one search, as the API does before it knows that the list is long. */
 export const newDirectRequest = (list: Pick<Lists, 'index' | 'teamId'>, limit: number): HttpRequest => {
   const rows = newestRows(list.teamId, windowClauses('createdAt', undefined, untilNeverAsked()), limit)
   return searchRequest(list, { ...rows, track_total_hits: true })
 }
 
-/** Asks Elasticsearch for one search of a team's list. */
 export const searchRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>, body: object): HttpRequest => ({
   method: 'POST',
   path: `/${index}/_search?routing=${teamId}&allow_partial_search_results=false`,
@@ -62,7 +60,6 @@ export const searchRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>
   expectedStatus: 200,
 })
 
-/** Asks the API the same. */
 export const newListRequest = (
   { accountKey }: Pick<Lists, 'accountKey'>,
   limit: number,
@@ -73,24 +70,23 @@ export const newListRequest = (
 const firstUntilMs = Date.UTC(2100, 0, 1)
 let untilsAsked = 0
 
-/** A value of `until` that makes a question a new one, whoever is asked, and excludes nothing. */
+/** A new value of `until` that excludes nothing: no cache of any contender has the answer. */
 export const untilNeverAsked = (): Instant => toInstant(firstUntilMs + untilsAsked++)
 
-/** Asks a bare process, which knows its team and no key. */
+/** Requests a page of a bare process, which serves one team and needs no key. */
 export const bareRequest = (path: string): HttpRequest => ({ method: 'GET', path, headers: {}, expectedStatus: 200 })
 
-/** Asks the API for a page. */
 export const listRequest = ({ accountKey }: Pick<Lists, 'accountKey'>, limit: number, page = 1): HttpRequest =>
   apiRequest(accountKey, 'records', { limit, page })
 
-/** Asks the API whether its answer to a request has changed since now: it has not. */
+/** A conditional request to the API, with the present ETag: the answer is 304. */
 export async function unchangedRequest(origin: string, request: HttpRequest, stage: Stage): Promise<HttpRequest> {
   const { etag } = await ask(origin, request, stage)
   if (etag === undefined) throw new Error(`${request.path} is answered without an ETag`)
   return { ...request, headers: { ...request.headers, 'if-none-match': etag }, expectedStatus: 304 }
 }
 
-/** Rejects unless everybody answers the first page alike and the total is `expected`: else their times mean nothing. */
+/** Rejects unless all contenders answer the same first page, with the total `expected`: otherwise their times cannot be compared. */
 export async function expectSameAnswers(lists: Lists, expected: number, stage: Stage): Promise<void> {
   const limit = 20
   const pageOf = async (origin: string, request: HttpRequest): Promise<Page> =>
@@ -109,7 +105,7 @@ export async function expectSameAnswers(lists: Lists, expected: number, stage: S
       throw new Error(`${name} answers another page than the API`)
 }
 
-/** Reads a page as the API answers it, or as one search or two bring it. */
+/** Reads a page from an answer of the API, or of one or two searches. */
 function pageIn(json: unknown): Page {
   type Found = { hits: { total: { value: number }; hits: { _source: { summary: { id: string } } }[] } }
   const answer = json as { totalDocs: number; items: { id: string }[] } | { responses: [Found, Found] } | Found

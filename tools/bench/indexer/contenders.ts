@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Generations } from '../../../indexer/generations/generations.ts'
-import { aliasOf } from '../../../src/core/stores/indices.ts'
+import { aliasOf } from '../../../src/core/elasticsearch/indices.ts'
 import type { Contender } from '../comparison.ts'
 import { type Program, startProgram } from '../program.ts'
 import type { Stage } from '../stage.ts'
@@ -15,10 +15,10 @@ export const names = {
 } as const
 
 const requestTimeout = 30_000
-/** Bulk requests that the ceiling sends at once; of 2, 3 and 4 the fastest, or as fast as that. */
+/** The concurrent bulk requests of the ceiling: as fast as any of 2, 3 and 4. */
 export const bulksAtOnce = 4
 
-/** The indexer with and without answers, and the ceiling. Warm-ups bring only `fewRecords`. */
+/** The indexer with and without indexed answers, and the ceiling. Warm-ups use only `fewRecords`. */
 export function contendersOf(
   stage: Stage,
   bodies: readonly Body[],
@@ -51,7 +51,7 @@ async function runCeiling(stage: Stage, bodies: readonly Body[], records: number
   })
 }
 
-/** The project's own indexer into empty indices, as it is by default but for `settings`. */
+/** The indexer, with empty indices and the default settings except `settings`. */
 async function runIndexer(
   stage: Stage,
   name: string,
@@ -61,14 +61,14 @@ async function runIndexer(
   const environment = { ...settings, INDEX_PREFIX: name, CONSUMER_GROUP: name, TOPIC_SUBMISSIONS: topicOf(records) }
   const start = async (): Promise<Program> => {
     const indexer = await stage.start('indexer', environment, join(stage.logsFolder, name))
-    // Its end aborts the stage.
+    // If it ends, the stage aborts.
     return { ...indexer, expectRunning: async () => undefined }
   }
   const targets = [aliasOf(name, 'submissions'), aliasOf(name, 'submission-details')]
   return await withoutIndicesAfter(stage, name, () => measureIndexing(stage, { records, targets, start }))
 }
 
-/** Deletes the indices that are named like that when `run` is over. */
+/** Calls `run`, and then deletes the indices that match the pattern. */
 async function withoutIndicesAfter<T>({ client, signal }: Stage, prefix: string, run: () => Promise<T>): Promise<T> {
   const outcome = await run()
   const index = Object.keys(await client.indices.get({ index: `${prefix}*` }, { signal }))

@@ -2,10 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bulkBounds, encodeBulk } from '../../../indexer/bulk/bulkApi.ts'
 import { convertRecord, type DocumentWrite } from '../../../indexer/convertRecord.ts'
-import { noHeaders } from '../../../src/core/kafka/recordHeaders.ts'
-import { createTopics } from '../../../src/core/kafka/source.ts'
-import { toOffset } from '../../../src/core/model/ids.ts'
-import type { Config } from '../../../src/core/process/config.ts'
+import type { Config } from '../../../src/core/config/config.ts'
 import {
   type DocumentKind,
   definitionOf,
@@ -15,7 +12,10 @@ import {
   physicalName,
   type WriteAliases,
   writeAliasesOf,
-} from '../../../src/core/stores/indices.ts'
+} from '../../../src/core/elasticsearch/indices.ts'
+import { noHeaders } from '../../../src/core/kafka/recordHeaders.ts'
+import { createTopics } from '../../../src/core/kafka/source.ts'
+import { toOffset } from '../../../src/core/model/ids.ts'
 import { seededRandom } from '../../sample/random.ts'
 import { appendAll, connect } from '../replica.ts'
 import type { Stage } from '../stage.ts'
@@ -30,8 +30,8 @@ const seed = 'indexer'
 export const topicOf = (records: number): string => `submissions-${records}`
 
 /**
- * Brings the first records of each size, the largest one first, into a topic of its own, and the documents of all into files, as the
- * bulk requests of an indexer. Returns those.
+ * Appends the first records of each size to a topic, one topic a size, the largest first, and writes the documents of all to files, as the bulk requests of an
+ * indexer. Resolves with these files.
  */
 export async function feed(stage: Stage, sizes: readonly number[]): Promise<readonly Body[]> {
   const [most = 0] = sizes
@@ -59,7 +59,7 @@ const topicLike = (size: number) => ({
   ],
 })
 
-/** Submissions of teams of uneven size, in the order of `createdAt`; the same at every call. */
+/** Submissions of teams of different sizes, in order of `createdAt`. The same at every call. */
 function* submissionsOf(count: number): Generator<SubmissionRecord> {
   const random = seededRandom(seed)
   const make = submissionMaker(seed, true)
@@ -68,7 +68,6 @@ function* submissionsOf(count: number): Generator<SubmissionRecord> {
     yield make(`team_${byTeam.rankAt(random.float())}`, timeOf((index + random.float()) / count))
 }
 
-/** The documents that an indexer stores for a record. */
 function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): readonly DocumentWrite[] {
   const record = {
     topic: config.TOPIC_SUBMISSIONS,
@@ -84,10 +83,10 @@ function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): reado
   return projection.documents
 }
 
-/** The body of one bulk request, on disk, and of how many records. */
+/** The file of the body of one bulk request, and its number of records. */
 export type Body = { readonly path: string; readonly records: number }
 
-/** Index prefix of the ready-made bodies. */
+/** The index prefix in the ready-made bodies. */
 export const ceilingPrefix = 'ceiling'
 export const ceilingGeneration = 1
 
@@ -97,7 +96,7 @@ function ceilingIndices({ INDEX_ANSWERS }: Config): Indices {
   return Object.fromEntries(documentKinds.map((kind) => [kind, nameOf(kind)])) as Indices
 }
 
-/** Writes documents to a folder as the bodies of bulk requests, each as large as an indexer's largest. */
+/** Writes documents to a folder as the bodies of bulk requests, each of the greatest size that an indexer sends. */
 class BodyWriter {
   readonly #folder: string
   readonly #aliases: WriteAliases
@@ -110,7 +109,6 @@ class BodyWriter {
     this.#aliases = writeAliasesOf(indices)
   }
 
-  /** Takes the documents of one record. */
   async add(documents: readonly DocumentWrite[]): Promise<void> {
     const lines = encodeBulk(this.#aliases, documents)
     if (this.#bytes + lines.length > bulkBounds.maxBulkBytes) await this.#write()
@@ -118,7 +116,7 @@ class BodyWriter {
     this.#bytes += lines.length
   }
 
-  /** Writes the rest; returns all bodies in the order of the records. */
+  /** Writes the last body, and resolves with all, in order of the records. */
   async end(): Promise<readonly Body[]> {
     await this.#write()
     return this.#bodies
@@ -135,12 +133,12 @@ class BodyWriter {
   }
 }
 
-/** The first bodies that hold at least so many records. */
+/** The first bodies, with at least so many records. */
 export function bodiesOf(bodies: readonly Body[], records: number): readonly Body[] {
-  let held = 0
+  let sum = 0
   const count = bodies.findIndex((body) => {
-    held += body.records
-    return held >= records
+    sum += body.records
+    return sum >= records
   })
   if (count === -1) throw new Error(`there are no bodies of ${records} records`)
   return bodies.slice(0, count + 1)

@@ -5,13 +5,13 @@ import type { Figures } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { type Usage, usageOf } from '../usage.ts'
 
-/** What one run of a contender took; CPU time and `usage` are missing without `/proc`. */
+/** The time and resources of one run of a contender. CPU time and `usage` are undefined without `/proc`. */
 export type Indexing = Figures & { readonly elasticsearchCpuMs: number | undefined; readonly usage: Usage | undefined }
 
-/** What is brought in, and where it can be counted. */
+/** The records to index, and the indices whose documents are counted. */
 type Task = {
   readonly records: number
-  /** Indices or aliases, each of which is to hold a document of every record. */
+  /** Indices or aliases. In the end, each has a document of every record. */
   readonly targets: readonly string[]
   start(): Promise<Program>
 }
@@ -21,8 +21,8 @@ const deadlineMs = 600_000
 const countDeadlineMs = 30_000
 
 /**
- * Starts a program and waits until every record can be found, timed from the start of its process. Rejects when that takes ten
- * minutes, the program ends, or there are more documents than records.
+ * Starts a program, and measures the time from the start of its process until every record is searchable. Rejects after ten minutes, if the program ends, or
+ * if there are more documents than records.
  */
 export async function measureIndexing(stage: Stage, { records, targets, start }: Task): Promise<Indexing> {
   const cpuBeforeMs = elasticsearchCpuMs(stage)
@@ -37,7 +37,7 @@ export async function measureIndexing(stage: Stage, { records, targets, start }:
   return { count: records, perSecond: (1_000 * records) / elapsedMs, elasticsearchCpuMs: cpuMs, usage }
 }
 
-/** Waits until each of the indices or aliases holds so many documents. Rejects after ten minutes, and when `expectRunning` does. */
+/** Waits until each of the indices or aliases has so many documents. Rejects after ten minutes, and when `expectRunning` does. */
 export async function untilCounted(
   stage: Stage,
   targets: readonly string[],
@@ -55,9 +55,9 @@ export async function untilCounted(
 
 async function areComplete(stage: Stage, targets: readonly string[], records: number): Promise<boolean> {
   for (const index of targets) {
-    const found = await countIn(stage, index)
-    if (found > records) throw new Error(`${index} holds ${found} documents of ${records} records`)
-    if (found < records) return false
+    const documents = await countIn(stage, index)
+    if (documents > records) throw new Error(`${index} has ${documents} documents of ${records} records`)
+    if (documents < records) return false
   }
   return true
 }
@@ -66,7 +66,7 @@ async function countIn({ client, signal }: Stage, index: string): Promise<number
   try {
     return (await client.count({ index }, { signal, requestTimeout: countDeadlineMs })).count
   } catch (error) {
-    // The index is not there yet, or its shard has not started.
+    // The index does not exist yet, or its shard has not started.
     if (error instanceof errors.ResponseError && [404, 503].includes(error.statusCode ?? 0)) return 0
     throw error
   }

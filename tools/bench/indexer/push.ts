@@ -20,5 +20,5 @@ const push = async (): Promise<void> => {
 
 await Promise.all(Array.from({ length: Number(atOnce) }, push))
 await client.indices.refresh({ index: indices.split(',') }, { requestTimeout })
-// Its parent reads what it took, then ends it.
+// The parent reads the resource usage of this process, then ends it.
 setInterval(() => undefined, requestTimeout)

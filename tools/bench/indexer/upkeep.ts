@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { aliasOf } from '../../../src/core/stores/indices.ts'
+import { aliasOf } from '../../../src/core/elasticsearch/indices.ts'
 import { failWhenEnded, startService } from '../../demo/services.ts'
 import { pause } from '../../engines/waiting.ts'
 import { number } from '../page.ts'
@@ -12,10 +12,10 @@ import { untilCounted } from './indexing.ts'
 const commands = ['rebuild', 'verify'] as const
 const mebibyte = 1_024 ** 2
 const pollMs = 100
-/** What a rebuild waits at the end for requests that read the indices before. */
+/** The time (ms) that a rebuild waits at its end for requests on the old indices. */
 const graceMs = 10_000
 
-/** Runs what goes through everything that is indexed, beside an indexer that has nothing to do. Rejects when a command fails. */
+/** Runs the commands that read all indices, beside an idle indexer. Rejects if a command fails. */
 export async function measureUpkeep(stage: Stage, records: number): Promise<Counts> {
   const name = 'upkeep'
   const environment = { INDEX_PREFIX: name, CONSUMER_GROUP: name, TOPIC_SUBMISSIONS: topicOf(records) }
@@ -41,7 +41,7 @@ export async function measureUpkeep(stage: Stage, records: number): Promise<Coun
   }
 }
 
-/** Runs a command to its end, and tells what its process took at the last look. */
+/** Runs a command to its end. Resolves with the resource usage of its process, as read last before that. */
 async function run(
   { environment, logsFolder, signal }: Stage,
   name: (typeof commands)[number],

@@ -2,29 +2,40 @@ import { entityId, seededRandom } from '../../sample/random.ts'
 import { zipf } from '../zipf.ts'
 import { makeTitle, type Title } from './titles.ts'
 
-/** A form as far as lists show it. */
 export type SampleForm = {
   readonly teamId: string
   readonly id: string
   readonly title: Title
-  /** ISO; of no other form. */
+  /** An ISO instant, unique to the form. */
   readonly createdAt: string
 }
 
-export type SampleForms = ReturnType<typeof createForms>
-export type SampleTeam = SampleForms['largestTeam']
+type Size = { readonly forms: number; readonly teams: number }
+
+export type SampleTeam = { readonly id: string; readonly forms: number }
+
+export type SampleForms = {
+  readonly size: Size
+  readonly largestTeam: SampleTeam
+  /** A team of the median size. */
+  readonly smallTeam: SampleTeam
+  /** In order of created time, the teams mixed. Made lazily, and the same at every call. */
+  all(): Generator<SampleForm>
+  ofTeam(id: string): Generator<SampleForm>
+}
 
 /** The largest of 5,000 teams has 4 % of all forms, half of the teams less than a hundredth of a percent each. */
 const skew = 0.8
 const oldestMs = Date.UTC(2023, 0, 1)
 const newestMs = Date.UTC(2026, 0, 1)
 
-/** Forms of teams that are as different in size as words are in frequency. */
-export function createForms(size: { readonly forms: number; readonly teams: number }) {
+/** Forms of teams whose sizes follow Zipf's law. */
+export function createForms(size: Size): SampleForms {
   const teams = zipf(size.teams, skew)
     .sizes(size.forms)
     .map((forms, rank) => ({ id: `team_${rank}`, forms }))
-  const [largestTeam, smallTeam] = [teams[0], teams[size.teams >> 1]]
+  const largestTeam = teams[0]
+  const smallTeam = teams[size.teams >> 1]
   if (largestTeam === undefined || smallTeam === undefined) throw new Error('there are no teams')
   const rankOf = mixed(teams.map(({ forms }) => forms))
   const stepMs = (newestMs - oldestMs) / size.forms
@@ -41,21 +52,18 @@ export function createForms(size: { readonly forms: number; readonly teams: numb
   return {
     size,
     largestTeam,
-    /** Of the median size. */
     smallTeam,
-    /** In the order of created time, the teams mixed; made as they are asked for, the same at every call. */
     all: () => matching(() => true),
     ofTeam: (id: string) => matching((rank) => `team_${rank}` === id),
   }
 }
 
-/** The rank of the team of each form, in no order. */
+/** The rank of the team of each form, in random order. */
 const mixed = (sizes: readonly number[]): Uint16Array =>
   Uint16Array.from(
     seededRandom('mixed').shuffled(sizes.flatMap((forms, rank) => Array.from({ length: forms }, () => rank))),
   )
 
-/** The form as the product appends it to its topic. */
 export function recordOf({ teamId, id, title, createdAt }: SampleForm): {
   readonly key: string
   readonly value: string

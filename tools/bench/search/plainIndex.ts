@@ -1,12 +1,12 @@
 import { newestFirst } from '../../../src/api/search/clauses.ts'
-import { definitionOf, type IndexDefinition } from '../../../src/core/stores/indices.ts'
+import { definitionOf, type IndexDefinition } from '../../../src/core/elasticsearch/indices.ts'
 import type { HttpRequest } from '../load.ts'
 import { recordOf, type SampleForm } from './forms.ts'
 
 export const plainIndex = 'plain-forms'
 export const pageLimit = 20
 
-/** One text field and one keyword for the titles of all teams; settings and order as in the replica. */
+/** The mapping of an ordinary index: one text field and one keyword for titles. Settings and sort order are those of the replica. */
 export function plainDefinition(): Pick<IndexDefinition, 'settings' | 'mappings'> {
   const { settings } = definitionOf('forms', true)
   const properties: IndexDefinition['mappings']['properties'] = {
@@ -23,14 +23,14 @@ export function plainDefinition(): Pick<IndexDefinition, 'settings' | 'mappings'
   return { settings, mappings: { dynamic: 'strict', _routing: { required: true }, properties } }
 }
 
-/** A form as a document of that index, with all that a list shows of it. */
+/** The document of a form in that index, with all fields of a list. */
 export function plainSource(sample: SampleForm): string {
   const { teamId, id, title, createdAt } = sample
   const { form } = JSON.parse(recordOf(sample).value) as { form: unknown }
   return JSON.stringify({ teamId, position: `${createdAt}|${id}`, createdAt, title: title.text, form })
 }
 
-/** What a first attempt asks for: titles that match but for a letter or hold what was typed; newest first, with their total. */
+/** The query of a first attempt: titles that match with one typo, or contain the typed text; newest first, with their total. */
 export const plainSearch = (teamId: string, typed: string): HttpRequest =>
   search(teamId, {
     filter: [{ term: { teamId } }],
@@ -41,7 +41,7 @@ export const plainSearch = (teamId: string, typed: string): HttpRequest =>
     minimum_should_match: 1,
   })
 
-/** Asks for the first rows of all that a team has, and for their total. */
+/** The query of the first rows of a team, and of their total. */
 export const plainList = (teamId: string): HttpRequest => search(teamId, { filter: [{ term: { teamId } }] })
 
 const search = (teamId: string, bool: Readonly<Record<string, unknown>>): HttpRequest => ({

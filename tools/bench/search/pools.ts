@@ -12,18 +12,18 @@ export type Pools = ReadonlyMap<TypedKind, readonly string[]>
 type Way = 'exact' | 'similar' | 'neither'
 
 const wanted = 120
-/** How many texts are made for each that is wanted: some find something else. */
+/** The number of texts that are made for each wanted one, since some do not find rows of their kind. */
 const spare = 2
 const fewest = 50
 
-/** `exact`: every title on the first page holds what was typed; `similar`: none does. */
+/** `exact`: every title on the first page contains the typed text; `similar`: none does. */
 function wayOf(titles: readonly string[], typed: string): Way {
-  const held = titles.filter((title) => holds(title, typed)).length
-  if (titles.length === 0 || (held > 0 && held < titles.length)) return 'neither'
-  return held > 0 ? 'exact' : 'similar'
+  const matches = titles.filter((title) => holds(title, typed)).length
+  if (titles.length === 0 || (matches > 0 && matches < titles.length)) return 'neither'
+  return matches > 0 ? 'exact' : 'similar'
 }
 
-/** Makes texts of each kind and keeps those that the API finds the way of their kind. Rejects when there are too few. */
+/** Makes texts of each kind, and keeps those for which the API finds rows of that kind. Rejects if there are too few. */
 export async function choosePools(origin: string, team: ServedTeam, stage: Stage): Promise<Pools> {
   const bar = startProgressBar(`Trying what is typed, ${team.name}`, typedKinds.length, process.stdout)
   const pools = new Map<TypedKind, readonly string[]>()
@@ -47,23 +47,20 @@ export async function choosePools(origin: string, team: ServedTeam, stage: Stage
   return pools
 }
 
-/** A team as the API serves it. */
 export type ServedTeam = {
-  /** As tables call it. */
   readonly name: string
   readonly id: string
   readonly accountKey: string
-  /** All of them, in the order of created time. */
   readonly forms: readonly SampleForm[]
 }
 
 type FormsPage = { readonly totalDocs: number; readonly items: readonly { id: string; title: string }[] }
 
-/** Asks the API for the first page of forms; of all when nothing is typed. */
+/** A request for the first page of forms that match the typed text, or of all forms without text. */
 export const formsRequest = ({ accountKey }: ServedTeam, typed?: string): HttpRequest =>
   apiRequest(accountKey, 'forms', { limit: pageLimit, ...(typed !== undefined && { titleContains: typed }) })
 
-/** Rejects unless API and plain index hold as many titles of a team as were made, and the same ones are newest. */
+/** Rejects unless API and plain index have as many titles of a team as were made, with the same newest ones. */
 export async function expectSameLists(origin: string, team: ServedTeam, stage: Stage): Promise<void> {
   const newest = team.forms.slice(-pageLimit).map(({ id }) => id)
   const expected = [team.forms.length, ...newest.reverse()].join()

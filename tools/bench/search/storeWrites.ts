@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import type { Stage } from '../stage.ts'
 
-/** A document on its way into an index. */
 export type Write = { readonly index: string; readonly id: string; readonly teamId: string; readonly source: string }
 
 const maxBulkBytes = 5 * 1024 * 1024
@@ -14,8 +13,8 @@ const mergeDeadlineMs = 600_000
 const usageSchema = z.object({ store_size_in_bytes: z.int() })
 
 /**
- * Stores about `total` documents by bulk, and leaves the indices searchable, each with one segment a shard. Rejects when Elasticsearch
- * refuses one.
+ * Stores about `total` documents in bulk requests, then refreshes the indices and merges each shard into one segment. Rejects if Elasticsearch rejects a
+ * document.
  */
 export async function storeWrites(
   { client, signal }: Stage,
@@ -45,10 +44,10 @@ export async function storeWrites(
   await client.indices.flush({ index }, { signal })
 }
 
-/** The bytes that a document of an index takes on disk, the mean of all. */
+/** The mean size (bytes) of a document on disk. */
 export async function bytesOfDocument({ client, signal }: Stage, index: string): Promise<number> {
   const { count: documents } = await client.count({ index }, { signal })
-  // Elasticsearch reads the whole index for it; its plain figures of size are up to ten seconds old.
+  // This request reads the whole index. Sizes in index statistics are up to ten seconds old.
   const usage = await client.indices.diskUsage(
     { index, run_expensive_tasks: true },
     { signal, requestTimeout: mergeDeadlineMs },

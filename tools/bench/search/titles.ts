@@ -1,12 +1,10 @@
 import { type Random, seededRandom } from '../../sample/random.ts'
 import { zipf } from '../zipf.ts'
 
-/** What titles of one language are made of. */
+/** The parts of titles of one language. */
 type Vocabulary = {
   readonly locale: string
-  /** Of all titles, in percent. */
   readonly share: number
-  /** The most frequent first. */
   readonly words: readonly string[]
   readonly separator: ' ' | ''
   /** Whether two words may be written as one. */
@@ -45,7 +43,7 @@ const chinese = words(`
   沟通 能力 评估 测评 职业 学习 单元 小学 初中 高中 招聘 面试 岗位 操作 规范 流程 设备 仓库 物流 财务 税务 保险 护理 医疗 中医 环保
 `)
 
-/** Three languages that show the search: separate words, compounds, and words without separators; as they occur in the titles of quizzes. */
+/** Three kinds of languages: separate words, compounds, and words without separators; with words of quiz titles. */
 const vocabularies: readonly Vocabulary[] = [
   { locale: 'en_US', share: 70, words: english, separator: ' ' },
   { locale: 'de_DE', share: 15, words: german, separator: ' ', hasCompounds: true },
@@ -54,7 +52,7 @@ const vocabularies: readonly Vocabulary[] = [
 
 export type Title = { readonly text: string; readonly locale: string }
 
-/** Companies, products, courses and people: most words that occur at all are of this kind. */
+/** Names of companies, products, courses and people: most distinct words are names. */
 const names = 30_000
 const nameShare = 0.18
 const compoundShare = 0.3
@@ -71,13 +69,13 @@ const languages = vocabularies.map((vocabulary) => ({ ...vocabulary, ranks: zipf
 type Language = (typeof languages)[number]
 const shares = vocabularies.map(({ share }) => share)
 
-/** A quiz's title, with words as frequent as in titles that people give. */
+/** A quiz title, with word frequencies as in real titles. */
 export function makeTitle(random: Random): Title {
   const language = languages[random.weighted(shares)] as Language
   const count = fewestWords + random.weighted(lengths)
   const words = Array.from({ length: count }, () => word(random, language))
   const isTitleCase = random.chance(titleCaseShare)
-  const cased = words.map((each, at) => (at === 0 || isTitleCase ? capitalized(each) : each))
+  const cased = words.map((word, at) => (at === 0 || isTitleCase ? capitalized(word) : word))
   return { text: cased.join(language.separator) + ending(random), locale: language.locale }
 }
 
@@ -87,7 +85,6 @@ function word(random: Random, { words, ranks, hasCompounds = false }: Language):
   return hasCompounds && random.chance(compoundShare) ? one() + one() : one()
 }
 
-/** The same name for the same rank. */
 function nameOf(rank: number): string {
   const random = seededRandom(`name/${rank}`)
   const syllables = Array.from(

@@ -1,7 +1,7 @@
 import { type Random, seededRandom } from '../../sample/random.ts'
 import type { SampleForm } from './forms.ts'
 
-/** Ways to type; each makes a text from a title, or undefined from one that does not lend itself to it. */
+/** Kinds of typed texts. Each makes a text from a title; undefined if the title does not allow that. */
 const makers = {
   'one word': (random, title) => maybe(random, wordsOf(title)),
   'two words': (random, title) => maybe(random, pairsOf(title))?.join(' '),
@@ -30,7 +30,6 @@ export const isMisspelt = (kind: TypedKind): boolean => kind.includes('misspelt'
 
 const shortestPart = 3
 const triesEach = 30
-/** Letters for typos. */
 const typos = [...'aeiorstnlmu']
 
 /** Up to `wanted` different texts of a kind, each from one of `forms` at random; the same for the same forms. */
@@ -44,7 +43,7 @@ export function typedTexts(kind: TypedKind, forms: readonly SampleForm[], wanted
   return [...texts]
 }
 
-/** Whether a title holds what was typed as one piece, or each of its words begins a word; case and marks make no difference. */
+/** Whether a title contains the typed text, or words that start with each typed word. Ignores case and diacritics. */
 export function holds(title: string, typed: string): boolean {
   const [folded, wanted] = [plain(title), plain(typed)]
   if (folded.includes(wanted)) return true
@@ -58,13 +57,13 @@ const notInWords = /[^\p{L}\p{N}]+/u
 const maybe = <T>(random: Random, items: readonly T[]): T | undefined =>
   items.length === 0 ? undefined : random.pick(items)
 
-/** Without spaces between words, two characters count as a word. */
+/** In a language without spaces, two characters count as a word. */
 const wordsOf = (title: string): string[] =>
   (title.match(/\p{L}+/gu) ?? []).flatMap((word) =>
     /\p{sc=Han}/u.test(word) ? (word.match(/\p{sc=Han}{2}/gu) ?? []) : word,
   )
 
-/** Words with nothing but a space between them. */
+/** Words with only a space between them. */
 function pairsOf(title: string): (readonly [string, string])[] {
   const words = title.split(' ')
   return words.flatMap((word, at) => {
@@ -76,7 +75,7 @@ function pairsOf(title: string): (readonly [string, string])[] {
 const isWord = (text: string): boolean => /^\p{sc=Latin}{2,}$/u.test(text)
 const isLong = (word: string): boolean => /^\p{sc=Latin}{5,}$/u.test(word)
 
-/** One letter more, less, or another, or two swapped; neither the first nor the last. */
+/** One letter inserted, removed or replaced, or two swapped; never the first or the last letter. */
 function misspelt(random: Random, word: string): string {
   const letters = [...word]
   const other = random.pick(typos)

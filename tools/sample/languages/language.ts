@@ -1,6 +1,6 @@
 import type { Scene } from '../../../src/core/model/form.ts'
 
-/** The sample data of one language: the product's texts, names of people, and quizzes. */
+/** The sample data of one language: texts of the product, names of people, and quizzes. */
 export type Language = {
   readonly locale: string
   readonly systemText: Readonly<Record<'start' | 'next' | 'back' | 'submit' | 'required' | 'thanks', string>>
@@ -16,7 +16,7 @@ export type Language = {
   readonly agreement: readonly [string, string, string, string, string]
   /** From the weakest to the strongest. */
   readonly levels: readonly [Level, Level, Level, Level]
-  /** On one dimension, from a weak to a strong result; `{dimension}` is replaced by its name. */
+  /** Comments on one dimension, from a weak to a strong result; `{dimension}` is replaced by its name. */
   readonly remarks: readonly [string, string, string]
   readonly dimensionsTitle: string
   /** Paragraphs of an AI suggestion; `{dimension}` and `{subject}` are replaced by names. */
@@ -43,7 +43,7 @@ type About<S extends Scene> = {
   readonly description: string
 }
 
-/** Question, right answer, wrong answers; or question, and one option for each outcome in their order. */
+/** Question, right answer, wrong answers; or question, and one option for each outcome, in order. */
 type Question = readonly [string, string, string, string, string]
 type Four = readonly [string, string, string, string]
 
@@ -63,10 +63,10 @@ const rows = (table: string, columns: number): string[][] =>
       return cells
     })
 
-/** Questions, one a line, each with its four answers behind bars. Throws for a line with another number of them. */
+/** Parses questions, one a line, each with four answers, separated by bars. Throws for a line with another number of answers. */
 export const questions = (table: string): Question[] => rows(table, 5) as unknown as Question[]
 
-/** Levels, one a line: name, summary, suggestions. */
+/** Parses levels, one a line: name, summary, suggestions. */
 export const levels = (table: string): Language['levels'] =>
   rows(table, 3).map(([name = '', summary = '', suggestions = '']) => ({
     name,

@@ -77,13 +77,13 @@ export class Catalog {
 
   /** Resolves names, aliases and `*` patterns to indices, sorted by name. Throws for unknown names, unless `ignoreUnavailable`. */
   find(names: readonly string[], ignoreUnavailable = false): readonly Index[] {
-    const found = new Map<string, Index>()
+    const matches = new Map<string, Index>()
     for (const name of names) {
       const named = this.all().filter((index) => isNamed(index, name))
       if (named.length === 0 && !name.includes('*') && !ignoreUnavailable) throw indexNotFound(name)
-      for (const index of named) found.set(index.name, index)
+      for (const index of named) matches.set(index.name, index)
     }
-    return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+    return [...matches.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** The index that an alias writes to. */

@@ -1,5 +1,5 @@
 import { BaseConnection, type ConnectionRequestOptions, type ConnectionRequestParams, errors } from '@elastic/transport'
-import { bytesContext } from '../../../../src/core/stores/elasticsearch.ts'
+import { bytesContext } from '../../../../src/core/elasticsearch/elasticsearch.ts'
 import { type Network, NetworkFailure } from '../../network.ts'
 
 export type HttpRequest = {
@@ -31,12 +31,12 @@ export function connectionTo(
       const request = { method, path: pathname, query, body: textOf(body) }
       const options = { timeoutMs: timeout ?? undefined, signal }
       try {
-        const found = await network
+        const response = await network
           .call('elasticsearch', `${method} ${path}`, () => answer(request), options)
           .catch(refusal)
-        const isRaw = context === bytesContext && found.status < 400
-        const encoded = isRaw ? new TextEncoder().encode(found.body) : method === 'HEAD' ? '' : found.body
-        return { statusCode: found.status, headers, body: encoded } as never
+        const isRaw = context === bytesContext && response.status < 400
+        const encoded = isRaw ? new TextEncoder().encode(response.body) : method === 'HEAD' ? '' : response.body
+        return { statusCode: response.status, headers, body: encoded } as never
       } catch (error) {
         throw clientErrorOf(error, signal)
       }

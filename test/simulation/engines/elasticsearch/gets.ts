@@ -11,7 +11,7 @@ export type ReadDocument = (index: Index, id: string, routing: string) => Stored
 export function multiGet(body: Json, name: string, index: Index | Refusal, read: ReadDocument): string {
   const { docs, ...others } = body
   expectOnly([], others, 'an _mget')
-  const found = (docs as readonly Json[]).map(({ _id, routing, _source, ...more }) => {
+  const documents = (docs as readonly Json[]).map(({ _id, routing, _source, ...more }) => {
     expectOnly([], more, 'a document of an _mget')
     if (typeof _id !== 'string' || typeof routing !== 'string') throw notSimulated('a get without an id or routing')
     try {
@@ -22,7 +22,7 @@ export function multiGet(body: Json, name: string, index: Index | Refusal, read:
       return JSON.stringify({ _index: name, _id, error: error.error })
     }
   })
-  return `{"docs":[${found.join()}]}`
+  return `{"docs":[${documents.join()}]}`
 }
 
 function renderFound(_index: string, _id: string, document: StoredDocument | undefined, wanted: unknown): string {

@@ -5,7 +5,7 @@ import { isReachable, type Shard } from './shard.ts'
 import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 
 const acknowledged = { acknowledged: true }
-/** How long the master, nodes and shards are waited for, which answer at once. */
+/** Timeouts for the master, nodes and shards, which are ignored because all of them answer at once. */
 const waits = ['master_timeout', 'timeout']
 
 /** Routes for indices, the cluster, and writes. */
@@ -83,12 +83,12 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
   'GET /_cluster/health/{last}': {
     options: waits,
     run: (cluster, { last }) => {
-      const found = cluster.catalog.find(last.split(','), true)
+      const matching = cluster.catalog.find(last.split(','), true)
       const isMissing = last.split(',').some((name) => cluster.catalog.find([name], true).length === 0)
       // Elasticsearch waits for what is missing.
       return isMissing
-        ? new Reply(408, { ...cluster.health(found), status: 'red', timed_out: true })
-        : cluster.health(found)
+        ? new Reply(408, { ...cluster.health(matching), status: 'red', timed_out: true })
+        : cluster.health(matching)
     },
   },
   'POST /_bulk': {
@@ -120,13 +120,13 @@ const stateOf = ({ aliases, uuid, createdAtMs, shards, hasWriteBlock, meta }: In
 function statsOf({ catalog, snapshots }: SimulatedElasticsearch, { names, last }: Call): object {
   expectOnly(
     ['search', 'docs', 'store'],
-    Object.fromEntries(last.split(',').flatMap((each) => (each === '' ? [] : [[each, 1]]))),
+    Object.fromEntries(last.split(',').flatMap((name) => (name === '' ? [] : [[name, 1]]))),
     'stats',
   )
-  const found = catalog.find(names).map((index) => ({ index, open: snapshots.countOf(index) }))
-  const open = found.reduce((sum, each) => sum + each.open, 0)
-  const indices = Object.fromEntries(found.map((each) => [each.index.name, statsOfIndex(each.index, each.open)]))
-  const copies = found.flatMap(({ index }) => index.shards.flatMap((shard) => shard.copies))
+  const rows = catalog.find(names).map((index) => ({ index, open: snapshots.countOf(index) }))
+  const open = rows.reduce((sum, row) => sum + row.open, 0)
+  const indices = Object.fromEntries(rows.map((row) => [row.index.name, statsOfIndex(row.index, row.open)]))
+  const copies = rows.flatMap(({ index }) => index.shards.flatMap((shard) => shard.copies))
   const failed = copies.filter(({ isActive, node }) => isActive && !node.isReachable)
   return { _shards: { failed: failed.length }, _all: { total: { search: { open_contexts: open } } }, indices }
 }
@@ -134,7 +134,7 @@ function statsOf({ catalog, snapshots }: SimulatedElasticsearch, { names, last }
 /** The `_stats` of an index: searchable documents and bytes, open contexts, sequence numbers. */
 function statsOfIndex({ uuid, shards }: Index, open: number): object {
   const views = shards.map(({ primary }) => primary.view)
-  const sum = (sizes: readonly number[]): number => sizes.reduce((all, each) => all + each, 0)
+  const sum = (sizes: readonly number[]): number => sizes.reduce((all, size) => all + size, 0)
   const bytes = views.map(({ byId }) => sum([...byId.values()].map(({ source }) => source.length)))
   return {
     uuid,

@@ -58,7 +58,7 @@ export class Mapping {
     for (const [name, member] of Object.entries(value)) {
       const property = properties[name]
       if (property === undefined) throw unknownField(name, path)
-      // No simulated search asks for what is within an object that may hold anything.
+      // No simulated search filters by the members of an opaque object.
       if (property.enabled === false || property.dynamic === false || member === null) continue
       if (property.properties !== undefined) this.#collect(property.properties, member, `${path}${name}.`, fields)
       else this.#addField(property, member, path + name, fields)

@@ -33,8 +33,8 @@ function compileBool(body: Json, mapping: Mapping): Matches {
   expectOnly(['filter', 'should', 'minimum_should_match'], body, 'a bool query')
   const { filter = [], should, minimum_should_match: least } = body
   if ((should === undefined) !== (least === undefined) || (least ?? 1) !== 1) throw notSimulated('this bool query')
-  const filters = (filter as readonly Json[]).map((each) => compileQuery(each, mapping))
-  const choices = (should as readonly Json[] | undefined)?.map((each) => compileQuery(each, mapping))
+  const filters = (filter as readonly Json[]).map((clause) => compileQuery(clause, mapping))
+  const choices = (should as readonly Json[] | undefined)?.map((clause) => compileQuery(clause, mapping))
   return (document) =>
     filters.every((matches) => matches(document)) && (choices?.some((matches) => matches(document)) ?? true)
 }

@@ -57,7 +57,7 @@ export const notSimulated = (what: string): Refusal =>
   new Refusal(400, { type: 'not_simulated_exception', reason: `the simulated Elasticsearch does not know ${what}` })
 
 /** Throws for a member of a request that is not simulated. */
-export function expectOnly(known: readonly string[], given: object, where: string): void {
-  const unknown = Object.keys(given).find((name) => !known.includes(name))
+export function expectOnly(known: readonly string[], members: object, where: string): void {
+  const unknown = Object.keys(members).find((name) => !known.includes(name))
   if (unknown !== undefined) throw notSimulated(`${unknown} in ${where}`)
 }

@@ -44,14 +44,14 @@ function findRoute({ method, path, body }: HttpRequest, query: Query): { readonl
 function filterPath(value: unknown, paths: readonly (readonly string[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return value
   if (Array.isArray(value)) {
-    const kept = value.map((each) => filterPath(each, paths)).filter((each) => each !== undefined)
-    return kept.length === 0 ? undefined : kept
+    const parts = value.map((element) => filterPath(element, paths)).filter((element) => element !== undefined)
+    return parts.length === 0 ? undefined : parts
   }
   if (typeof value !== 'object' || value === null) return undefined
   const members = Object.entries(value).flatMap(([name, member]) => {
     const deeper = paths.filter(([first]) => first === '*' || first === name).map((path) => path.slice(1))
-    const kept = deeper.length === 0 ? undefined : filterPath(member, deeper)
-    return kept === undefined ? [] : [[name, kept] as const]
+    const part = deeper.length === 0 ? undefined : filterPath(member, deeper)
+    return part === undefined ? [] : [[name, part] as const]
   })
   return members.length === 0 ? undefined : Object.fromEntries(members)
 }

@@ -28,21 +28,21 @@ export function search(targets: readonly Target[], body: Json, pit?: string): st
   const documents = findHits(answering, others['query'] as Json | undefined, sort)
   const total = Math.min(documents.length, Number(enough ?? documents.length))
   const page = after(documents, others['search_after'], sort).slice(Number(from), Number(from) + Number(size))
-  const found = page.map((hit) => renderHit(hit, others, sortValues(hit, sort, pit !== undefined)))
+  const hits = page.map((hit) => renderHit(hit, others, sortValues(hit, sort, pit !== undefined)))
   const count = tracksTotal ? `"total":{"value":${total},"relation":"eq"},` : ''
   const aggregations =
     aggs === undefined ? '' : `,"aggregations":${JSON.stringify(aggregate(targets, aggs as Json, documents))}`
   const snapshot = pit === undefined ? '' : `"pit_id":${JSON.stringify(pit)},`
   const envelope = `"took":0,"timed_out":false,"_shards":${JSON.stringify({ ...shards, skipped: 0 })}`
-  return `{${snapshot}${envelope},"hits":{${count}"max_score":null,"hits":[${found.join()}]}${aggregations}}`
+  return `{${snapshot}${envelope},"hits":{${count}"max_score":null,"hits":[${hits.join()}]}${aggregations}}`
 }
 
 /** Answers a `_count` request. */
 export function count(targets: readonly Target[], body: Json): object {
   expectOnly(['query'], body, 'a count')
   const shards = shardsOf(targets, true)
-  const found = findHits(targets.filter(isAnswering), body['query'] as Json | undefined, undefined)
-  return { count: found.length, _shards: { ...shards, skipped: 0 } }
+  const hits = findHits(targets.filter(isAnswering), body['query'] as Json | undefined, undefined)
+  return { count: hits.length, _shards: { ...shards, skipped: 0 } }
 }
 
 type Answering = Extract<Target, { view: View }>
@@ -155,11 +155,11 @@ function renderHit({ index, entry: { document } }: Hit, options: Json, sort: rea
 }
 
 function renderFields({ fields }: StoredDocument, wanted: readonly Json[]): string {
-  const found = wanted.flatMap(({ field, format }) => {
+  const present = wanted.flatMap(({ field, format }) => {
     if (![undefined, 'strict_date_time'].includes(format as string | undefined))
       throw notSimulated(`the format ${String(format)}`)
     const value = fields[String(field)]
     return value === undefined ? [] : [[field, [value]]]
   })
-  return found.length === 0 ? '' : `,"fields":${JSON.stringify(Object.fromEntries(found))}`
+  return present.length === 0 ? '' : `,"fields":${JSON.stringify(Object.fromEntries(present))}`
 }

@@ -27,8 +27,8 @@ export const searchRoutes: Readonly<Record<string, Route>> = {
   'POST /{names}/_pit': {
     options: ['routing', 'preference', 'keep_alive'],
     run: (cluster, { names, query }) => {
-      const asked = cluster.copiesOf(cluster.catalog.find(names), query)
-      return { id: cluster.snapshots.open(asked, milliseconds(query['keep_alive'])), _shards: { failed: 0 } }
+      const copies = cluster.copiesOf(cluster.catalog.find(names), query)
+      return { id: cluster.snapshots.open(copies, milliseconds(query['keep_alive'])), _shards: { failed: 0 } }
     },
   },
   'DELETE /_pit': {

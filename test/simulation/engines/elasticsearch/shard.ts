@@ -23,7 +23,7 @@ export class View {
   #rows: readonly Entry[] | undefined
 
   constructor(documents: Iterable<StoredDocument>) {
-    this.byId = new Map(Array.from(documents, (each) => [each.id, each]))
+    this.byId = new Map(Array.from(documents, (document) => [document.id, document]))
   }
 
   /** All documents, ordered by place. */

@@ -1,5 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
-import { defaultRequestTimeoutMs, RawSerializer } from '../../../../src/core/stores/elasticsearch.ts'
+import { defaultRequestTimeoutMs, RawSerializer } from '../../../../src/core/elasticsearch/elasticsearch.ts'
 import type { Host, Network } from '../../network.ts'
 import { untilWritable, writeBulk } from './bulk.ts'
 import { Catalog, type Index } from './catalog.ts'
@@ -88,8 +88,8 @@ export class SimulatedElasticsearch {
     const [, only] = /^_shards:(\d+)$/.exec(preference ?? '') ?? []
     return indices.flatMap((index) => {
       const shards = routing === undefined ? index.shards : [index.shardOf(routing)]
-      const asked = only === undefined ? shards : shards.filter(({ number }) => number === Number(only))
-      return asked.map((shard) => ({ index, shard: shard.number, copy: shard.copyAt(this.placeOf(preference)) }))
+      const selected = only === undefined ? shards : shards.filter(({ number }) => number === Number(only))
+      return selected.map((shard) => ({ index, shard: shard.number, copy: shard.copyAt(this.placeOf(preference)) }))
     })
   }
 
@@ -143,7 +143,7 @@ export class SimulatedElasticsearch {
   /** Returns how many copies were refreshed: the primary forwards a refresh to its replicas. */
   async #refreshCopies(shard: Shard, pausesFirst: boolean): Promise<number> {
     let refreshed = 0
-    for (const copy of [shard.primary, ...shard.copies.filter((each) => each !== shard.primary)]) {
+    for (const copy of [shard.primary, ...shard.copies.filter((replica) => replica !== shard.primary)]) {
       if (pausesFirst || refreshed > 0) await this.#host.pause('refresh of a copy')
       if (!isReachable(copy)) continue
       shard.refresh(copy)
@@ -182,7 +182,7 @@ export class SimulatedElasticsearch {
 
 export type Clients = { readonly elasticsearch: Client }
 
-/** The client of `src/core/stores/elasticsearch.ts`, connected to a simulated Elasticsearch. */
+/** The client of `src/core/elasticsearch/elasticsearch.ts`, connected to a simulated Elasticsearch. */
 export function simulatedClients(simulated: SimulatedElasticsearch, network: Network): Clients {
   const Connection = connectionTo(network, (request) => answerRequest(simulated, request))
   const options = { node: 'http://simulated', maxRetries: 0, requestTimeout: defaultRequestTimeoutMs }

@@ -22,12 +22,12 @@ export class Snapshots {
     this.#catalog = catalog
   }
 
-  open(asked: readonly Asked[], keepAliveMs: number): string {
+  open(copies: readonly Asked[], keepAliveMs: number): string {
     this.#opened++
     const id = `snapshot-${this.#opened}`
     this.#keep(
       id,
-      asked.map((each) => ({ target: targetOf(each), copy: each.copy, recoveries: each.copy?.recoveries })),
+      copies.map((copy) => ({ target: targetOf(copy), copy: copy.copy, recoveries: copy.copy?.recoveries })),
       keepAliveMs,
     )
     return id

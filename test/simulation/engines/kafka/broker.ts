@@ -69,12 +69,12 @@ export class Broker {
   }
 
   #metadata({ topics }: { readonly topics: readonly string[] }): unknown {
-    const asked = topics.length === 0 ? this.topics.names() : topics
+    const names = topics.length === 0 ? this.topics.names() : topics
     return {
       brokers: [{ nodeId: onlyLeader.leader, ...address, rack: null }],
       clusterId: 'simulated',
       controllerId: onlyLeader.leader,
-      topicMetadata: asked.toSorted().map((topic) => ({
+      topicMetadata: names.toSorted().map((topic) => ({
         topic,
         topicErrorCode: this.topics.has(topic) ? refusal.none : refusal.unknownTopicOrPartition,
         partitionMetadata: this.topics.partitions(topic).map((_, partitionId) => ({ ...onlyLeader, partitionId })),
@@ -113,7 +113,7 @@ export class Broker {
       partitions: partitions.map(({ partition, messages }) => {
         const isKnown = this.topics.find({ topic, partition }) !== undefined
         const errorCode = isKnown ? refusal.none : refusal.unknownTopicOrPartition
-        const appended = isKnown ? messages.map((each) => this.topics.append({ topic, partition }, each)) : []
+        const appended = isKnown ? messages.map((message) => this.topics.append({ topic, partition }, message)) : []
         return { partition, errorCode, baseOffset: String(appended[0]?.offset ?? -1) }
       }),
     }))
@@ -124,12 +124,12 @@ export class Broker {
     // A real broker may fill the response beginning with any partition.
     const wanted = partitionsOf(topics)
       .toSorted((a, b) => (partitionName(a) < partitionName(b) ? -1 : 1))
-      .map((each) => ({ each, turn: this.#host.random() }))
+      .map((partition) => ({ partition, turn: this.#host.random() }))
       .toSorted((a, b) => a.turn - b.turn)
-      .map(({ each }) => each)
-    const isReady = (): boolean => wanted.some((each) => this.#hasNews(each))
+      .map(({ partition }) => partition)
+    const isReady = (): boolean => wanted.some((partition) => this.#hasNews(partition))
     const answer = (): unknown => ({
-      responses: wanted.map((each) => ({ topicName: each.topic, partitions: [this.#read(each)] })),
+      responses: wanted.map((partition) => ({ topicName: partition.topic, partitions: [this.#read(partition)] })),
     })
     if (isReady()) return answer()
     const { promise, resolve } = Promise.withResolvers<unknown>()
@@ -179,4 +179,4 @@ export class Broker {
 }
 
 const partitionsOf = <Each>(topics: ByTopic<Each>): (TopicPartition & Each)[] =>
-  topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each })))
+  topics.flatMap(({ topic, partitions }) => partitions.map((partition) => ({ topic, ...partition })))

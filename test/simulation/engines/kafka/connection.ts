@@ -153,7 +153,7 @@ class ConnectionPool {
   }
 
   isConnected(): boolean {
-    return this.#connections.some((each) => each.isConnected())
+    return this.#connections.some((connection) => connection.isConnected())
   }
 
   setVersions(): void {}
@@ -172,7 +172,7 @@ class ConnectionPool {
   }
 
   async destroy(): Promise<void> {
-    await Promise.all(this.#connections.map((each) => each.disconnect()))
+    await Promise.all(this.#connections.map((connection) => connection.disconnect()))
   }
 }
 

@@ -71,8 +71,8 @@ export class Coordinator {
     const refused = this.group(groupId).mayCommit(memberId, groupGenerationId)
     const commits = this.#commits.get(groupId) ?? new Map<string, Commit>()
     this.#commits.set(groupId, commits)
-    const commit = (topic: string, each: CommitRequest['topics'][number]['partitions'][number]): ErrorCode => {
-      const { partition, offset, metadata = null } = each
+    const commit = (topic: string, request: CommitRequest['topics'][number]['partitions'][number]): ErrorCode => {
+      const { partition, offset, metadata = null } = request
       if (refused !== refusal.none) return refused
       if (this.#topics.find({ topic, partition }) === undefined) return refusal.unknownTopicOrPartition
       commits.set(partitionName({ topic, partition }), { topic, partition, offset: String(offset), metadata })
@@ -80,7 +80,10 @@ export class Coordinator {
     }
     const responses = topics.map(({ topic, partitions }) => ({
       topic,
-      partitions: partitions.map((each) => ({ partition: each.partition, errorCode: commit(topic, each) })),
+      partitions: partitions.map((requested) => ({
+        partition: requested.partition,
+        errorCode: commit(topic, requested),
+      })),
     }))
     return { responses }
   }

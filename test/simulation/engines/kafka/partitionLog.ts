@@ -27,7 +27,7 @@ export type Compaction = {
 /** A batch of one record, or of none at the start and the end of a transaction. */
 type Batch = { readonly offset: bigint; readonly record: LogRecord | undefined }
 
-/** What a record comes out as that was on the wire. */
+/** A record as Kafka returns it after encoding and decoding. */
 const onTheWire = ({ key, value, headers = noHeaders }: SentRecord): Pick<LogRecord, 'key' | 'value' | 'headers'> => ({
   key: key === null ? null : Buffer.from(key),
   value: value === null ? null : Buffer.from(value),
@@ -80,8 +80,8 @@ export class PartitionLog {
     return this.#batches.find(({ record }) => record !== undefined && record.appendedAtMs >= ms)?.offset
   }
 
-  append(sent: SentRecord, nowMs: number): LogRecord {
-    const { key, value, headers } = onTheWire(sent)
+  append(produced: SentRecord, nowMs: number): LogRecord {
+    const { key, value, headers } = onTheWire(produced)
     const record = { offset: this.#high, key, value, headers, appendedAtMs: nowMs + this.clockOffsetMs }
     this.#batches.push({ offset: record.offset, record })
     this.#high += 1n

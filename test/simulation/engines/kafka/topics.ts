@@ -52,9 +52,9 @@ export class Topics {
 
   create({ topic, partitions, settings }: NewTopic): void {
     if (this.#topics.has(topic)) throw new Error(`${topic} exists`)
-    const given = Object.entries(settings).map(([name, value]) => [name, String(value)])
+    const entries = Object.entries(settings).map(([name, value]) => [name, String(value)])
     this.#topics.set(topic, {
-      settings: { ...defaultSettings, ...Object.fromEntries(given) },
+      settings: { ...defaultSettings, ...Object.fromEntries(entries) },
       partitions: Array.from({ length: partitions }, () => new PartitionLog()),
     })
   }
@@ -96,9 +96,9 @@ export class Topics {
   }
 
   #get(topic: string): Topic {
-    const found = this.#topics.get(topic)
-    if (found === undefined) throw new Error(`${topic} is not there`)
-    return found
+    const entry = this.#topics.get(topic)
+    if (entry === undefined) throw new Error(`${topic} is not there`)
+    return entry
   }
 }
 

@@ -8,7 +8,7 @@ import {
   type OnCommand,
   type RedisConnection,
   reconnectDelayMs,
-} from '../../../../src/core/stores/redis.ts'
+} from '../../../../src/core/redis/redis.ts'
 import { type Network, NetworkFailure } from '../../network.ts'
 import { commands, type Reply } from './commands.ts'
 import { ReplyError } from './keyspace.ts'
@@ -113,7 +113,7 @@ class SimulatedClient extends EventEmitter {
       .then(
         () => {
           // Ignore replies after the end of their connection; replies to a batch also answer earlier ones.
-          if (session === this.#session) for (const each of upToThis()) this.#answer(each)
+          if (session === this.#session) for (const command of upToThis()) this.#answer(command)
         },
         (error: Error) => this.#fail(session, batch, error),
       )
@@ -121,7 +121,7 @@ class SimulatedClient extends EventEmitter {
 
   #answer({ number, waiting, replies = [] }: Sent): void {
     this.#sent.splice(
-      this.#sent.findIndex((each) => each.number === number),
+      this.#sent.findIndex((batch) => batch.number === number),
       1,
     )
     waiting.forEach(({ resolve, reject }, at) => {
@@ -187,7 +187,7 @@ class SimulatedClient extends EventEmitter {
 }
 
 const textsOf = (args: readonly Argument[]): string[] =>
-  args.flatMap((each) => (typeof each === 'object' ? textsOf(each) : [String(each)]))
+  args.flatMap((arg) => (typeof arg === 'object' ? textsOf(arg) : [String(arg)]))
 
 function fieldsIn(reply: Reply): Record<string, unknown> {
   const flat = reply as string[]

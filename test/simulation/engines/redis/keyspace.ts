@@ -79,8 +79,8 @@ export class Keyspace {
   lose(lastMs: number): void {
     if (lastMs > historyMs) throw new RangeError(`the state of ${lastMs} ms ago is not kept`)
     const lostFromMs = this.#nowMs() - lastMs
-    const kept = this.#history.findLastIndex(({ atMs }) => atMs <= lostFromMs) + 1
-    for (const { key, before } of this.#history.splice(kept).reverse()) this.#set(key, before)
+    const keptCount = this.#history.findLastIndex(({ atMs }) => atMs <= lostFromMs) + 1
+    for (const { key, before } of this.#history.splice(keptCount).reverse()) this.#set(key, before)
   }
 
   #find(key: string): Entry | undefined {

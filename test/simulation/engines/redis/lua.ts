@@ -88,7 +88,7 @@ const decoder = host('cjson.decode', () => push(JSON.parse(argument(1))))
 
 api.luaL_openlibs(lua)
 api.luaL_loadstring(lua, prelude)
-for (const each of [commandOf, decoder]) api.lua_pushcclosure(lua, each, 0)
+for (const pushed of [commandOf, decoder]) api.lua_pushcclosure(lua, pushed, 0)
 push(null)
 if (raw._lua_pcall(lua, 3, 0, 0) !== 0) throw new Error(textAt(-1))
 for (const name of ['KEYS', 'ARGV']) setGlobal(name, [])
@@ -166,9 +166,9 @@ function push(value: unknown): void {
   else {
     raw._luaL_checkstack(lua, 4, 0)
     raw._lua_createtable(lua, 0, 0)
-    for (const [name, each] of Object.entries(value as object)) {
+    for (const [name, member] of Object.entries(value as object)) {
       pushText(name)
-      push(each)
+      push(member)
       raw._lua_rawset(lua, -3)
     }
   }
@@ -184,8 +184,8 @@ function pushReply(reply: Reply): void {
 function pushList<T>(values: readonly T[], pushOne: (value: T) => void): void {
   raw._luaL_checkstack(lua, 4, 0)
   raw._lua_createtable(lua, values.length, 0)
-  values.forEach((each, at) => {
-    pushOne(each)
+  values.forEach((element, at) => {
+    pushOne(element)
     raw._lua_rawseti(lua, -2, at + 1)
   })
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type OnCommand, type RedisConnection, runIn } from '../../../../src/core/stores/redis.ts'
+import { type OnCommand, type RedisConnection, runIn } from '../../../../src/core/redis/redis.ts'
 import type { Host, Network } from '../../network.ts'
 import { connectSimulated } from './client.ts'
 import { commands, growing, type Reply, writing } from './commands.ts'

@@ -27,7 +27,7 @@ test.each([
   expect(cellOf(raw)).toBe(cell)
 })
 
-test('any text is read as it was, once the quotes against running are taken away', () => {
+test('any text is read back unchanged once the quotes against formulas are removed', () => {
   fc.assert(
     fc.property(text, (value) => {
       const [[cell] = []] = csvRows(`${cellOf(JSON.stringify(value))}\r\n`)
@@ -38,7 +38,7 @@ test('any text is read as it was, once the quotes against running are taken away
   )
 })
 
-test('nothing runs in any text, also where a reader separates cells in another way', () => {
+test('no cell is a formula, also for a reader with another separator', () => {
   fc.assert(
     fc.property(
       text.chain((value) => fc.constantFrom<unknown>(value, { [value]: [value] })),
@@ -52,7 +52,7 @@ test('nothing runs in any text, also where a reader separates cells in another w
   )
 })
 
-test.each([' ', "'", ';', '\n', '\t', '=', ';=', '"'])('a million of %j are a cell in no time', (piece) => {
+test.each([' ', "'", ';', '\n', '\t', '=', ';=', '"'])('a cell of a million times %j is made quickly', (piece) => {
   const value = piece.repeat(1_000_000)
   expect(cellOf(JSON.stringify(value)).length).toBeGreaterThan(1_000_000)
   expect(cellOf(JSON.stringify([value])).length).toBeGreaterThan(1_000_000)

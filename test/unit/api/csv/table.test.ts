@@ -14,12 +14,12 @@ const result = ['status', 'score', 'maxScore', 'level', 'outcomeCode', 'outcomeN
 const cellsOf = (row: string): string[] => csvRows(row)[0]?.map(({ text }) => text) ?? []
 const fieldsAsForm = (fields: unknown): Buffer => Buffer.from(JSON.stringify({ id: 'f', fields, report: null }))
 
-test('the columns of submissions are those of their summary, with the names of what is nested after a dot', () => {
+test('the columns of submissions are the members of their summary, with nested names after a dot', () => {
   const columns = [...common, ...examinee, ...metadata, 'data', ...result]
   expect(cellsOf(csvTable(servedSubmissionSummary).header)).toEqual(columns)
 })
 
-test('answers have a column for each code, and one for all others, which is empty where there are none', () => {
+test('each answer code has a column, and all other answers share one, which is empty where there are none', () => {
   const table = csvTable(['id', 'data'], ['q1', 'q2'])
   const row = (data: string): string[] => cellsOf(table.row(Buffer.from(`{"id":"s1","data":${data}}`)))
   expect(cellsOf(table.header)).toEqual(['id', 'data.q1', 'data.q2', 'data.other'])
@@ -76,7 +76,7 @@ const answersBeside = (codes: readonly string[], text: string): string | undefin
 }
 
 test.each([{ codes: undefined }, { codes: [] }, { codes: known }])(
-  'with the answer codes $codes, every cell holds what the summary holds',
+  'with the answer codes $codes, every cell has the value of the summary',
   ({ codes }) => {
     const rawOf = (text: string, column: string): string | undefined =>
       codes !== undefined && column === 'data.other' ? answersBeside(codes, text) : rawAt(text, pathOf(column))
@@ -94,7 +94,7 @@ test.each([{ codes: undefined }, { codes: [] }, { codes: known }])(
 )
 
 describe('answer codes', () => {
-  test('are those of the fields in their order, each once, also within other fields', () => {
+  test('are those of the fields in their order, each once, nested fields included', () => {
     const fields = [
       { code: 'q2', options: [{ code: 'no' }] },
       { type: 'page_break' },
@@ -106,15 +106,15 @@ describe('answer codes', () => {
     expect(answerCodes(fieldsAsForm(fields))).toEqual(['q2', 'group', 'q1', '10', ''])
   })
 
-  test.each([null, 'text', 5, {}, [], [{ code: 'other' }]])('are none when fields are %j', (fields) => {
+  test.each([null, 'text', 5, {}, [], [{ code: 'other' }]])('are none when `fields` is %j', (fields) => {
     expect(answerCodes(fieldsAsForm(fields))).toEqual([])
   })
 
-  test('are none of a form without fields', () => {
+  test('are none for a form without fields', () => {
     expect(answerCodes(Buffer.from('{"id":"f"}'))).toEqual([])
   })
 
-  test('become a thousand columns at most', () => {
+  test('become at most a thousand columns', () => {
     const fields = Array.from({ length: 1_001 }, (_, index) => ({ code: `q${index}` }))
     expect(answerCodes(fieldsAsForm(fields))).toHaveLength(1_000)
   })

@@ -55,7 +55,7 @@ test('the description is valid OpenAPI 3.1', async () => {
   expect(described).toMatchObject({ openapi: expect.stringMatching(/^3\.1\./) })
 })
 
-test('the description tells of every route there is, and of no other', () => {
+test('the description has every route, and no other', () => {
   const stated = (path: string): string => path.replace('/api/v1', '').replaceAll(/:(\w+)/g, '{$1}')
   const routed = routes({} as RouteDeps).stack.map(({ path }) => stated(String(path)))
   expect(Object.keys(described.paths)).toEqual(routed)
@@ -64,7 +64,7 @@ test('the description tells of every route there is, and of no other', () => {
 describe.each(paths)('the parameters of %s', (path) => {
   const schema = schemas[path] ?? z.object({})
 
-  test('are those that requests are judged by, each with a description', () => {
+  test('are those that the API reads, each with a description', () => {
     const names = Object.keys(schema.shape).filter((name) => name !== 'answer.<code>')
     expect(query(path).map(({ name }) => name)).toEqual(names)
     for (const { name, description, required } of query(path)) {
@@ -108,7 +108,7 @@ describe.each(paths)('the parameters of %s', (path) => {
     fc.string({ maxLength: 300 }),
   )
 
-  test('are valid by the description when requests are accepted, and the other way round where it can say that', () => {
+  test('are valid by the description if the API accepts them, and invalid if not, where a schema can express that', () => {
     const names = fc.constantFrom(...query(path).map(({ name }) => name))
     fc.assert(
       fc.property(names, texts, (name, text) => {
@@ -150,7 +150,7 @@ test.each([
     [ofRows, submissions.servedSubmissionSummary, submissions.servedSubmission],
     { ...changedRow, ...wholeSubmission },
   ],
-] as const)('names that `fields` of %s may have, in any view, are valid, and no others', (path, views, item) => {
+] as const)('`fields` of %s may name every member of any view, and nothing else', (path, views, item) => {
   const names = placesIn(item).map((place) => place.join('.'))
   const isRead = (name: string): boolean => views.some((view) => succeeds(() => selectedFields(name, view)))
   const isValid = (name: string): boolean => valueProblems(path, 'fields', name).length === 0
@@ -166,7 +166,7 @@ describe('answers', () => {
     ['Form', documentedTypes.form, servedForm(form)],
     ['SubmissionSummary', documentedTypes.submissionSummary, servedSubmissionSummary(submission)],
     ['Submission', documentedTypes.submission, servedSubmission(submission)],
-  ])('of %s have the types that the specification tells, at every place', (name, documented, served) => {
+  ])('of %s have the specified types at every place', (name, documented, served) => {
     // `fields` leaves out members.
     const optional = JSON.parse(JSON.stringify(documented), (key, value) => (key === 'required' ? undefined : value))
     const isDocumented = new Ajv2020().compile(optional)
@@ -182,7 +182,7 @@ describe('answers', () => {
   test.each([
     ['FormChange', { ...servedForm(form), ...servedFormSummary(form) }],
     ['SubmissionChange', wholeSubmission],
-  ])('of change feeds have rows (%s) with the members of both views, or of a deletion', (name, item) => {
+  ])('of change feeds have rows (%s) with the members of both views, or of deletions', (name, item) => {
     const at = pointer('components', 'schemas', name)
     expect(judge.problems(at, { ...item, ...changedRow })).toEqual([])
     expect(judge.problems(at, { id: 'x', ...changedRow, deleted: true })).toEqual([])

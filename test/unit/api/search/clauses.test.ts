@@ -17,7 +17,7 @@ test.each<[string, () => Clause, Clause[]]>([
   ['rows', () => ofTeam(team, [form]), [{ term: { teamId: 'acme' } }, form]],
   ['large summaries', () => largeOf(team, 'summary'), [{ term: { 'large.summaryOf': 'acme' } }]],
   ['large details', () => largeOf(team, 'detail'), [{ term: { 'large.detailOf': 'acme' } }]],
-])('%s are searched for among those of one team', (_, query, filter) => {
+])('%s are searched among those of one team', (_, query, filter) => {
   expect(query()).toEqual({ bool: { filter } })
 })
 
@@ -35,13 +35,13 @@ test.each<[string, (WindowBound | undefined)[], Clause[]]>([
   expect(windowClauses('changedAt', ...bounds)).toEqual(expected)
 })
 
-test('a span of time that begins before the year 0 or ends after 9999 is searched as far as there are rows', () => {
+test('a time range that begins before the year 0 or ends after 9999 is cut to these years', () => {
   const [gte, lte] = ['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']
   const all = { fromMs: Date.parse(gte) - 1, toMs: Date.parse(lte) + 1 }
   expect(createdWithin(all)).toEqual({ range: { createdAt: { gte, lte } } })
 })
 
-test('what a request does not ask for is no condition', () => {
+test('an absent parameter is no condition', () => {
   expect(termClauses('status', undefined)).toEqual([])
   expect(termClauses('status', '')).toEqual([{ term: { status: '' } }])
   expect(scoreClauses()).toEqual([])

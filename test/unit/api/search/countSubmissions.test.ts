@@ -59,7 +59,7 @@ const outside = (total: number): [number, unknown] => times(total)
 const invalid = (type: string): InvalidSearch => new InvalidSearch(`400 ${type}`, type)
 const partial = { name: 'ElasticsearchUnavailable', reason: 'partial' }
 
-test('an answer that is too long is refused, or is to be asked for with more room', async () => {
+test('an answer that is too long is refused, or requested again with more room', async () => {
   const tooLong = new AnswerTooLong()
   const { selection } = answering(tooLong)
   const message = 'by=this makes too long an answer: narrow since and until, or choose another'
@@ -69,7 +69,7 @@ test('an answer that is too long is refused, or is to be asked for with more roo
 })
 
 describe('counts by time', () => {
-  test('take one search where all are within the span that is likely', async () => {
+  test('take one search if all submissions are within the expected range', async () => {
     const { selection, asked } = answering(times(3, 1, 0, 2))
     const items = [1, 0, 2].map((count, at) => ({ key: `k${at}`, count }))
     expect(await countDays(selection)).toEqual({ totalDocs: 3, items })
@@ -77,14 +77,14 @@ describe('counts by time', () => {
     expect(asked).toMatchObject([{ path: '/tidemark-submissions/_search', querystring }])
   })
 
-  test('take one search where a window of the past holds all', async () => {
+  test('take one search if the requested window lies in the past', async () => {
     const { selection, asked } = answering(times(3, 1, 0, 2))
     await countDays({ ...selection, untilMs: 5_000 * dayMs })
     const { min, max } = JSON.parse(JSON.stringify(asked[0]?.body)).aggs.items.date_histogram.hard_bounds
     expect([min, max].map((bound) => bound / dayMs)).toEqual([5_000 - maxCounts + 1, 5_002])
   })
 
-  test('are refused by their span alone, before Elasticsearch makes them', async () => {
+  test('are refused if their range alone makes too many, before Elasticsearch makes them', async () => {
     const { selection, asked } = answering(outside(1), span(0, 20_000 * dayMs))
     const message = 'by=day makes about 20001 items of at most 10000: narrow since and until'
     await expect(countDays(selection)).rejects.toMatchObject({ status: 400, message })
@@ -101,7 +101,7 @@ describe('counts by time', () => {
     })
   })
 
-  test('fail with what else is wrong', async () => {
+  test('fail with any other error of Elasticsearch', async () => {
     const bug = invalid('parsing_exception')
     await expect(countDays(answering(bug).selection)).rejects.toBe(bug)
     const missing = countDays(answering('missing').selection)
@@ -115,13 +115,13 @@ describe('counts by time', () => {
 })
 
 describe('counts by value', () => {
-  test('are refused when there are more', async () => {
+  test('are refused if there are too many', async () => {
     const { selection } = answering(values(4, 1, 0, 2, 1))
     const message = 'by=form makes more than 10000 items: narrow since and until, or choose another'
     await expect(count(selection, valuesOf(byForm), { by: 'form' })).rejects.toMatchObject({ status: 400, message })
   })
 
-  test('are never inexact', async () => {
+  test('are never approximate', async () => {
     for (const inexact of [values(3, 0, 1, 2, 1), values(4, 0, 0, 2, 1)])
       await expect(count(answering(inexact).selection, valuesOf(byForm))).rejects.toMatchObject(partial)
   })
@@ -138,7 +138,7 @@ describe('counts by time and value', () => {
     return [total, { items: { buckets } }]
   }
 
-  test('are as many as there are, and refused with their number when there are more', async () => {
+  test('are complete, or refused with their number if there are too many', async () => {
     const most = await count(answering(pairs(maxCounts, maxCounts - 1, 1)).selection, both, { by })
     expect(most.items.at(-1)).toEqual({ key: ['k1', 'k0'], count: 1 })
     const message = 'by=day,level makes 10001 items of at most 10000: narrow since and until'
@@ -147,13 +147,13 @@ describe('counts by time and value', () => {
     expect(JSON.stringify(asked)).not.toContain('score')
   })
 
-  test('are refused where Elasticsearch would have to make more than it can', async () => {
+  test('are refused if Elasticsearch would need more buckets than it allows', async () => {
     const { selection } = answering(invalid('too_many_buckets_exception'))
     await expect(count(selection, both, { by })).rejects.toThrow('by=day,level makes more than 10000 items')
   })
 })
 
-test('a likely span has as many units as there may be counts, and no more', () => {
+test('the expected range has at most as many units as there may be counts', () => {
   const moment = fc.date({ min: new Date('1800-01-01'), max: new Date('2400-01-01'), noInvalidDate: true })
   fc.assert(
     fc.property(moment, fc.constantFrom(...timeUnits), (now, unit) => {

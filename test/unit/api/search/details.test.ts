@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { type Detail, readDetail, readDetails } from '../../../../src/api/search/details.ts'
 import { hasLarge, weighDetail } from '../../../../src/api/search/largeRows.ts'
 import type { RunQuery, SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import { largeBytes } from '../../../../src/core/elasticsearch/documentFormat.ts'
 import type { EntityId, EntityType } from '../../../../src/core/model/ids.ts'
-import { largeBytes } from '../../../../src/core/stores/documentFormat.ts'
-import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+import type { ListVersion } from '../../../../src/core/redis/listVersions.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()
@@ -24,7 +24,7 @@ const found = (id: string, source: string): string =>
 const answerOf = (...documents: string[]): string => `{"docs":[${documents.join(',')}]}`
 const texts = (details: readonly Detail[]): string[] => details.map(String)
 
-test('what cannot be an id is not asked for', async () => {
+test('a text that cannot be an id causes no request', async () => {
   const malformed = fc.string({ unit: 'binary' }).filter((id) => !/^[A-Za-z0-9._:-]{1,128}$/.test(id))
   await fc.assert(
     fc.asyncProperty(malformed, async (id) => {
@@ -35,7 +35,7 @@ test('what cannot be an id is not asked for', async () => {
   )
 })
 
-test('sources come back byte for byte, in the order of the ids, whatever they hold', async () => {
+test('sources come back byte for byte, in the order of the ids', async () => {
   const envelopes = ['{"_index":"', '"},{"_index":"p","_id":"team-1/b","found":false}', ',"_source":', '{"docs":[']
   const text = fc.oneof(fc.string(), fc.constantFrom(...envelopes))
   const source = fc.oneof(
@@ -51,7 +51,7 @@ test('sources come back byte for byte, in the order of the ids, whatever they ho
   )
 })
 
-test('the details of a team are asked for on its shard, by one request', async () => {
+test('the details of a team are read from its shard, in one request', async () => {
   const asked: SearchRequest[] = []
   await read(['a', 'b'], answerOf(found('a', '{}'), found('b', '{}')), asked)
   expect(asked).toMatchObject([
@@ -81,12 +81,12 @@ test.each([
 test.each([
   '"error":{"type":"illegal_argument_exception","reason":"no data nodes with criteria [n1] found for shard: [0]"}',
   '"error":{"type":"no_shard_available_action_exception","reason":null}',
-])('an answer of a node from which the shard has moved says so: %s', async (error) => {
+])('an answer of a node that no longer has the shard is recognised: %s', async (error) => {
   const answer = answerOf(found('a', '{}'), envelope('b', error))
   await expect(read(['a', 'b'], answer)).rejects.toMatchObject({ reason: 'no-copy' })
 })
 
-test.each(['', '<html>', '{"docs":[{"_index":"p","_id":"team-1/a",'])('%p is refused', async (answer) => {
+test.each(['', '<html>', '{"docs":[{"_index":"p","_id":"team-1/a",'])('the answer %p is refused', async (answer) => {
   await expect(read(['a'], answer)).rejects.toMatchObject({ name: 'ElasticsearchUnavailable' })
 })
 
@@ -106,13 +106,13 @@ const knowing = (bytesOf: Readonly<Record<string, number>>) =>
     return searchAnswer({ total, hits: body?.['size'] === 0 ? [] : hits })
   }, 'submissions')
 
-test('a detail weighs what its row tells, any other one as much as is not large', async () => {
+test('a large detail counts with the size in its row, and any other with the threshold of large rows', async () => {
   const { list } = knowing({ a: 9_900_000 })
   const weigh = (id: string) => weighDetail({ ...list, version: '1' as ListVersion }, id, runQuery)
   expect(await Promise.all(['a', 'b', 'no identifier'].map(weigh))).toEqual([9_900_000, largeBytes, largeBytes])
 })
 
-test('a list is asked for large rows, and for large details, once for each of its versions, and always without one', async () => {
+test('large rows and details of a list are looked up once for each of its versions, and each time without a version', async () => {
   const { list, asked } = knowing({})
   let turns = 0
   const run: RunQuery = (send) => {

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { inSnapshot, readWholeEntities, type WalkedSnapshot, walkList } from '../../../../src/api/search/exportRows.ts'
 import type { RowKey } from '../../../../src/api/search/hits.ts'
 import { readParts } from '../../../../src/api/search/largeRows.ts'
+import { largeBytes } from '../../../../src/core/elasticsearch/documentFormat.ts'
 import type { EntityId } from '../../../../src/core/model/ids.ts'
-import { largeBytes } from '../../../../src/core/stores/documentFormat.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 import { countsOf, finds, newestFirst, positionOf, type Row } from '../../../support/rows.ts'
 
@@ -28,7 +28,7 @@ describe('parts', () => {
     return parts
   }
 
-  test('have at most 4 MiB or one row, whatever rows weigh, and at most the bytes that they were said to have', async () => {
+  test('have at most 4 MiB or one row, and at most the bytes that were reserved for them', async () => {
     const size = fc.oneof(fc.integer({ min: 2, max: largeBytes }), fc.integer({ min: 2, max: 5 * mebibyte }))
     await fc.assert(
       fc.asyncProperty(fc.array(size, { maxLength: 60 }), async (sizes) => {
@@ -43,12 +43,12 @@ describe('parts', () => {
     )
   })
 
-  test('have 100 rows, later ones about half a megabyte, and no more than 256 rows', async () => {
+  test('have first 100 rows, later about half a megabyte, and at most 256 rows', async () => {
     expect((await partsOf(Array(600).fill(100))).map(({ rows }) => rows)).toEqual([100, 256, 244])
     expect((await partsOf(Array(500).fill(4_096))).map(({ rows }) => rows)).toEqual([100, 128, 128, 128, 16])
   })
 
-  test('hold no fewer of the other rows where some are large', async () => {
+  test('have as many small rows after a large row as before it', async () => {
     const [first, large, ...later] = await partsOf([...Array(100).fill(4_096), mebibyte, ...Array(128).fill(4_096)])
     expect([first?.rows, large?.rows, later.map(({ rows }) => rows)]).toEqual([100, 1, [128]])
   })
@@ -90,20 +90,20 @@ describe('whole entities', () => {
     return parts
   }
 
-  test('come in the order of their ids, also when some are found only later', async () => {
+  test('come in the order of their ids, also if some are found only on a second try', async () => {
     const lateBy: Readonly<Record<string, number>> = { b: 3, d: 2, e: 3 }
     const stateOf = (id: string, asked: number): State => ((lateBy[id] ?? 1) <= asked ? 'here' : 'not yet')
     expect((await exported([ids.slice(0, 2), ids.slice(2)], { stateOf })).flat()).toEqual(ids)
   })
 
-  test('come in parts of bounded bytes, also behind a part of which all were deleted', async () => {
+  test('come in parts of bounded bytes, also after a part whose entities were all deleted', async () => {
     const bytesOf = { b: 900_000, c: 900_000, d: 700_000 }
     const stateOf = (id: string): State => (id === 'c' ? 'deleted' : 'here')
     expect(await exported([ids], { stateOf, bytesOf })).toEqual([['a'], ['b'], ['d'], ['e', 'f']])
   })
 })
 
-test('a snapshot is asked again and again for as long as its reader rests, also where it is refused, and no more once it is read or left', async () => {
+test('a snapshot is kept alive while its reader pauses, also after a refusal, and no longer once the reader goes on or leaves', async () => {
   jest.useFakeTimers()
   try {
     for (const isLeft of [false, true]) {
@@ -166,7 +166,7 @@ const at = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: -62_167_219_200_000, max: 253_402_300_799_999 }) },
 )
 
-test('whatever is in a list, a walk holds each row once, newest first', async () => {
+test('an export of any list has each row once, newest first', async () => {
   const lists = fc
     .array(at, { maxLength: 300, size: 'max' })
     .map((times) => times.map((atMs, id) => ({ atMs, id: `s${id}` })))
@@ -178,7 +178,7 @@ test('whatever is in a list, a walk holds each row once, newest first', async ()
   )
 })
 
-test('a search collects about as many rows as are wanted, however many are behind them', async () => {
+test('a search collects about as many rows as needed, however many follow', async () => {
   const rows = Array.from({ length: 20_000 }, (_, number) => ({ atMs: number * 900_000, id: `s${number}` }))
   const collected: number[] = []
   expect(await walked(snapshotOf(rows, collected), 500)).toHaveLength(rows.length)
@@ -186,7 +186,7 @@ test('a search collects about as many rows as are wanted, however many are behin
   expect(collected.length).toBeLessThan(60)
 })
 
-test('years without a row cost few searches', async () => {
+test('years without a row take few searches', async () => {
   const moments = [0, 1, 400_000_000_000, 1_700_000_000_000]
   const rows = moments.flatMap((startMs) =>
     Array.from({ length: 300 }, (_, ms) => ({ atMs: startMs + ms, id: `${startMs}-${ms}` })),
@@ -196,7 +196,7 @@ test('years without a row cost few searches', async () => {
   expect(collected.length).toBeLessThan(80)
 })
 
-test('a list of which fewer rows are found than were counted is not taken for the whole one', async () => {
+test('an export fails if fewer rows are found than were counted', async () => {
   const rows = Array.from({ length: 10 }, (_, number) => ({ atMs: number, id: `s${number}` }))
   const snapshot = { ...snapshotOf(rows.slice(1)), countsOf: () => countsOf(rows) }
   await expect(walked(snapshot, 4)).rejects.toMatchObject({ reason: 'partial' })

@@ -23,7 +23,7 @@ const answerOf = (summaries: readonly string[], changes: Readonly<Record<string,
 const read = (text: string): SearchAnswer => readAnswer(Buffer.from(text))
 const summariesOf = (answer: SearchAnswer): string[] => rowsIn(answer).map(String)
 
-test('any JSON without tabs between its tokens comes back byte for byte', () => {
+test('any source without tabs between its tokens comes back byte for byte', () => {
   const anyObject = fc.dictionary(fc.string(), fc.jsonValue())
   const spaced = fc.tuple(anyObject, fc.constantFrom(undefined, 1, '\t'))
   fc.assert(
@@ -57,7 +57,7 @@ test.each([
   expect(refused).toThrow(problem)
 })
 
-test.each(['', '{}', '[]', 'null', '<html>'])('%p is refused', (text) => {
+test.each(['', '{}', '[]', 'null', '<html>'])('the answer %p is refused', (text) => {
   expect(() => read(text)).toThrow(ElasticsearchUnavailable)
 })
 
@@ -68,12 +68,12 @@ test('a search that does not count has no total', () => {
   expect(uncounted).toThrow('(partial): there is no total')
 })
 
-test('what comes beside the hits is given, too', () => {
+test('aggregations come back with the hits', () => {
   const { aggregations, pit_id } = read(answerOf([], { hits: noHits, aggregations: '{"a":1}', pit_id: '"p"' }))
   expect([aggregations, pit_id]).toEqual([{ a: 1 }, 'p'])
 })
 
-test('a search of keys finds the position of each row, its id, and the bytes of large rows', () => {
+test('a search of sort keys returns the position and id of each row, and the bytes of large rows', () => {
   const keys = (hits: object) => keysIn(read(answerOf([], { hits: JSON.stringify({ hits }) })), 'summary')
   const position = '2026-03-01T10:00:00.000Z|s|1'
   const large = { sort: ['t', position], fields: { 'large.summaryBytes': ['70000'] } }
@@ -88,7 +88,7 @@ test('a search of keys finds the position of each row, its id, and the bytes of 
     expect(() => keys([hit])).toThrow('(partial): a hit has no position')
 })
 
-test('a search is answered by every shard or not at all, and read up to the bytes that the caller allows', async () => {
+test('a search accepts no partial results, and reads at most the bytes that its caller allows', async () => {
   const { list, asked } = askedList(() => answerOf([], { hits: noHits }))
   const body = { query: { match_all: {} } }
   await searchTeam(list, body, new AbortController().signal)
@@ -100,7 +100,7 @@ test('a search is answered by every shard or not at all, and read up to the byte
   expect(asked[0]).not.toHaveProperty('maxBytes')
 })
 
-test('an answer about shards or a snapshot that is no JSON is an outage', async () => {
+test('an answer about shards or a snapshot that is not JSON is an outage', async () => {
   const { list } = askedList(() => '<html>')
   for (const asked of [findCopies(list, 'x', {}, new AbortController().signal), openListSnapshot(list, 1_000)])
     await expect(asked).rejects.toMatchObject({ reason: 'partial' })

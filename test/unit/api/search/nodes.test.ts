@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
-import { asBytes, connectElasticsearch } from '../../../../src/core/stores/elasticsearch.ts'
+import { asBytes, connectElasticsearch } from '../../../../src/core/elasticsearch/elasticsearch.ts'
 import { closing } from '../../../support/closing.ts'
 import { testConfig } from '../../../support/config.ts'
 import { answer } from '../../../support/fakeElasticsearch.ts'
@@ -33,15 +33,15 @@ async function searches(urls: readonly string[]): Promise<string[]> {
 }
 const answered = Array(6).fill('{"took":1}')
 
-test('a search goes to another node where one is gone', async () => {
+test('a search goes to another node if one is gone', async () => {
   expect(await searches([await gone(), await node(healthy), await node(healthy)])).toEqual(answered)
 })
 
-test('a search goes to another node where one has no master', async () => {
+test('a search goes to another node if one has no master', async () => {
   expect(await searches([await node(withoutMaster), await gone(), await node(healthy)])).toEqual(answered)
 })
 
-test('a node that does not answer costs one search; the next ones avoid it', async () => {
+test('a node that does not answer delays one search, and the next searches avoid it', async () => {
   const silent = await node(() => undefined)
   const responses = await searches([silent, await node(healthy)])
   expect(responses.toSorted()).toEqual([...answered.slice(1), 'deadline'].toSorted())
@@ -51,7 +51,7 @@ test.each([
   ['bytes', asBytes],
   ['parsed responses', () => ({})],
 ])(
-  'who asks for %s and aborts while a response arrives blames no node, and asks no other',
+  'a request for %s that is aborted while its response arrives marks no node as dead, and goes to no other',
   async (_what, optionsOf) => {
     let asked = 0
     const other: RequestListener = (...exchange) => {

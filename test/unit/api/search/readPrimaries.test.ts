@@ -4,8 +4,8 @@ import {
   type SearchClient,
   type SearchRequest,
 } from '../../../../src/api/search/searchClient.ts'
+import { definitionOf, physicalName } from '../../../../src/core/elasticsearch/indices.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
-import { definitionOf, physicalName } from '../../../../src/core/stores/indices.ts'
 import { eventually } from '../../../support/eventually.ts'
 
 const { signal } = new AbortController()
@@ -73,7 +73,7 @@ test('a team is read from the primary of its shard', async () => {
   expect(cluster.asked).toEqual([{ ...search(), path: `/${cluster.index}/_search`, querystring }])
 })
 
-test('what names no team is sent as it is: the search of a snapshot stays with its copy', async () => {
+test('a search without a team, such as one of a snapshot, is sent unchanged', async () => {
   const cluster = new Cluster()
   const request: SearchRequest = { method: 'POST', path: '/_search', querystring: {}, body: { pit: { id: 'p' } } }
   await cluster.read(request)
@@ -81,14 +81,14 @@ test('what names no team is sent as it is: the search of a snapshot stays with i
   expect(cluster.lookUps).toBe(0)
 })
 
-test('without a primary, Elasticsearch is asked all the same, and says what is missing', async () => {
+test('without a primary, the search is sent all the same, and Elasticsearch reports what is missing', async () => {
   const cluster = new Cluster()
   cluster.primary = undefined
   await cluster.read()
   expect(cluster.asked).toEqual([search()])
 })
 
-test('an index of an earlier release is not searched, as it may lack fields; one of a later release is', async () => {
+test('an index of an earlier release is not searched, because it may lack fields; an index of a later release is', async () => {
   const cluster = new Cluster()
   cluster.index = physicalName('x', 'forms', definitionOf('forms', true).version - 1, 1)
   await expect(cluster.read()).rejects.toMatchObject({ reason: 'older-mapping' })
@@ -97,7 +97,7 @@ test('an index of an earlier release is not searched, as it may lack fields; one
   expect(await cluster.read()).toBe('_only_nodes:a')
 })
 
-test('an API that is to find answers does not search an index without them; one that is not reads both', async () => {
+test('an API with answers does not search an index without them; an API without answers searches both', async () => {
   const cluster = new Cluster()
   const ask = (hasAnswers: boolean) => {
     cluster.client = cluster.startProcess(hasAnswers)
@@ -110,7 +110,7 @@ test('an API that is to find answers does not search an index without them; one 
   expect([await ask(true), await ask(false)]).toEqual(['_only_nodes:a', '_only_nodes:a'])
 })
 
-test('a primary that has moved before the master says so is looked for again', async () => {
+test('a primary that has moved before the master reports it is looked up again', async () => {
   const cluster = new Cluster()
   cluster.gone.add('a')
   const reading = cluster.read()
@@ -119,14 +119,14 @@ test('a primary that has moved before the master says so is looked for again', a
   expect(await reading).toContain('_only_nodes:b')
 })
 
-test('an index that is removed after it was named is looked for again', async () => {
+test('an index that is removed after its look-up is looked up again', async () => {
   const cluster = new Cluster()
   cluster.successor = physicalName('x', 'forms', definitionOf('forms', true).version, 2)
   expect(await cluster.read()).toBe('_only_nodes:a')
   expect(cluster.asked.at(-1)?.path).toBe(`/${cluster.index}/_search`)
 })
 
-test('the master is asked before each read, but only once a second where the shard has no other copy', async () => {
+test('the primary is looked up before each read, but only once a second if the shard has no other copy', async () => {
   const lookUpsOf = async (cluster: Cluster, elapsedMs: number): Promise<number> => {
     cluster.elapsedMs = elapsedMs
     await cluster.read()
@@ -144,7 +144,7 @@ test('the master is asked before each read, but only once a second where the sha
   expect([await lookUpsOf(alone, 2_000), await lookUpsOf(alone, 2_000)]).toEqual([3, 4])
 })
 
-test('an answer in which a part failed for want of a copy is asked for again at once', async () => {
+test('a search that failed because a shard had no copy is repeated at once', async () => {
   const cluster = new Cluster()
   cluster.hasReplica = false
   await cluster.read()
@@ -155,7 +155,7 @@ test('an answer in which a part failed for want of a copy is asked for again at 
   expect(await cluster.read({ ...search(), check })).toBe('_only_nodes:b')
 })
 
-test('a new primary is read at once: an answer may show less than one before it, never less than its watermark', async () => {
+test('a new primary is read at once: an answer may be older than the previous one, but not older than its watermark', async () => {
   const cluster = new Cluster()
   await cluster.read()
   cluster.primary = { node: 'b' }

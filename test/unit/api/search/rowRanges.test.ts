@@ -24,7 +24,7 @@ const listsUpTo = (maxLength: number): fc.Arbitrary<Row[]> =>
     .uniqueArray(fc.record({ atMs: at, id }), { maxLength, size: 'max', selector: ({ id }) => id })
     .filter((rows) => rows.length > 0)
 
-test('whatever is in a list, every page is found, and few rows are passed over', async () => {
+test('every page of any list is found, and few rows are skipped', async () => {
   await fc.assert(
     fc.asyncProperty(listsUpTo(700), fc.nat(), fc.integer({ min: 1, max: 100 }), async (rows, number, limit) => {
       const offset = number % rows.length
@@ -55,7 +55,7 @@ async function partsOf(rows: readonly Row[], limit: number): Promise<Part[]> {
   return parts
 }
 
-test('whatever is in a list, its parts hold each row once, newest first, and no part more than it may', async () => {
+test('the parts of any list have each row once, newest first, and no part exceeds its bound', async () => {
   await fc.assert(
     fc.asyncProperty(listsUpTo(100), fc.integer({ min: 1, max: 60 }), async (rows, limit) => {
       const parts = await partsOf(rows, limit)
@@ -68,7 +68,7 @@ test('whatever is in a list, its parts hold each row once, newest first, and no 
   )
 })
 
-test('parts are about as large as they may be, an empty list has none', async () => {
+test('parts are nearly as large as their bound, and an empty list has none', async () => {
   const rows = Array.from({ length: 5_000 }, (_, number) => ({ atMs: number * 900_000, id: `s${number}` }))
   expect((await partsOf(rows, 500)).length).toBeLessThanOrEqual(12)
   // Twelve in each of twenty times three hours.
@@ -77,20 +77,20 @@ test('parts are about as large as they may be, an empty list has none', async ()
   expect(await partsOf([], 500)).toEqual([])
 })
 
-test('an id with which others begin is in one part', async () => {
+test('an id that is a prefix of others is in one part', async () => {
   const rows = ['a', 'aa', 'aab', 'ab', 'b'].map((id) => ({ atMs: 1_000, id }))
   const parts = await partsOf(rows, 1)
   expect(parts.map((part) => part.rows.map(({ id }) => id))).toEqual([['b'], ['ab'], ['aab'], ['aa'], ['a']])
 })
 
-test('past the end of a list there is no range, and at its end a range of what is left', async () => {
+test('after the end of a list there is no range, and at its end a shorter one', async () => {
   const rows = [3, 2, 1].map((atMs) => ({ atMs, id: `s${atMs}` }))
   expect(await rangeOfPage(countsOf(rows), 3, 20)).toEqual({ total: 3 })
   const { range } = await rangeOfPage(countsOf(rows), 2, 20)
   expect(rowsIn(rows, range).slice(range?.skip)).toEqual([{ atMs: 1, id: 's1' }])
 })
 
-test('counts that change within a snapshot are a fault that is told', async () => {
+test('counts that change within a snapshot are an error', async () => {
   const counts = countsOf([1, 2, 3].map((number) => ({ atMs: 1, id: `s${number}` })))
   let isLater = false
   const countByTime: ListCounts['countByTime'] = async (span, stepMs) => {
@@ -112,7 +112,7 @@ test.each<[string, (number: number) => string]>([
   ['numbers of any length', (number) => `${number}`],
   ['random ids', (number) => createHash('sha1').update(`${number}`).digest('hex')],
   ['a few that differ late', (number) => (number < 3_000 ? `a${number}` : `b${'-'.repeat(100)}${number}`)],
-])('whoever reads all of 5,000 rows of one millisecond collects each row a few times: %s', async (_, idOf) => {
+])('a read of 5,000 rows of one millisecond collects each row only a few times: %s', async (_, idOf) => {
   const rows = newestFirst([...tiesOf(5_000, idOf), ...older])
   let collected = 0
   for (let offset = 0; offset < rows.length; offset += 500) {
@@ -125,14 +125,14 @@ test.each<[string, (number: number) => string]>([
   expect(collected).toBeLessThanOrEqual(4 * rows.length)
 })
 
-test('where a page ends among more rows of one millisecond than are collected, the range ends there, too', async () => {
+test('a page that ends among many rows of one millisecond has a range that ends there, too', async () => {
   const rows = newestFirst([...tiesOf(6_000, (number) => `s${number}`), { atMs: 200_000_000, id: 'alone' }])
   const { range } = await rangeOfPage(countsOf(rows), 0, 20)
   expect(rowsIn(rows, range).slice(0, 20)).toEqual(rows.slice(0, 20))
   expect(rowsIn(rows, range).length).toBeLessThanOrEqual(2_020)
 })
 
-test('what all ids begin with costs no questions', async () => {
+test('a common prefix of all ids takes no extra search', async () => {
   const rows = tiesOf(5_000, (number) => `${'long-name-of-an-import.'.repeat(5)}${number}`)
   let questions = 0
   const counts = new Proxy(countsOf(rows), {

@@ -1,7 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { AnswerTooLong, openSearchClient } from '../../../../src/api/search/searchClient.ts'
-import type { Config } from '../../../../src/core/process/config.ts'
-import { connectElasticsearch } from '../../../../src/core/stores/elasticsearch.ts'
+import type { Config } from '../../../../src/core/config/config.ts'
+import { connectElasticsearch } from '../../../../src/core/elasticsearch/elasticsearch.ts'
 import { answer, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
 
 const { signal } = new AbortController()
@@ -21,7 +21,7 @@ function refusal(statusCode: number, text: string): errors.ResponseError {
   return new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
 }
 
-describe('the failure of a question', () => {
+describe('a failed request to Elasticsearch', () => {
   test.each<[error: Error, reason: string]>([
     [new errors.RequestAbortedError('aborted'), 'deadline'],
     [new errors.TimeoutError('timeout'), 'deadline'],
@@ -42,11 +42,11 @@ describe('the failure of a question', () => {
       ),
       'overloaded',
     ],
-  ])('%p is an outage: %s', async (error, reason) => {
+  ])('that ends with %p is an outage: %s', async (error, reason) => {
     expect(await failureOf(error)).toMatchObject({ name: 'ElasticsearchUnavailable', reason })
   })
 
-  test('a question that is not understood is a bug, told without the question', async () => {
+  test('that Elasticsearch does not understand is a bug, logged without the request body', async () => {
     const body = '{"error":{"type":"parsing_exception","reason":"typed"},"status":400}'
     const failure = (await failureOf(refusal(400, body))) as Error
     expect(failure.name).toBe('InvalidSearch')
@@ -54,13 +54,13 @@ describe('the failure of a question', () => {
     expect(failure.message).not.toContain('typed')
   })
 
-  test('the type of a question that is not understood is that of the innermost cause', async () => {
+  test('that Elasticsearch does not understand is logged with the type of the innermost cause', async () => {
     const cause = '{"type":"zone_rules_exception","reason":"typed"}'
     const body = `{"error":{"type":"outer","caused_by":{"type":"inner","caused_by":${cause}}}}`
     expect(await failureOf(refusal(400, body))).toMatchObject({ name: 'InvalidSearch', type: 'zone_rules_exception' })
   })
 
-  test('anything else passes as it is', async () => {
+  test('that ends with any other error throws that error', async () => {
     const bug = new TypeError('x')
     expect(await failureOf(bug)).toBe(bug)
   })
@@ -69,7 +69,7 @@ describe('the failure of a question', () => {
 test.each([
   [200, true, Buffer.from('{}')],
   [404, false, {}],
-])('an answer with status %i is found: %p', async (statusCode, isFound, body) => {
+])('an answer with status %i counts as found: %p', async (statusCode, isFound, body) => {
   const client = clientWhose(async () => ({ statusCode, body }))
   expect(await client.send(question, signal)).toEqual({ isFound, bytes: Buffer.from(isFound ? '{}' : '') })
 })
@@ -77,7 +77,7 @@ test.each([
 const server = await startFakeElasticsearch()
 afterAll(() => server.close())
 
-test('an answer is read until it is longer than its request wants', async () => {
+test('an answer is read up to the bytes that its request allows', async () => {
   const client = connectElasticsearch({ ELASTICSEARCH_URL: [server.url] } as Config)
   const read = (maxBytes: number) => openSearchClient(client, 'x', true).send({ ...question, maxBytes }, signal)
   server.answerWith(answer(200, 'x'.repeat(99_998)))

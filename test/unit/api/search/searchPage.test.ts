@@ -5,7 +5,7 @@ import { searchPage } from '../../../../src/api/search/searchPage.ts'
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
-import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+import type { ListVersion } from '../../../../src/core/redis/listVersions.ts'
 import { askedList, searchAnswer } from '../../../support/askedList.ts'
 
 const { signal } = new AbortController()
@@ -19,7 +19,7 @@ const listening = () => askedList(() => nothing)
 type Body = { from?: number; size: number; query: { bool: { filter: unknown[] } } }
 const bodyOf = (question: SearchRequest | undefined): Body => question?.body as Body
 
-test('a page far down, or of large rows, is looked for in a snapshot, which is closed, and few rows are passed over', async () => {
+test('a deep page, or one of large rows, is read in a snapshot, which is closed, and few rows are skipped', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 11, max: Number.MAX_SAFE_INTEGER }),
@@ -44,7 +44,7 @@ test('a page far down, or of large rows, is looked for in a snapshot, which is c
 test.each([
   ['refused', true],
   ['deadline', false],
-] as const)('a kept snapshot whose search fails (%s) is replaced at once: %p', async (reason, isReplaced) => {
+] as const)('a cached snapshot whose search fails (%s) is replaced at once: %p', async (reason, isReplaced) => {
   let failures = 1
   const { list, asked } = askedList(({ path }) => {
     if (path === '/_search' && failures-- > 0) throw new ElasticsearchUnavailable(reason, '')
@@ -58,7 +58,7 @@ test.each([
   expect(asked.filter(({ path }) => path.endsWith('/_pit') && path !== '/_pit')).toHaveLength(isReplaced ? 3 : 1)
 })
 
-test('whatever is asked, the question stays within the team', async () => {
+test('every search stays within the team', async () => {
   const instant = fc.option(fc.constant('2026-01-01T00:00:00.000Z' as Instant), { nil: undefined })
   const value = fc.option(fc.string(), { nil: undefined })
   const clauses = fc.tuple(value, instant, instant).map(([formId, since, until]) => {

@@ -34,12 +34,12 @@ test.each([
   ['?', '\\?'],
   ['\\', '\\\\'],
   ['—', '—'],
-])('%p, which has no word, is looked for as it was written', (typed, escaped) => {
+])('the text %p, which has no word, is searched as written', (typed, escaped) => {
   expect(exactTitle(team, typed)).toEqual({ wildcard: { titleRaw: { value: `${salt}*${escaped}*` } } })
   expect(similarTitles(team, typed)).toEqual([])
 })
 
-test('whatever is typed, only words of the team are compared, and no wildcard is typed', () => {
+test('for any text, only terms of the team are compared, and typed wildcards are literal', () => {
   fc.assert(
     fc.property(anyText, (typed) => {
       const asked = [...questions(exactTitle(team, typed)), ...questions(similarTitles(team, typed))]
@@ -52,7 +52,7 @@ test('whatever is typed, only words of the team are compared, and no wildcard is
   )
 })
 
-test('whatever is typed, the costly questions are bounded', () => {
+test('for any text, the number of costly clauses is bounded', () => {
   const count = (clause: unknown, name: string): number =>
     questions(clause).filter((question) => question.name === name).length
   fc.assert(
@@ -67,7 +67,7 @@ test('whatever is typed, the costly questions are bounded', () => {
   )
 })
 
-test('two slips in a word are looked for only when one finds nothing, and only in long words', () => {
+test('two typos in a word are tried only if one finds nothing, and only in long words', () => {
   const slips = (clause: unknown): unknown[] => JSON.stringify(clause).match(/(?<="fuzziness":)\d/g) ?? []
   expect(similarTitles(team, 'custmer').map(slips)).toEqual([['1', '1']])
   expect(similarTitles(team, 'custumer surwey').map(slips)).toEqual([

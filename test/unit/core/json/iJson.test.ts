@@ -15,7 +15,7 @@ const written = fc.tuple(values, fc.boolean()).map(([value, isAscii]) => {
   return { value, json: isAscii ? inEscapes(json) : json }
 })
 
-test('JSON becomes the same value in whole characters, on one line for every reader, and stays as it is after that', () => {
+test('JSON becomes the same value with whole characters on one line, and a second pass changes nothing', () => {
   fc.assert(
     fc.property(written, ({ value, json }) => {
       const found = asIJson(Buffer.from(json))
@@ -27,7 +27,7 @@ test('JSON becomes the same value in whole characters, on one line for every rea
   )
 })
 
-test('JSON of whole characters without ends of lines is not copied', () => {
+test('JSON that is well formed and on one line is not copied', () => {
   const json = Buffer.from(String.raw`{"漢字 🎉":"\ud83d\ude00 \u4e00 \\ud83d \n"}`)
   expect(asIJson(json)).toBe(json)
 })
@@ -40,21 +40,21 @@ test.each([
   expect(asIJson(Buffer.from(json)).toString()).toBe(expected)
 })
 
-test('the bytes that came stay as they are, for the dead letter of a record that is refused', () => {
+test('the original bytes stay unchanged, for the dead letter of a refused record', () => {
   const json = Buffer.from(String.raw`"\ud83d"`)
   asIJson(json)
   expect(json.toString()).toBe(String.raw`"\ud83d"`)
 })
 
 test.each(['zd00', 'dz00', 'd8z0', 'd80z', 'dcz0', 'dc0z'])(
-  'an escape that is none, \\u%s, is no JSON afterwards',
+  'an invalid escape \\u%s is still invalid JSON afterwards',
   (digits) => {
     const found = asIJson(Buffer.from(`"\\u${digits}"`)).toString()
     expect(() => JSON.parse(found)).toThrow(SyntaxError)
   },
 )
 
-test('JSON of any value in whole characters is on one line for every reader', () => {
+test('any well-formed value becomes JSON on one line, also for readers that break lines at U+2028 or U+0085', () => {
   fc.assert(
     fc.property(values.map(wellFormed), (value) => {
       expect(jsonOf(value)).not.toMatch(lineEnds)
@@ -64,7 +64,7 @@ test('JSON of any value in whole characters is on one line for every reader', ()
 })
 
 test.each(['\\\\', '\\ud83d', '\\ud83d\\ude00', '\u2028', '\\u', '\\"'])(
-  'two million of %j are read in no time',
+  'two million times %j are read quickly',
   (piece) => {
     const json = Buffer.from(`"${piece.repeat(2_000_000)}"`)
     expect(asIJson(json).length).toBeGreaterThanOrEqual(json.length)

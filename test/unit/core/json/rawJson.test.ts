@@ -64,7 +64,7 @@ test('elements are the raw texts of what JSON.parse reads', () => {
   )
 })
 
-test('digits, escapes and the order of integer-like names stay as they came', () => {
+test('digits, escapes and the order of integer-like names stay unchanged', () => {
   const text = '{ "10" : 1.50, "2":12345678901234567890,"x":"\\u0061\\ud800" , "o": { "1" :1e400 } }'
   expect([...rawJson.rawMembers(text)]).toEqual([
     ['10', '1.50'],
@@ -88,7 +88,7 @@ test('a member without a value is rendered as null', () => {
   expect(rawJson.renderObject(members)).toBe('{"a":null,"b":[]}')
 })
 
-test('what has no tabs and line breaks holds the same tokens', () => {
+test('JSON without its tabs and line breaks has the same tokens', () => {
   fc.assert(
     fc.property(padded, (text) => {
       expect(rawJson.withoutTabs(text)).not.toMatch(/[\n\r\t]/)
@@ -97,7 +97,7 @@ test('what has no tabs and line breaks holds the same tokens', () => {
   )
 })
 
-test('without repeated names it is the same JSON, with each name once at every depth and every scalar as it was', () => {
+test('JSON without repeated names has the same value, each name once at every depth, and every scalar unchanged', () => {
   fc.assert(
     fc.property(padded, (text) => {
       const cleaned = rawJson.withoutRepeatedNames(text)
@@ -117,11 +117,11 @@ test.each([
   [' [ {"a":"x", "\\u0061":"y" } , 1e400 ] ', '[{"a":"y"},1e400]'],
   ['{"10":{"b":[],"b":{}},"2":[ {"c":1},[0 , 1] ]}', '{"10":{"b":{}},"2":[ {"c":1},[0 , 1] ]}'],
   ['{ "a" : 1 , "b" : "{\\"a\\":1,\\"a\\":2}" }', '{ "a" : 1 , "b" : "{\\"a\\":1,\\"a\\":2}" }'],
-])('without repeated names, %p is %p', (text, cleaned) => {
+])('%p without repeated names is %p', (text, cleaned) => {
   expect(rawJson.withoutRepeatedNames(text)).toBe(cleaned)
 })
 
-test('repeated names are taken out of a megabyte nested a thousand levels deep, each character read once', () => {
+test('repeated names in a megabyte nested a thousand levels deep are removed in linear time', () => {
   const inside = `[${'[1],'.repeat(250_000)}1]`
   const nested = (member: string): string => member.repeat(998) + inside + '}'.repeat(998)
   // Were each level read anew, this would hold up an indexer's heartbeats for ten seconds.

@@ -24,7 +24,7 @@ afterAll(() => {
   server.close()
 })
 
-test('with KAFKA_SSL alone, a broker is trusted for whom an authority of the machine vouches', async () => {
+test('with KAFKA_SSL alone, a broker is trusted if an authority of the machine has signed its certificate', async () => {
   await startProgram('dead-letters', { ...settings, NODE_EXTRA_CA_CERTS: caFile }, ['list'])
   await asked.promise
 })
@@ -35,7 +35,7 @@ test('with KAFKA_SSL alone, any other broker is refused', async () => {
   )
 })
 
-test('a certificate of the client alone means TLS', async () => {
+test('a client certificate alone turns TLS on', async () => {
   const [certFile, keyFile] = [join(folder, 'client.pem'), join(folder, 'client.key')]
   await Promise.all([writeFile(certFile, cert), writeFile(keyFile, key)])
   const own = { KAFKA_SSL_CERT_FILE: certFile, KAFKA_SSL_KEY_FILE: keyFile }

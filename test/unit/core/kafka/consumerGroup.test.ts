@@ -32,7 +32,7 @@ test.each<[string, (kafka: SimulatedKafka, on: TopicUnderTest) => void]>([
   ['the coordinator has forgotten it', (kafka, { groupId }) => kafka.group(groupId).endSessions()],
   ['a partition was added', (kafka, { topic }) => kafka.topics.addPartition(topic)],
   ['its group rebalances', (kafka, { groupId }) => kafka.group(groupId).rebalance()],
-])('a member that joins again because %s, and does not learn its assignment, has none', async (_why, happen) => {
+])('a member that joins again because %s, and gets no assignment, has no partitions', async (_why, happen) => {
   const { kafka, on, reader, losing } = await setting()
   losing.add('SyncGroup')
   happen(kafka, on)
@@ -40,7 +40,7 @@ test.each<[string, (kafka: SimulatedKafka, on: TopicUnderTest) => void]>([
   expect(reader.assigned()).toEqual([])
 })
 
-test('a member that stops rejects a commit that it does not send', async () => {
+test('a stopping member rejects a commit that it does not send', async () => {
   const { on, reader, held } = await setting()
   held.set('LeaveGroup', Promise.withResolvers())
   const left = reader.close()
@@ -52,7 +52,7 @@ test('a member that stops rejects a commit that it does not send', async () => {
   expect(commit).toMatchObject({ status: 'rejected', reason: { message: 'nothing was committed: the member stops' } })
 })
 
-test('the end of a batch without records tells from where it was fetched, also when compaction has removed what was there', async () => {
+test('the end of a batch without records is reported from its fetch offset, also when compaction has removed earlier records', async () => {
   const ends = new Set<string>()
   const { kafka, on } = await setting({ onBatchEnd: (_at, from, last) => ends.add(`${from} to ${last}`) })
   for (const isOpen of [true, false]) kafka.topics.setTransaction(on.topic, isOpen)

@@ -16,7 +16,7 @@ function setting(network = localNetwork) {
   return { kafka, last, read }
 }
 
-test('what ends the reading is told, and nothing is read after it', async () => {
+test('a read that fails or is stopped throws the reason, and reads no further record', async () => {
   const { read } = setting()
   const keys: string[] = []
   const failing = read((key) => {
@@ -53,7 +53,7 @@ test('records that are removed while the topic is read are passed over', async (
   expect([...keys].at(-1)).toBe('acme/more-19')
 })
 
-test('answers without records, as of a slow remote storage, do not end the reading', async () => {
+test('answers without records, as from a slow remote storage, do not end a read', async () => {
   let empty = 4
   const { read } = setting({
     call: async (engine, what, work, options) => {
@@ -69,7 +69,7 @@ test('answers without records, as of a slow remote storage, do not end the readi
   expect(keys).toEqual(['acme/f1', 'acme/f2'])
 })
 
-test('a partition without records in many answers, which those of another one fill, is read to its end all the same', async () => {
+test('a partition that gets no room in many answers is read to its end all the same', async () => {
   let answers = 0
   const { kafka, read } = setting({
     call: async (engine, what, work, options) => {

@@ -60,13 +60,13 @@ const told = (records: readonly FetchedRecord[]) =>
 
 const [a, b] = [encodeBatch({ first: 5, values: ['a0', 'a1'] }), encodeBatch({ first: 7, values: ['b0'], codec: 4 })]
 
-test('batches are read one after the other, whatever their codec; what is cut off is left for the next fetch', async () => {
+test('batches of every codec are read in order, and an incomplete one is left for the next fetch', async () => {
   expect(told(await decodePartition(answer(a, b), 5n))).toEqual(['5 a0', '6 a1', '7 b0'])
   for (let cut = 1; cut < b.length; cut++)
     expect(told(await decodePartition(answer(a, b.subarray(0, b.length - cut)), 5n))).toEqual(['5 a0', '6 a1'])
 })
 
-test('a record stands for the offsets that compaction has removed: before, between, behind those of a batch, or all of it', async () => {
+test('a placeholder stands for offsets that compaction has removed before, within or after a batch, or for all of it', async () => {
   const emptied = encodeBatch({ first: 8, values: [], lastOffset: 11, codec: 4 })
   const shortened = encodeBatch({ first: 12, values: ['c0'], lastOffset: 14 })
   const holed = encodeRecords(15, [encodeRecord(1, 'd1', Buffer.from([0])), encodeRecord(3, 'd3', Buffer.from([0]))], {
@@ -79,7 +79,7 @@ test('a record stands for the offsets that compaction has removed: before, betwe
   expect(told(await decodePartition(all, 16n))).toEqual(['16 d1', '17 gap', '18 d3', '20 gap', '21 e0'])
 })
 
-test('a marker of a transaction is no gap, and neither is a record of an aborted one', async () => {
+test('a transaction marker is no gap, nor is an aborted record', async () => {
   const marker = Buffer.concat([Buffer.from(encodeBatch({ first: 7, values: ['x'] }))])
   marker.writeInt16BE(0x20, 21)
   marker.writeUInt32BE(crc32c(marker.subarray(21)), 17)
@@ -87,7 +87,7 @@ test('a marker of a transaction is no gap, and neither is a record of an aborted
   expect(read).toEqual(['5 a0', '6 a1', '7 control', '8 c0'])
 })
 
-test('any flipped byte behind the length is found, and nothing behind it is read', async () => {
+test('any flipped byte after the length is detected, and no later batch is read', async () => {
   const flipped = fc.asyncProperty(
     fc.integer({ min: 16, max: a.length - 1 }),
     fc.integer({ min: 1, max: 255 }),
@@ -102,7 +102,7 @@ test('any flipped byte behind the length is found, and nothing behind it is read
   await fc.assert(flipped, { numRuns: 300 })
 })
 
-test('what cannot be decoded is named with its offsets, and its neighbour before it is read', async () => {
+test('an undecodable batch is reported with its offsets, and the batch before it is read', async () => {
   const unknown = encodeBatch({ first: 7, values: ['x', 'y'], codec: 6 })
   const future = encodeBatch({ first: 9, values: ['x'], magic: 3 })
   expect(told(await decodePartition(answer(a, unknown, b), 5n))).toEqual([
@@ -114,7 +114,7 @@ test('what cannot be decoded is named with its offsets, and its neighbour before
   expect(told(await decodePartition(answer(future)))).toEqual([why])
 })
 
-test('a fetch that holds no whole batch names a length that is wrong', async () => {
+test('a fetch without a complete batch reports a wrong length', async () => {
   const long = Buffer.from(a)
   long.writeInt32BE(a.length + 100, 8)
   const short = Buffer.from(a)
@@ -127,7 +127,7 @@ test('a fetch that holds no whole batch names a length that is wrong', async () 
   }
 })
 
-test('a batch of very many records is read in parts, none twice', async () => {
+test('a batch of very many records is read in parts, each record once', async () => {
   const values = Array.from({ length: 120_000 }, () => '')
   const batch = encodeBatch({ first: 0, values, codec: 4 })
   const [offsets, parts]: [number[], number[]] = [[], []]
@@ -140,7 +140,7 @@ test('a batch of very many records is read in parts, none twice', async () => {
   expect(offsets).toEqual([...values.keys()])
 })
 
-test('the timestamps of records are those of their producer, or that of the broker where it sets them', async () => {
+test('records have the timestamp of their producer, or of the broker with LogAppendTime', async () => {
   const firstMs = 1_700_000_000_000n
   const withTimes = (attributes: number, delta: readonly number[]): Buffer => {
     const record = Buffer.from([0, ...delta, 0, 1, 2, 0x78, 0])
@@ -209,13 +209,13 @@ describe('Headers', () => {
     ['a header has no name', [...varint(1), ...varint(-1), ...varint(0)]],
     ['a record is longer than its 1 headers', [...varint(1), ...varint(0), ...varint(0), 0]],
     ['a number has more than five bytes', [...varint(1), 0x80, 0x80, 0x80, 0x80, 0x80, 0]],
-  ])('where they say what cannot be, the batch is named: %s', async (why, rest) => {
+  ])('with an impossible length or count make the batch undecodable: %s', async (why, rest) => {
     const batch = encodeRecords(3, [encodeRecord(0, 'x', Buffer.from(rest))])
     const message = `the record batch at offsets 3 to 3 cannot be decoded: ${why}`
     expect(told(await decodePartition(batch))).toEqual([message])
   })
 
-  test('a length below none is none, as in the Java client', async () => {
+  test('with a length below -1 have a null value, as in the Java client', async () => {
     const found = await decoded(new RecordHeaders(1, Buffer.from([...varint(1), 0x61, ...varint(-7)])))
     expect([...(found ?? [])]).toMatchObject([{ name: Buffer.from('a'), value: null }])
   })
@@ -225,7 +225,7 @@ test.each([
   ['it is longer than its 1 records', { count: 1 }],
   ['a record is cut off', { count: 3 }],
   ['its number of records is -1', { count: -1 }],
-])('a batch that says a wrong number of records is named, and none of it is read: %s', async (why, wrong) => {
+])('a batch with a wrong record count is reported, and none of its records is read: %s', async (why, wrong) => {
   const records = [0, 1].map((delta) => encodeRecord(delta, 'x', Buffer.from([0])))
   for (const codec of [0, 4])
     expect(told(await decodePartition(answer(a, encodeRecords(7, records, { ...wrong, codec })), 5n))).toEqual([
@@ -235,7 +235,7 @@ test.each([
     ])
 })
 
-test('a record whose length is beyond its batch, or below none, makes the batch undecodable', async () => {
+test('a record whose length is negative or exceeds its batch makes the batch undecodable', async () => {
   for (const length of [50, -2]) {
     const batch = encodeRecords(7, [Buffer.from([...varint(length), 0, 0, 0, 1, 1, 0])])
     expect(told(await decodePartition(batch))).toEqual([
@@ -249,7 +249,7 @@ test('after four mebibytes of one partition the rest is left for the next fetch'
   expect(await decodePartition(answer(...batches))).toHaveLength(2)
 })
 
-test('in the place of control records, and of aborted ones, stands when they were appended; nothing is taken for a record of a producer', () => {
+test('a placeholder has the append time of a control or aborted record, and is not taken for a record of a producer', () => {
   const [value, timestamp] = [Buffer.from('v'), '1700000000000']
   const record = { offset: '7', timestamp, key: null, value, headers: noHeaders, isControlRecord: false }
   const marker = { ...record, offset: '8', isControlRecord: true }
@@ -269,7 +269,7 @@ describe('Aborted transactions', () => {
   const handedOut = (records: readonly FetchedRecord[]): string[] =>
     records.filter(({ isControlRecord }) => !isControlRecord).map(({ offset }) => offset)
 
-  test('a fetch that begins inside several of them hands out none of their records', () => {
+  test('are not read by a fetch that begins inside several of them', () => {
     const ends = [end(102, 'second', 'abort'), end(103, 'first', 'abort')]
     const records = [record(100, 'second'), record(101, 'first'), ...ends]
     const aborted = [
@@ -279,7 +279,7 @@ describe('Aborted transactions', () => {
     expect(handedOut(withoutAborted(records, aborted))).toEqual([])
   })
 
-  test('they count in whatever order the broker lists them', () => {
+  test('may be listed by the broker in any order', () => {
     const records = [record(100, 'early'), end(101, 'early', 'abort'), record(200, 'late'), end(201, 'late', 'abort')]
     const aborted = [
       { producerId: 'late', firstOffset: '200' },
@@ -288,7 +288,7 @@ describe('Aborted transactions', () => {
     expect(handedOut(withoutAborted(records, aborted))).toEqual([])
   })
 
-  test('the next transaction of the same producer counts, and a record whose key looks like a marker ends nothing', () => {
+  test('do not hide the next transaction of the same producer, and do not end at a record whose key looks like a marker', () => {
     const marked = record(2, 'p', { key: Buffer.from([0, 0, 0, 0]) })
     const records = [
       record(1, 'p'),

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { Kafka, logLevel } from 'kafkajs'
+import { type Config, readConfig } from '../../../../src/core/config/config.ts'
 import { kafkaProbe } from '../../../../src/core/kafka/client.ts'
-import { type Config, readConfig } from '../../../../src/core/process/config.ts'
 import { listenLocally } from '../../../support/localServer.ts'
 
 /** A broker that is frozen: its kernel accepts connections, and nobody answers. */
@@ -16,7 +16,7 @@ async function silentBroker() {
   return { address: `127.0.0.1:${await listenLocally(server)}`, closed: () => closed, server }
 }
 
-test('a broker that does not answer is disconnected, and the next one is asked', async () => {
+test('a broker that does not answer is disconnected, and the next broker is tried', async () => {
   const brokers = [await silentBroker(), await silentBroker()]
   const addresses = brokers.map(({ address }) => address)
   const patience = { requestTimeout: 100, retry: { retries: 3, initialRetryTime: 10 } }
@@ -37,7 +37,7 @@ function noVersions(request: Buffer): Buffer {
   return answer
 }
 
-test('a check that was given up leaves no connection behind, which would keep a command from its end', async () => {
+test('an aborted check leaves no connection open that would keep the command running', async () => {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

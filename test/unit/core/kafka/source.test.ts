@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import { kafkaSource } from '../../../../src/core/kafka/source.ts'
 
-test('a question that fails leaves those alone that still wait for their answers', async () => {
+test('a failed request leaves other pending requests of the source alone', async () => {
   const answer = Promise.withResolvers<void>()
   const disconnected: number[] = []
   let connections = 0

@@ -8,7 +8,7 @@ const message = (changes: Partial<FetchedRecord> = {}): FetchedRecord => ({
   ...changes,
 })
 
-test('a record tells its place, its bytes and its append time', () => {
+test('a record has its partition, offset, bytes and append time', () => {
   const [key, value] = [Buffer.from('acme/f1'), Buffer.from('{}')]
   expect(sourceRecord('forms', 3, message({ key, value, offset: '9007199254740993' }))).toEqual({
     ...{ topic: 'forms', partition: 3, offset: 9007199254740993n, appendedAtMs: 1_700_000_000_000 },
@@ -17,14 +17,14 @@ test('a record tells its place, its bytes and its append time', () => {
 })
 
 test.each(['9223372036854775807', '-9223372036854775808', '253402300800000', '-62167219200001'])(
-  'the append time %s, which a producer may set where the broker does not, becomes one that can be told',
+  'the append time %s, which a producer may set without LogAppendTime, becomes a valid instant',
   (timestamp) => {
     const { appendedAtMs } = sourceRecord('forms', 0, message({ timestamp }))
     expect(toInstant(appendedAtMs)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   },
 )
 
-test('a record that is copied out says the same, and holds nothing of the fetch that it came with', () => {
+test('a copied record is equal, and keeps nothing of its fetch in memory', () => {
   const fetched = Buffer.alloc(8 * 1024 * 1024, 'x')
   const headers = RecordHeaders.of([['__proto__', null]])
   const [key, value] = [fetched.subarray(5, 9), fetched.subarray(100, 1_100)]

@@ -54,14 +54,14 @@ describe('a token that is kept', () => {
     expect([await read(), await read()]).toEqual(['token 1', 'token 2'])
   })
 
-  test('is used until its end where no new one can be had', async () => {
+  test('is used until its end if no new one can be fetched', async () => {
     const { state, read } = source(29_000)
     await read()
     state.fails = true
     expect(await read()).toBe('token 1')
   })
 
-  test('is used no longer than that, nor when Kafka refuses it', async () => {
+  test('is not used after its end, nor after Kafka has refused it', async () => {
     const over = source(0)
     await over.read()
     over.state.fails = true

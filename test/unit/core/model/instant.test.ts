@@ -29,11 +29,11 @@ describe('The moment of a record', () => {
     // Before the year 0, and after 9999, in UTC.
     ...['0000-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01'],
     ...['2026-03-01 10:00:00Z', ' 2026-03-01T10:00:00Z ', '2026-03-01T10:00:00Z\n', '٢٠٢٦-03-01T10:00:00Z', ''],
-  ])('%j is no moment', (text) => {
+  ])('%j is refused', (text) => {
     expect(parseInstant(text)).toBeUndefined()
   })
 
-  test('whatever the offset and however many finer digits, it is the same moment, cut to milliseconds', () => {
+  test('is the same with any offset and any finer digits, cut to milliseconds', () => {
     fc.assert(
       fc.property(epochMs, offset, fc.stringMatching(/^\d{0,9}$/), (utcMs, { sign, hours, minutes }, finer) => {
         const shift = (sign === '-' ? -1 : 1) * (hours * 60 + minutes) * 60_000
@@ -45,7 +45,7 @@ describe('The moment of a record', () => {
     )
   })
 
-  test('moments sort as text in the order of time, from the year 0000 to 9999', () => {
+  test('sorts as text in the order of time, from the year 0000 to 9999', () => {
     fc.assert(
       fc.property(epochMs, epochMs, (a, b) => {
         expect(toInstant(a) < toInstant(b)).toBe(a < b)
@@ -53,7 +53,7 @@ describe('The moment of a record', () => {
     )
   })
 
-  test('any text is a moment in UTC with milliseconds, or none', () => {
+  test('is UTC with milliseconds for any text, or the text is refused', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[\dTZ:.+-]{0,30}$/)), (text) => {
         const instant = parseInstant(text) ?? toInstant(0)
@@ -69,7 +69,7 @@ describe('A bound of a window', () => {
     ...['20261121', '20261121T101112Z', '2026-11-21T101112Z', '20261121T10:11:12Z', '2026-03-01T10'],
     ...['2026-W09-7', '2026W097', '2026-325', '2026325', '2026-11', '2026'],
     ...['2026/11/21', '21.11.2026', 'Sat, 21 Nov 2026 10:11:12 GMT'],
-  ])('%s is no date', (text) => {
+  ])('%s is refused', (text) => {
     expect([parseWindowBound(text, 'from'), parseWindowBound(text, 'to')]).toEqual([undefined, undefined])
   })
 
@@ -94,7 +94,7 @@ describe('A bound of a window', () => {
     expect([parseWindowBound(text, 'from'), parseWindowBound(text, 'to')]).toEqual([from, to])
   })
 
-  test('the pattern that other programs get matches what is read, and nothing else', () => {
+  test('matches the published pattern if it is accepted, and not otherwise', () => {
     const year = fc.oneof(fc.constantFrom('0000', '1900', '2000', '2023', '2024', '2100'), fc.stringMatching(/^\d{4}$/))
     const month = fc.integer({ min: 0, max: 13 }).map(two)
     const day = fc.integer({ min: 0, max: 32 }).map(two)

@@ -7,7 +7,7 @@ const place = fc.record({
   offset: fc.oneof(fc.bigInt({ min: 0n, max: lastOffset }), fc.constantFrom(0n, 1n, lastOffset)),
 })
 
-test('a position has the order of partition and offset, and both can be read from it', () => {
+test('positions sort by partition, then offset, and both can be read from one', () => {
   fc.assert(
     fc.property(place, place, (one, other) => {
       const [first, second] = [one, other].map(logPosition)
@@ -18,7 +18,7 @@ test('a position has the order of partition and offset, and both can be read fro
   )
 })
 
-test('a position is exact for JSON, up to the largest one; beyond it there is none', () => {
+test('every position is exact in JSON, and a larger one is an error', () => {
   expect(logPosition({ partition: 0, offset: 0n })).toBe(0)
   expect(logPosition({ partition: 3, offset: 7n })).toBe(3 * 2 ** 40 + 7)
   expect(logPosition({ partition: lastPartition, offset: lastOffset })).toBe(2 ** 52 - 1)

@@ -38,14 +38,14 @@ const problemOf = (result: Result<unknown>): string => (result.ok ? 'accepted' :
 describe.each(Object.keys(kinds) as Kind[])('A record of a %s', (kind) => {
   const { entity } = kinds[kind]
 
-  test('tells the team, the id, the revision and the whole entity', () => {
+  test('has the team, the id, the revision and the whole entity', () => {
     expect(read(kind, recordOf(kind, entity, 7))).toMatchObject({
       ok: true,
       value: { teamId: 'acme', entityId: entity.id, live: { revision: 7, entity: { id: entity.id } } },
     })
   })
 
-  test('with a null value says that the entity is gone, whoever it was', () => {
+  test('with a null value deletes the entity', () => {
     expect(read(kind, null)).toEqual({ ok: true, value: { teamId: 'acme', entityId: entity.id, live: null } })
   })
 
@@ -65,7 +65,7 @@ describe.each(Object.keys(kinds) as Kind[])('A record of a %s', (kind) => {
     expect(problemOf(read(kind, recordOf(kind, entity), given))).toBe('key')
   })
 
-  test.each(['a', 'A-Z_a.z:0-9', '..', '-', '__proto__', 'x'.repeat(128)])('takes the id %s', (id) => {
+  test.each(['a', 'A-Z_a.z:0-9', '..', '-', '__proto__', 'x'.repeat(128)])('may have the id %s', (id) => {
     const result = read(kind, recordOf(kind, { ...entity, id }), bytes(`${id}/${id}`))
     expect(result).toMatchObject({ ok: true, value: { teamId: id, entityId: id } })
   })
@@ -106,7 +106,7 @@ describe.each(Object.keys(kinds) as Kind[])('A record of a %s', (kind) => {
     expect(problemOf(read(kind, recordOf(kind, entity, revision)))).toBe(problem)
   })
 
-  test('counts, of a name given twice, the last value', () => {
+  test('has the last value of a repeated name', () => {
     const value = bytes(`{"revision":9,"${kind}":1,"revision":3,"${kind}":${JSON.stringify(entity)}}`)
     expect(read(kind, value)).toMatchObject({ ok: true, value: { live: { revision: 3 } } })
   })
@@ -122,7 +122,7 @@ const formText = (changes: Record<string, unknown>): string =>
   recordOf('form', formEntity({ id: 'f1', ...changes })).toString()
 const keyWith = (changes: Record<string, unknown>) => read('key', recordOf('key', { ...accountKey, ...changes }))
 
-test('the first problem is told, and those after it are not', () => {
+test('only the first problem of a record is reported', () => {
   expect(problemOf(read('form', bytes(formText({ title: 1, scene: 'x', createdAt: '' }))))).toBe('form.title')
   expect(problemOf(read('form', bytes(formText({ scene: 'x', createdAt: '' }))))).toBe('form.scene')
 })
@@ -141,7 +141,7 @@ test.each([
   ['a key without a team', '/f1', 'key', `teamId must be ${ofIdentifiers}`],
   ['a key without an id', 'acme/', 'key', `id must be ${ofIdentifiers}`],
   ['the key of another form', 'acme/f2', 'form.id', 'must be the id in the record key'],
-])('the reason why a record with %s is refused says what its key must be', (_, key, path, rule) => {
+])('a record with %s is refused with a reason that says what its key must be', (_, key, path, rule) => {
   const result = read('form', recordOf('form', form), key === null ? null : bytes(key))
   expect(result).toEqual({ ok: false, problem: { path, rule } })
 })
@@ -153,11 +153,11 @@ test.each([
   ['without a revision', bytes('{}'), 'revision', 'must be an integer from 1 to 9007199254740990'],
   ['of a day that there is not', bytes(formText({ createdAt: '2026-02-30T00:00Z' })), 'form.createdAt', ofMoments],
   ['that is nested too deep for Elasticsearch', formWithList(999), 'form.fields', ofDepth(998)],
-])('the reason why a record %s is refused says which member must be what', (_, value, path, rule) => {
+])('a record %s is refused with a reason that names the member and its rule', (_, value, path, rule) => {
   expect(read('form', value)).toEqual({ ok: false, problem: { path, rule } })
 })
 
-test('a list of a form may be as deep as the reason for a refusal says', () => {
+test('a list of a form may be nested as deep as the reason of a refusal says', () => {
   expect(problemOf(read('form', formWithList(998)))).toBe('accepted')
 })
 
@@ -168,15 +168,12 @@ test.each([
   ['-9007199254740993', 'submission.serialNumber'],
   ['1e16', 'submission.serialNumber'],
   ['12345678901234567890123', 'submission.serialNumber'],
-])(
-  'the serial number %s, which warehouses keep as 64 bits and JavaScript as a double, is %s',
-  (serialNumber, problem) => {
-    const text = recordOf('submission', submission).toString()
-    expect(
-      problemOf(read('submission', bytes(text.replace('"serialNumber":17', `"serialNumber":${serialNumber}`)))),
-    ).toBe(problem)
-  },
-)
+])('the serial number %s is %s, because it must fit a double and 64 bits', (serialNumber, problem) => {
+  const text = recordOf('submission', submission).toString()
+  expect(
+    problemOf(read('submission', bytes(text.replace('"serialNumber":17', `"serialNumber":${serialNumber}`)))),
+  ).toBe(problem)
+})
 
 test('the reason for a refusal names a member within others by its path', () => {
   const text = recordOf('submission', { ...submission, examinee: { customData: '?' } }).toString()
@@ -185,13 +182,13 @@ test('the reason for a refusal names a member within others by its path', () => 
   expect(problemOf(custom(997))).toBe('accepted')
 })
 
-test('what is not served, or only text, may be nested deep and have many digits', () => {
+test('members that are not served, or served as text, may be nested deep and have many digits', () => {
   const secret = '['.repeat(5_000) + ']'.repeat(5_000)
   const text = formText({ description: '['.repeat(5_000) + '7'.repeat(5_000) })
   expect(problemOf(read('form', bytes(text.replace('"form":{', `"form":{"secret":${secret},`))))).toBe('accepted')
 })
 
-test('the digest of a form is the same for the same content, and differs as soon as a list or a form by its id shows another', () => {
+test('two states of a form have the same digest only if every answer shows the same content', () => {
   const digestOf = (changes: object, revision = 1): string => {
     const result = readFormRecord(bytes('acme/f1'), recordOf('form', { ...form, ...changes }, revision))
     return result.ok ? (result.value.live?.entity.digest ?? '') : ''
@@ -215,7 +212,7 @@ describe.each([
     return result.ok ? (result.value.live?.entity as unknown as RenderedSubmission) : undefined
   }
 
-  test('a submission is found by its form, status and moment, and by its answers and score as they are written', () => {
+  test('a submission is found by its form, status and time, and by its answers and score as written', () => {
     const given = { formId: 'f7', submittedAt: '2026-03-31T12:00:00+02:00', result: { status: 'failed', score: '?' } }
     const entity = entityOf('submission', { ...given, data: { q1: 'é' } })
     const found = { formId: 'f7', status: 'failed', submittedAt: '2026-03-31T10:00:00.000Z' }
@@ -224,7 +221,7 @@ describe.each([
   })
 
   test.each([[null], [undefined]])(
-    'a submission whose answers are %s, and that has no score, is found by neither',
+    'a submission whose answers are %s, and that has no score, is found by no answer and no score',
     (data) => {
       const entity = entityOf('submission', { data, result: { status: 'pending' } })
       expect(entity).toMatchObject({ foundBy: { data: '', score: '' } })
@@ -254,7 +251,7 @@ describe.each([
   })
 })
 
-test('an account key holds no half of a surrogate pair, which the scripts of Redis cannot read', () => {
+test('an account key has no half surrogate pairs, which scripts of Redis cannot read', () => {
   const [halves, whole] = [
     { name: 'n\ud800', createdBy: '\udc00' },
     { name: 'n\ufffd', createdBy: '\ufffd' },
@@ -264,7 +261,7 @@ test('an account key holds no half of a surrogate pair, which the scripts of Red
   expect(keyWith({ ...halves, ...others })).toMatchObject({ value: { live: { entity } } })
 })
 
-test('an account key has its moments in UTC with milliseconds', () => {
+test('an account key has its times in UTC with milliseconds', () => {
   const entity = { createdAt: '2026-03-01T10:00:00.000Z', expiresAt: '2026-03-01T10:00:00.123Z' }
   const given = { createdAt: '2026-03-01T10:00:00Z', expiresAt: '2026-03-01T11:00:00.12345+01:00' }
   expect(keyWith(given)).toMatchObject({ value: { live: { entity } } })

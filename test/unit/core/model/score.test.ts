@@ -43,7 +43,7 @@ const anyExact = fc.oneof(
   fc.constantFrom(0, -0, 2 ** -72, -(2 ** -72), 2 ** 48 - 2 ** -5, 0.1, 1 / 3, 2 ** 47, -1),
 )
 
-test('a mean is the double nearest to the exact mean, of two equally near the one with an even last bit', () => {
+test('a mean is the double nearest to the exact mean, rounding half to even', () => {
   fc.assert(
     fc.property(fc.array(anyExact, { minLength: 1, maxLength: 50 }), (scores) => {
       const mean = meanOfParts(sumsOf(scores), scores.length)

@@ -5,7 +5,7 @@ import { servedForm, servedFormSummary, servedSubmission, servedSubmissionSummar
 
 const team = 'acme' as TeamId
 
-test('entities have what is documented, in that order', () => {
+test('entities have the documented members, in that order', () => {
   const form = formRecord(team, 'f1', 1, { secret: 1 }).live?.entity
   const submission = submissionRecord(team, 's1', 1, { secret: 1 }).live?.entity
   expect(String(form?.summary)).toBe(JSON.stringify(servedFormSummary(formEntity({ id: 'f1' }))))

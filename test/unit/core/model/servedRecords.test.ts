@@ -158,7 +158,7 @@ test.each([
   ...['0', '-0', '10', '-1.50', '0.10e5', '1E+2', '1e-2', '1e5', '9'.repeat(1_000), `-${'9'.repeat(999)}`],
   ...['true', 'false', 'null', '""', '"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\u00e9\\uABCD\\uef01"', '"\u007f"', '"\\\\"'],
   ...['[]', '[ ]', '{}', '{ }', '[ 1 , [ ] , { "a" : 1 , "b" : [ ] } ]', '{"a":1,"a":2}'],
-])('the answer %s is served as it is written, without being parsed', (raw) => {
+])('the answer %s is served as written, without being parsed', (raw) => {
   expect(rendered('submission', answers(raw))?.summary).toContain(`"data":{"a":${raw}},`)
   expect(isParsed(answers(raw))).toBe(false)
 })
@@ -217,14 +217,14 @@ test.each([
     '1,',
     '1 1',
   ],
-])('with %j as an answer a submission is refused', (raw) => {
+])('a submission with %j as an answer is refused', (raw) => {
   expect(rendered('submission', answers(raw))).toBeUndefined()
 })
 
 test.each([
   ...['', ' ', 'null', '[]', '"x"', '1', '{', '{}', '{"revision":1}', '{"submission":{}}'],
   ...[`${recordOf(objectOf(members))}}`, `${recordOf(objectOf(members))},`, `[${recordOf(objectOf(members))}]`],
-])('a record of a submission %j is refused', (text) => {
+])('a submission record %j is refused', (text) => {
   expect(rendered('submission', Buffer.from(text))).toBeUndefined()
 })
 
@@ -258,7 +258,7 @@ test.each<[string, unknown]>([
   expectAsParsed(record)
 })
 
-test('a submission of a megabyte is served whole, and so is each that comes after it', () => {
+test('a submission of a megabyte is served whole, and so is each later one', () => {
   for (const length of [100, 70_000, 1_000_000, 100])
     expectAsParsed(recordOf(withMember('data', `{"a":"${'x'.repeat(length)}"}`)))
 })
@@ -333,7 +333,7 @@ const records = fc.oneof(
   fc.tuple(json, json).map(([submission, revision]) => recordOf(submission, revision)),
 )
 
-test('what is served of a submission is what JSON.parse reads, and as documented, whatever its record says', () => {
+test('a submission is served as JSON.parse reads it and as documented, for any record', () => {
   fc.assert(
     fc.property(records, (record) => {
       expectAsParsed(record)
@@ -343,7 +343,7 @@ test('what is served of a submission is what JSON.parse reads, and as documented
   )
 })
 
-test('what is served is what JSON.parse reads, also with a byte that is wrong', () => {
+test('a record with any wrong byte is served as JSON.parse reads it, or refused', () => {
   const byte = fc.oneof(fc.constantFrom(...Buffer.from('"\\{}[],: \n\t019eEtfn-.')), fc.integer({ min: 0, max: 255 }))
   fc.assert(
     fc.property(records, fc.nat(), byte, fc.constantFrom(0, 1), (record, place, code, skipped) => {
@@ -354,7 +354,7 @@ test('what is served is what JSON.parse reads, also with a byte that is wrong', 
   )
 })
 
-test('what is served of a form is what JSON.parse reads, and as documented, whatever its record says', () => {
+test('a form is served as JSON.parse reads it and as documented, for any record', () => {
   const form = formEntity({ id: 's1' })
   const space = fc.constantFrom('', ' ', '\n\t')
   const changed = fc.tuple(fc.constantFrom(...placesIn(form)), json, space).map(([place, raw, indent]) => {

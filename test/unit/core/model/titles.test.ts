@@ -45,7 +45,7 @@ test.each([
   expect(foldCharacters(written)).toBe(folded)
 })
 
-test('marks that make another letter stay: Japanese, Hindi, Thai', () => {
+test('combining marks that make another letter stay: Japanese, Hindi, Thai', () => {
   expect(foldCharacters('かが')).not.toBe(foldCharacters('かか'))
   expect(foldCharacters('हिन्दी')).not.toBe(foldCharacters('हनद'))
   expect(foldCharacters('ใกล้')).not.toBe(foldCharacters('ใกล'))
@@ -78,7 +78,7 @@ test('upper and lower case are the same title', () => {
   )
 })
 
-test('a composed letter is the same as its parts', () => {
+test('a precomposed letter equals its decomposed form', () => {
   fc.assert(
     fc.property(fc.string({ unit: letters, maxLength: 40 }), (text) => {
       expect(foldCharacters(text.normalize('NFD'))).toBe(foldCharacters(text.normalize('NFC')))
@@ -94,13 +94,13 @@ test('a folded title fits into a keyword of Elasticsearch', () => {
   )
 })
 
-test('what stands beyond the first 2,000 characters is not searched', () => {
+test('text after the first 2,000 characters is not searched', () => {
   expect(foldCharacters(`${'a'.repeat(1_999)}bc`)).toBe(`${'a'.repeat(1_999)}b`)
   // A tatweel is left out, but was one of them.
   expect(foldCharacters(`${'\u0640'.repeat(1_999)}bc`)).toBe('b')
 })
 
-test('the salt of a team has a fixed length and is its own, of characters that no query reads as a sign', () => {
+test('each team has its own salt of fixed length, without characters that have a meaning in queries', () => {
   const [a, b] = [titleSalt('team-1' as TeamId), titleSalt('team-2' as TeamId)]
   expect(a).toHaveLength(titleSaltLength)
   expect(b).toHaveLength(titleSaltLength)
@@ -126,20 +126,20 @@ test.each([
   expect(foldTitle(written)).toBe(folded)
 })
 
-test('words are told apart by kind, and by what stands before them', () => {
+test('a title is cut into words by kind of character, with the separator before each', () => {
   expect(titleWords("Don't: covid19 数 한국어🎉").map(({ kind, text, gap }) => `${gap} ${kind} ${text}`)).toEqual([
     ...['none letters don', 'mark letters t', 'space letters covid', 'none number 19'],
     ...['space cjk 数', 'space hangul 한국어', 'none emoji 🎉'],
   ])
 })
 
-test('punctuation right before a word marks it, a piece of a letter does not', () => {
+test('punctuation right before a word marks it, and a combining mark does not', () => {
   const marked = titleWords("x .net (emea) don't - so\u094d\u0937").filter(({ isMarked }) => isMarked)
   expect(marked.map(({ text }) => text)).toEqual(['net', 'emea', 't'])
   expect(titleWords('\u094d\u0937')).toMatchObject([{ isMarked: false }])
 })
 
-test('a folded title is words between single spaces, no longer than what is searched', () => {
+test('a folded title is words with single spaces between them, no longer than the searched text', () => {
   fc.assert(
     fc.property(longAndShort, (text) => {
       const folded = foldTitle(text)
@@ -187,14 +187,14 @@ test.each([
 })
 
 test.each(['1,25', '1.00', '1000,000', '10, 000', '10;000', '10,0000', '1,000,00', 'a,000', '1000 and 200'])(
-  'the digits of %p are no one number',
+  'the digits of %p are not joined to one number',
   (title) => {
     expect(soughtReadings(title)).toHaveLength(1)
     expect(titleTerms(title).words.filter((word) => /^\d{5,}$/.test(word))).toEqual([])
   },
 )
 
-test('digits are grouped by two with commas only', () => {
+test('digits may be grouped by two with commas only', () => {
   expect(titleTerms('1.00.000').words).not.toContain('100000')
 })
 
@@ -209,7 +209,7 @@ test.each([
   expect(new Set(titleTerms(title).joined)).toEqual(new Set(joined))
 })
 
-test('a title is found by the beginnings of long words, in alphabets only', () => {
+test('a title is found by the beginnings of long words in alphabetic scripts', () => {
   expect(titleTerms('Geography of परीक्षाओं quiz').starts).toEqual(['geogr', 'geogra', 'geograp', 'geograph'])
 })
 
@@ -229,7 +229,7 @@ test.each([
   expect(titleTerms(title).starts).toEqual(starts)
 })
 
-test('each term of a title is there once, and words are joined to at most 40 letters', () => {
+test('a title has each term once, and joins words to at most 40 letters', () => {
   const { words, starts } = titleTerms('quizzes Quizzes - quizzes-quizzes')
   expect(words.filter((word) => word === 'quizzes')).toHaveLength(1)
   expect(starts).toEqual(['quizz', 'quizze'])
@@ -259,7 +259,7 @@ test.each([
   ['quiz数', false],
   ['数quiz', false],
   ['quiz🎉', false],
-])('may the parts of %p be written as one word: %p', (typed, isOne) => {
+])('whether the parts of %p may be written as one word: %p', (typed, isOne) => {
   expect(titles.areJoinable(titleWords(typed))).toBe(isOne)
 })
 
@@ -268,11 +268,11 @@ test.each([
   ['サー ベイ', ['さー', 'べい']],
   ['サーベイ数', ['さーべい', '数']],
   ['quizサーベイ', ['quiz', 'さーべい']],
-])('%p has these runs of kana, and words beside them: %j', (typed, parts) => {
+])('%p is cut into runs of kana and other words: %j', (typed, parts) => {
   expect(titles.kanaParts(titleWords(typed)).map(textOf)).toEqual(parts)
 })
 
-test('a long text is taken in pieces that follow each other, or overlap', () => {
+test('a long text is cut into consecutive or overlapping pieces', () => {
   expect(titles.piecesOf('abcdefg', 3)).toEqual(['abc', 'def', 'g'])
   expect(titles.piecesOf('abcdefghij', 3, 2)).toEqual(['abcdef', 'defghi', 'ghij'])
   expect(titles.piecesOf('abcdef', 3)).toEqual(['abc', 'def'])
@@ -280,7 +280,7 @@ test('a long text is taken in pieces that follow each other, or overlap', () => 
   expect(titles.piecesOf('', 3)).toEqual([''])
 })
 
-test('a word that is longer than Elasticsearch takes in one term is kept in pieces that overlap by half', () => {
+test('a word that is too long for one term of Elasticsearch is stored in pieces that overlap by half', () => {
   const word = Array.from({ length: 500 }, (_, at) => String.fromCodePoint(0x10480 + (at % 30))).join('')
   const { words } = titleTerms(word)
   const letters = [...word]
@@ -291,7 +291,7 @@ test('a word that is longer than Elasticsearch takes in one term is kept in piec
   }
 })
 
-test('terms hold no white space, and a title of 2,000 characters has a bounded number of them', () => {
+test('terms have no white space, and a title of 2,000 characters has a bounded number of them', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (text) => {
       const { words, joined, starts } = titleTerms(text.repeat(40))
@@ -316,16 +316,16 @@ test.each([
   ['party🎉🎂', ['party', '🎉', '🎂']],
   ['quiz Quiz QUIZ', ['quiz']],
   ['?!', []],
-])('%p, which is typed, is taken apart: %p', (typed, words) => {
+])('the typed text %p is cut into words: %p', (typed, words) => {
   expect(texts(typed)).toEqual(words)
 })
 
 test.each([
-  ['the words', 'cat 한국', ['cat', '한국']],
-  ['no shorter ones', 'ab 한', []],
-  ['no numbers, emoji or characters that are words', '2026 🎉 数学', []],
-  ['nothing that punctuation marks', '.net #tag (emea)', []],
-])('of %s, %p may stand inside of other words: %j', (_what, typed, words) => {
+  ['long words', 'cat 한국', ['cat', '한국']],
+  ['no short words', 'ab 한', []],
+  ['no numbers, emoji or ideographs', '2026 🎉 数学', []],
+  ['no words after punctuation', '.net #tag (emea)', []],
+])('a search finds %s inside other words: of %p, %j', (_what, typed, words) => {
   expect(
     titleWords(typed)
       .filter(titles.mayStandInside)
@@ -338,7 +338,7 @@ describe('A title may lack English function words', () => {
     ['the math quiz', ['math', 'quiz']],
     ['math & science', ['math', 'science']],
     ['math and science', ['math', 'science']],
-  ])('%p needs %p', (typed, words) => {
+  ])('so a search for %p needs %p', (typed, words) => {
     expect(required(typed)).toEqual(words)
   })
 
@@ -358,6 +358,6 @@ test.each([
     ['quiz', 'science', 'вопрос', 'שאלונימ', 'あんけと', 'あんけーとさー', '중간고사', '중간고사중간고사', 'परीक्षाओं'],
   ],
   [2, ['sciences', 'あんけーとさーべ', 'a'.repeat(50)]],
-])('a word is forgiven %i mistakes if it is one of %j', (mistakes, words) => {
+])('%i typos are tolerated in the words %j', (mistakes, words) => {
   expect(words.filter((word) => allowedMistakes(word) !== mistakes)).toEqual([])
 })

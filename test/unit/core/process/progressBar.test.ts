@@ -9,7 +9,7 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-test('where there is no terminal, every ten seconds are a line, without control characters', () => {
+test('without a terminal, progress is one line every ten seconds, without control characters', () => {
   const stream = new PassThrough({ encoding: 'utf8' })
   const bar = startProgressBar('Sending', 8, stream as unknown as NodeJS.WriteStream)
   for (let done = 1; done <= 4; done++) {

@@ -16,6 +16,6 @@ test.each([
   ['an item of another document', [written(), written('t/b')]],
   ['an item of another action', [written(), { delete: { _id: 't/a', status: 200 } }]],
   ['an item without a status', [written(), { index: { _id: 't/a' } }]],
-])('an answer with %s is not believed', async (_, items) => {
+])('a bulk response with %s counts as malformed', async (_, items) => {
   await expect(sendBulk(answering(items), body, documentsOf('a', 3), options)).rejects.toThrow(MalformedBulkResponse)
 })

@@ -55,8 +55,8 @@ test.each([
   ['no answer in time', new errors.TimeoutError('slow'), 'busy'],
   ['an answer about other documents', new MalformedBulkResponse('2 items for 3 documents'), 'retry'],
   ['half an answer', new errors.DeserializationError('cut', '{"ite'), 'retry'],
-  ['what we could not write', new errors.SerializationError('cyclic', {}), undefined],
-  ['what we set wrong', new errors.ConfigurationError('node'), undefined],
+  ['a request that cannot be serialized', new errors.SerializationError('cyclic', {}), undefined],
+  ['a wrong configuration of the client', new errors.ConfigurationError('node'), undefined],
   ['a bug', new TypeError('undefined is not a function'), undefined],
   ['no error at all', 'thrown', undefined],
 ])('a request that ends with %s', (_, error, kind) => {
@@ -80,7 +80,7 @@ const rejected = (bytes: number): string =>
 test.each([
   [300_209, 'split'],
   [204_800, 'busy'],
-])('"later" to %d bytes where 204800 are the most there will ever be room for is %s', (bytes, kind) => {
+])('a rejection of %d bytes, where at most 204800 ever fit, means %s', (bytes, kind) => {
   const body = { error: { type: 'es_rejected_execution_exception', reason: rejected(bytes) } }
   expect(classifyRequestError(responseError(429, body))?.kind).toBe(kind)
 })
@@ -96,11 +96,11 @@ test.each([
     'Request contains an operation of size [300209] bytes, which exceeds the maximum allowed limit of [204800] bytes',
     'split',
   ],
-])('what a primary refuses is too large for ever, or not: %s', (reason, kind) => {
+])('a rejection by a primary is permanent or not: %s', (reason, kind) => {
   expect(classifyItem(429, { type: 'es_rejected_execution_exception', reason }).kind).toBe(kind)
 })
 
-describe('a reason quotes no document', () => {
+describe('the reason of a failure quotes no document', () => {
   const unparsed = {
     type: 'document_parsing_exception',
     reason:
@@ -117,17 +117,17 @@ describe('a reason quotes no document', () => {
     [503, unavailable, '503 unavailable_shards_exception'],
     [403, { type: 'ada@example.com' }, '403 without a reason'],
     [500, undefined, '500 without a reason'],
-  ])('of an answer with status %d', (status, error, reason) => {
+  ])('in a response with status %d', (status, error, reason) => {
     expect(classifyItem(status, error)).toMatchObject({ reason })
     expect(classifyRequestError(responseError(status, { error }))).toMatchObject({ reason })
   })
 
-  test('of an answer about other documents', () => {
+  test('in a response about other documents', () => {
     const reason = classifyRequestError(new MalformedBulkResponse('2 items for 3 documents'))?.reason
     expect(reason).toBe('bulk response does not match its request: 2 items for 3 documents')
   })
 
-  test('of an answer that cannot be read', () => {
+  test('in an unreadable response', () => {
     const unread = new errors.DeserializationError('Unexpected token a in "ada@example.com"', 'ada@example.com')
     expect(classifyRequestError(unread)).toMatchObject({ reason: expect.not.stringContaining('ada') })
   })

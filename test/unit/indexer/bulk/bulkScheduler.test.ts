@@ -1,4 +1,5 @@
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
+import { BulkQueue } from '../../../../indexer/bulk/bulkQueue.ts'
 import { BulkScheduler } from '../../../../indexer/bulk/bulkScheduler.ts'
 import type { Job } from '../../../../indexer/bulk/job.ts'
 import { documentsOf } from '../../../support/bulkRecords.ts'
@@ -27,7 +28,7 @@ function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
   const send = async (jobs: readonly Job[]) => {
     const { promise, resolve } = Promise.withResolvers<{ hasResults: boolean; failed: readonly Job[] }>()
     const end = async (failed: readonly Job[] = [], hasResults = true): Promise<void> => {
-      for (const job of jobs) if (!failed.includes(job)) scheduler.finish(job)
+      for (const job of jobs) if (!failed.includes(job)) queue.finish(job)
       for (const job of failed) job.attempts++
       resolve({ hasResults, failed })
       await turn()
@@ -35,8 +36,10 @@ function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
     requests.push({ names: jobs.map((job) => job.name()), jobs, end })
     return await promise
   }
-  const options = { maxBulkBytes: 1_000_000, maxBulkDocuments: 1_000, ...bounds, random: () => random, signal }
-  const scheduler = new BulkScheduler({ ...options, onFatal: (error) => fatal.push(error) }, send)
+  const { maxRecordsPerSecond } = bounds
+  const queue = new BulkQueue({ maxBulkBytes: 1_000_000, maxBulkDocuments: 1_000, ...bounds })
+  const options = { maxRecordsPerSecond, random: () => random, signal, onFatal: (error: Error) => fatal.push(error) }
+  const scheduler = new BulkScheduler(options, queue, send)
   /** Hands over records as `entity@version`, or `team/entity@version`. */
   const submit = async (...records: readonly string[]): Promise<void> => {
     for (const record of records) {
@@ -47,11 +50,11 @@ function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
     await turn()
   }
   const names = () => requests.map((request) => request.names)
-  return { scheduler, requests, fatal, submit, names }
+  return { scheduler, queue, requests, fatal, submit, names }
 }
 const many = (count: number, name = 'e'): string[] => Array.from({ length: count }, (_, at) => `${name}${at}@1`)
 
-test('records of one turn share a request, and two requests are under way at most', async () => {
+test('records of one turn share a request, and at most two requests are in flight', async () => {
   const { submit, names, requests } = scheduling()
   const all = submit('a@1', 'b@1')
   expect(names()).toEqual([])
@@ -68,7 +71,7 @@ test.each([
   ['documents', { maxBulkDocuments: 4 }],
   // The two documents of a record have 14 bytes.
   ['bytes', { maxBulkBytes: 28 }],
-])('a request has no more %s than it may, and what waits is sent in its order', async (_what, bounds) => {
+])('a request has no more %s than allowed, and waiting records are sent in order', async (_what, bounds) => {
   const { submit, names, requests } = scheduling(bounds)
   await submit('a@1', 'b@1', 'c@1', 'd@1', 'e@1')
   expect(names()).toEqual([
@@ -88,7 +91,7 @@ test.each([{ maxBulkDocuments: 1 }, { maxBulkBytes: 13 }])(
   },
 )
 
-test('of an entity only the newest record is sent, in the place of the first, and none while another one is under way', async () => {
+test('only the newest waiting record of an entity is sent, in the place of the first, and none while another is in flight', async () => {
   const { submit, names, requests } = scheduling()
   await submit('a@1', 'b@1', 'a@3', 'a@2')
   expect(names()).toEqual([['a@3', 'b@1']])
@@ -98,7 +101,7 @@ test('of an entity only the newest record is sent, in the place of the first, an
   expect(names().slice(2)).toEqual([['a@5']])
 })
 
-test('of two records of one revision the one that was handed over first is sent', async () => {
+test('of two records of one revision the first one is sent', async () => {
   const { scheduler, names } = scheduling()
   for (const name of ['first', 'second', 'third'])
     scheduler.submit({ documents: documentsOf('a', 1), isCompared: true, name: () => name, done: () => undefined })
@@ -106,7 +109,7 @@ test('of two records of one revision the one that was handed over first is sent'
   expect(names()).toEqual([['first']])
 })
 
-test('what has failed is sent again, unless a newer record of its entity counts by now', async () => {
+test('a failed record is sent again, unless a newer record of its entity has come', async () => {
   const { submit, names, requests } = scheduling()
   await submit('a@1', 'b@1')
   await submit('b@2')
@@ -116,7 +119,7 @@ test('what has failed is sent again, unless a newer record of its entity counts 
   expect(requests[1]?.jobs[0]?.superseded.map((job) => job.name())).toEqual(['b@1'])
 })
 
-test('records that have failed equally often wait together, those that have failed more often for longer', async () => {
+test('records that failed equally often wait together, and those that failed more often wait longer', async () => {
   const { submit, names, requests } = scheduling({}, 1)
   await submit('a@1', 'b@1', 'c@1')
   const [a, b, c] = requests[0]?.jobs ?? []
@@ -132,7 +135,7 @@ test('records that have failed equally often wait together, those that have fail
   expect(names()[2]).toEqual(['b@1'])
 })
 
-test('a request that got through makes room for the next before its failures are sent again; one that did not, afterwards', async () => {
+test('after an accepted request the next one is sent before its failed records, and after a failed request they are sent first', async () => {
   const { submit, names, requests } = scheduling({ maxBulkDocuments: 2 }, 1)
   await submit('a@1', 'b@1', 'c@1')
   await requests[0]?.end(requests[0].jobs, true)
@@ -143,20 +146,20 @@ test('a request that got through makes room for the next before its failures are
   await eventually(() => requests.length > 3)
 })
 
-test('while Elasticsearch is overloaded requests are smaller, and there is one at a time', async () => {
-  const { scheduler, submit, names, requests } = scheduling({ maxBulkDocuments: 16 })
-  scheduler.halveBounds()
-  scheduler.halveBounds()
+test('while Elasticsearch is overloaded, requests are smaller and one at a time', async () => {
+  const { queue, submit, names, requests } = scheduling({ maxBulkDocuments: 16 })
+  queue.halveBounds()
+  queue.halveBounds()
   await submit(...many(20))
   expect(names().map(({ length }) => length)).toEqual([2])
-  for (let times = 0; times < 20; times++) scheduler.halveBounds()
+  for (let times = 0; times < 20; times++) queue.halveBounds()
   await requests[0]?.end()
   expect(names().map(({ length }) => length)).toEqual([2, 1])
   // Of a 64th at least; each success widens by a 16th.
-  for (let times = 0; times < 8; times++) scheduler.widenBounds(16, 0)
+  for (let times = 0; times < 8; times++) queue.widenBounds(16, 0)
   await requests[1]?.end()
   expect(names().map(({ length }) => length)).toEqual([2, 1, 4])
-  for (let times = 0; times < 8; times++) scheduler.widenBounds(16, 0)
+  for (let times = 0; times < 8; times++) queue.widenBounds(16, 0)
   await requests[2]?.end()
   expect(names().map(({ length }) => length)).toEqual([2, 1, 4, 8, 5])
 })
@@ -167,11 +170,11 @@ test.each([
   ['half of its bytes', 1, 50, true],
   ['fewer bytes', 1, 49, false],
 ])(
-  'a request that used %s: does it say that larger ones succeed? %i, %i: %p',
+  'whether a request that used %s (%i documents, %i bytes) shows that larger ones succeed: %p',
   async (_what, documents, bytes, isWider) => {
-    const { scheduler, submit, names } = scheduling({ maxBulkDocuments: 32, maxBulkBytes: 200 })
-    scheduler.halveBounds()
-    for (let times = 0; times < 8; times++) scheduler.widenBounds(documents * (1 + times / 8), bytes * (1 + times / 8))
+    const { queue, submit, names } = scheduling({ maxBulkDocuments: 32, maxBulkBytes: 200 })
+    queue.halveBounds()
+    for (let times = 0; times < 8; times++) queue.widenBounds(documents * (1 + times / 8), bytes * (1 + times / 8))
     await submit('a@1')
     await submit('b@1')
     expect(names()).toHaveLength(isWider ? 2 : 1)
@@ -181,10 +184,10 @@ test.each([
 describe('while the shard of a team has no primary', () => {
   const away: ItemOutcome = { kind: 'away', reason: 'no primary' }
   const written: ItemOutcome = { kind: 'written' }
-  const note = ({ scheduler }: ReturnType<typeof scheduling>, team: string, ...outcomes: ItemOutcome[]): void =>
-    scheduler.noteShards(documentsOf('a', 1, '{}', team), outcomes)
+  const note = ({ queue }: ReturnType<typeof scheduling>, team: string, ...outcomes: ItemOutcome[]): void =>
+    queue.noteShards(documentsOf('a', 1, '{}', team), outcomes)
 
-  test('its records go in requests of their own, one at a time; others go as before', async () => {
+  test('its records are sent apart, one request at a time, and others as before', async () => {
     const scheduled = scheduling()
     const { submit, names, requests } = scheduled
     note(scheduled, 'gone', away, written)
@@ -195,7 +198,7 @@ describe('while the shard of a team has no primary', () => {
     expect(names()[3]).toEqual(['gone/c@1'])
   })
 
-  test('what waited already is moved, and comes back once the shard has a primary', async () => {
+  test('records that waited already are moved there, and back once the shard has a primary', async () => {
     const scheduled = scheduling({ maxBulkDocuments: 4 })
     const { scheduler, submit, names, requests } = scheduled
     await submit(...many(4, 'first'))
@@ -218,7 +221,7 @@ describe('while the shard of a team has no primary', () => {
     for (let at = first; at < requests.length; at++) await requests[at]?.end()
   }
 
-  test('what is moved is sent once', async () => {
+  test('moved records are sent once', async () => {
     const scheduled = scheduling({ maxBulkDocuments: 4 })
     const { submit, names } = scheduled
     await submit(...many(4, 'first'))
@@ -228,7 +231,7 @@ describe('while the shard of a team has no primary', () => {
     expect(names().slice(2).flat().sort()).toEqual(['gone/b@1', 'gone/c@1', 'here/a@1'])
   })
 
-  test('of an entity that waits there the newest record is sent, which knows of those before', async () => {
+  test('of an entity only the newest record is sent, which supersedes the earlier ones', async () => {
     const scheduled = scheduling()
     const { submit, names, requests } = scheduled
     note(scheduled, 'gone', away, away)
@@ -240,15 +243,15 @@ describe('while the shard of a team has no primary', () => {
     expect(requests[1]?.jobs[0]?.superseded.map((job) => job.name()).sort()).toEqual(['gone/b@1', 'gone/b@2'])
   })
 
-  test('a record of which only the detail is left waits with the others, until a newer one counts in its place', async () => {
+  test('a record of which only the detail is left waits with the others until a newer one supersedes it', async () => {
     const scheduled = scheduling({ maxBulkDocuments: 2 })
-    const { scheduler, submit, names, requests } = scheduled
+    const { queue, submit, names, requests } = scheduled
     await submit('gone/a@1')
     await submit('x@1', 'y@1')
     note(scheduled, 'gone', away, written)
     for (const job of requests[0]?.jobs ?? []) {
       job.documents = job.documents.slice(1)
-      scheduler.putBack(job)
+      queue.putBack(job)
     }
     await submit('gone/a@2')
     expect(names()).toEqual([['gone/a@1'], ['x@1'], ['gone/a@2']])
@@ -257,7 +260,7 @@ describe('while the shard of a team has no primary', () => {
   })
 })
 
-test('what is stopped sends nothing more, and its end is no bug; any other error is told', async () => {
+test('a stopped scheduler sends nothing more and reports no error; any other error is reported', async () => {
   const stop = new AbortController()
   const { scheduler, submit, requests, fatal } = scheduling({}, 0, stop.signal)
   scheduler.run(Promise.reject(new Error('a bug')))
@@ -269,7 +272,7 @@ test('what is stopped sends nothing more, and its end is no bug; any other error
   expect([fatal.length, requests.length]).toEqual([1, 0])
 })
 
-test('what waits to be sent again does so no longer than until the indexer stops', async () => {
+test('a stop ends the backoff of failed records', async () => {
   const stop = new AbortController()
   const { scheduler, submit, requests } = scheduling({}, 1, stop.signal)
   await submit('a@1')
@@ -278,7 +281,7 @@ test('what waits to be sent again does so no longer than until the indexer stops
   await expect(retried).rejects.toThrow('aborted')
 })
 
-test('no more records are sent at once, or in a while, than the limit allows', async () => {
+test('no more records are sent at once, or over time, than MAX_RECORDS_PER_SECOND allows', async () => {
   const { submit, names, requests } = scheduling({ maxRecordsPerSecond: 40 })
   const startedMs = performance.now()
   await submit(...many(9))

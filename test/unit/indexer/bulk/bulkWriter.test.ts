@@ -83,7 +83,7 @@ const answering = (...answers: (ItemOutcome[] | Error)[]): Send => {
   }
 }
 
-test('records of one turn share a request, and the newest of an entity goes alone', async () => {
+test('records of one turn share a request, with only the newest record of an entity', async () => {
   const { submit, requests } = writing(answering())
   const outcomes = await Promise.all([submit('a', 1), submit('b', 1), submit('a', 3), submit('a', 2)])
   expect(outcomes.map(({ kind }) => kind)).toEqual(['stale', 'indexed', 'indexed', 'stale'])
@@ -114,7 +114,7 @@ test('only the document that is not stored yet is sent again', async () => {
   expect(troubles).toEqual(['retry', 'over'])
 })
 
-test('a record that waits after a failure keeps none of the memory that it shares with finished ones', async () => {
+test('a record that waits after a failure does not keep the buffer of finished records in memory', async () => {
   const sharedBytes: number[] = []
   const { submit } = writing(async (documents) => {
     const [one] = documents
@@ -127,7 +127,7 @@ test('a record that waits after a failure keeps none of the memory that it share
   expect(again).toBe(0)
 })
 
-test('while the shard of a team has no primary, its records wait in requests of their own, and others beside none of them', async () => {
+test('while the shard of a team has no primary, its records are sent apart from others', async () => {
   const away: ItemOutcome = { kind: 'away', reason: 'no primary' }
   const answers: (() => void)[] = []
   let isAway = true
@@ -163,7 +163,7 @@ test('a request that is too large is halved until its parts fit, and a record th
   expect(requests.slice(0, 7).map(({ length }) => length)).toEqual([14, 8, 4, 4, 6, 4, 2])
 })
 
-test('a document that there will never be memory for beside others is sent alone, and rejected when that is too much', async () => {
+test('a document that Elasticsearch never has memory for together with others is sent alone, and rejected if that is too much', async () => {
   const split: ItemOutcome = { kind: 'split', reason: 'too large' }
   const { submit, requests } = writing(async (documents) =>
     documents.map(({ id }) => {
@@ -179,13 +179,13 @@ test('a document that there will never be memory for beside others is sent alone
 test.each<ItemOutcome>([
   { kind: 'split', reason: 'too large' },
   { kind: 'busy', reason: 'no room now' },
-])('a record whose documents there is no room for together is stored by one at a time: %p', async (refusal) => {
+])('a record whose two documents do not fit together is stored one document at a time: %p', async (refusal) => {
   const { submit, requests } = writing(answering([refusal, refusal]))
   expect(await submit('a', 1)).toEqual({ kind: 'indexed' })
   expect(requests.map(({ length }) => length)).toEqual([2, 1, 1])
 })
 
-test('a record whose request alone is not understood is rejected, when the requests of others are', async () => {
+test('a record is rejected if its own request is malformed for Elasticsearch and those of others are not', async () => {
   const { submit } = writing(async (documents) => {
     if (documents.some(({ id }) => id === 't/b')) throw responseError(400)
     return documents.map(() => written)
@@ -194,7 +194,7 @@ test('a record whose request alone is not understood is rejected, when the reque
   expect(kinds.map(({ kind }) => kind)).toEqual(['indexed', 'rejected', 'indexed', 'indexed'])
 })
 
-test('a document that repeats a name is refused once, then stored with every name once, without waiting', async () => {
+test('a document with repeated names is refused once, then stored at once with every name once', async () => {
   const { submit, requests, waits } = writing(async (documents) =>
     documents.map(({ source }) => (source.includes('"a":1') ? rejected : written)),
   )
@@ -203,7 +203,7 @@ test('a document that repeats a name is refused once, then stored with every nam
   expect(waits).toEqual([])
 })
 
-test('a bug stops the writer and is told', async () => {
+test('a bug stops the writer and is reported', async () => {
   const { submit, fatal } = writing(answering(new TypeError('a bug')))
   let isDone = false
   submit('a', 1).then(() => {
@@ -215,7 +215,7 @@ test('a bug stops the writer and is told', async () => {
   expect(fatal.map(({ message }) => message)).toEqual(['a bug'])
 })
 
-test('an entity that changes a hundred thousand times while a request is under way costs no more than others', async () => {
+test('an entity that changes a hundred thousand times during one request costs no more than others', async () => {
   const { submit, requests } = writing(answering())
   // Were it quadratic, this would take minutes, and an indexer would lose its partitions.
   const outcomes = Array.from({ length: 100_000 }, (_, at) => submit('a', 1 + (at % 2 === 0 ? at : 1)))
@@ -224,20 +224,13 @@ test('an entity that changes a hundred thousand times while a request is under w
   expect(requests).toHaveLength(1)
 })
 
-test('requests are bounded in bytes, and one record that is larger goes alone', async () => {
-  const { submit, requests } = writing(answering(), { maxBulkBytes: 100 })
-  const sources = ['x'.repeat(20), 'x'.repeat(20), 'x'.repeat(20), 'x'.repeat(90), 'x'.repeat(10)]
-  await Promise.all(sources.map((source, at) => submit(`e${at}`, 1, `"${source}"`)))
-  expect(requests.map((documents) => documents.length)).toEqual([4, 2, 2, 2])
-})
-
-describe('a revision that is there already', () => {
+describe('a revision that is stored already', () => {
   test.each([
     ['the same content', { version: 3, digest: '{"a":1}' }, 'stale'],
     ['other content', { version: 3, digest: '{"a":2}' }, 'conflict'],
     ['a higher revision', { version: 4, digest: '{"a":2}' }, 'stale'],
     ['a deletion', { version: 2 ** 53 - 1, digest: undefined }, 'stale'],
-  ])('where %s is stored', async (_what, stored, kind) => {
+  ])('with %s (%j) makes a record %s', async (_what, stored, kind) => {
     const { submit } = writing(answering([stale, stale]), { stored: () => stored })
     expect(await submit('a', 3, '{"a":1}')).toEqual({ kind })
   })
@@ -255,20 +248,20 @@ describe('a revision that is there already', () => {
     expect(asked).toEqual(['t/a', 't/c'])
   })
 
-  test('a record that is read again, of which others have told, is stale', async () => {
+  test('with other content makes a record stale whose dead letter was written before', async () => {
     const { submit } = writing(answering([stale, stale]), { stored: () => ({ version: 1, digest: 'other' }) })
     expect(await submit('a', 1, '{"a":1}', false)).toEqual({ kind: 'stale' })
   })
 })
 
-describe('a document that Elasticsearch always fails at', () => {
+describe('a document at which Elasticsearch always fails', () => {
   const suspect: ItemOutcome = { kind: 'suspect', reason: '500 exception' }
   const failingAt =
     (isBad: (document: DocumentWrite) => boolean): Send =>
     async (documents) =>
       documents.map((document) => (isBad(document) ? suspect : written))
 
-  test('is rejected after a minute, also when nothing else is written', async () => {
+  test('is rejected after a minute, also if nothing else is written', async () => {
     const { submit, clock, writer, requests } = writing(failingAt(({ id }) => id === 't/bad'))
     let isDone = false
     const bad = submit('bad', 7).finally(() => {
@@ -292,26 +285,29 @@ describe('a document that Elasticsearch always fails at', () => {
   test.each([
     ['wait behind it', 12, 0],
     ['come while it fails', 1, 1],
-  ])('is given up a minute after it failed first, also when newer ones that fail %s', async (_what, first, more) => {
-    const { submit, clock } = writing(failingAt(({ id }) => id === 't/bad'))
-    const outcomes = Array.from({ length: first }, (_, at) => submit('bad', at + 1))
-    await submit('good', 1)
-    while (clock.nowMs < 60_000) {
-      clock.nowMs += 10_000
-      if (more > 0) outcomes.push(submit('bad', outcomes.length + 1))
-      await submit('good', clock.nowMs)
-    }
-    let isOver = false
-    const rejected = Promise.all(outcomes).finally(() => {
-      isOver = true
-    })
-    for (let revision = clock.nowMs; !isOver && revision < 70_000; revision++) {
-      await submit('good', revision)
-      await turn()
-    }
-    expect(isOver).toBe(true)
-    expect(new Set((await rejected).map(({ kind }) => kind))).toEqual(new Set(['rejected']))
-  })
+  ])(
+    'is rejected a minute after its first failure, also when newer records that fail %s',
+    async (_what, first, more) => {
+      const { submit, clock } = writing(failingAt(({ id }) => id === 't/bad'))
+      const outcomes = Array.from({ length: first }, (_, at) => submit('bad', at + 1))
+      await submit('good', 1)
+      while (clock.nowMs < 60_000) {
+        clock.nowMs += 10_000
+        if (more > 0) outcomes.push(submit('bad', outcomes.length + 1))
+        await submit('good', clock.nowMs)
+      }
+      let isOver = false
+      const rejected = Promise.all(outcomes).finally(() => {
+        isOver = true
+      })
+      for (let revision = clock.nowMs; !isOver && revision < 70_000; revision++) {
+        await submit('good', revision)
+        await turn()
+      }
+      expect(isOver).toBe(true)
+      expect(new Set((await rejected).map(({ kind }) => kind))).toEqual(new Set(['rejected']))
+    },
+  )
 
   test('is rejected for each assignment of its partition that has read it', async () => {
     const { submit, clock, requests } = writing(failingAt(({ id }) => id === 't/bad'))
@@ -338,7 +334,7 @@ describe('a document that Elasticsearch always fails at', () => {
   })
 })
 
-test('what fails is named for as long as it fails, whatever succeeds beside it', async () => {
+test('a failing record is reported for as long as it fails, even if others succeed', async () => {
   let isAway = true
   const { submit, writer, clock, troubles } = writing(async (documents) =>
     documents.map(({ id }) => (isAway && id === 't/a' ? { kind: 'retry', reason: '503 away' } : written)),
@@ -354,7 +350,7 @@ test('what fails is named for as long as it fails, whatever succeeds beside it',
   expect(writer.blockedReason()).toBeUndefined()
 })
 
-test('no record waits through the backoff of others, even of as many as there may be requests at once', async () => {
+test('no record waits for the backoff of others, even of as many as there may be requests in flight', async () => {
   const isStuck = ({ id }: DocumentWrite): boolean => id.startsWith('t/stuck')
   // Every backoff is as long as it may be.
   const { submit, requests } = writing(
@@ -372,7 +368,7 @@ test('no record waits through the backoff of others, even of as many as there ma
   expect(await Promise.race([...failing, turn()])).toBeUndefined()
 })
 
-test('a record waits longer after each of its failures, whatever succeeds meanwhile', async () => {
+test('a record waits longer after each of its failures, even if others succeed', async () => {
   let attempts = 0
   const failing: Send = async (documents) =>
     documents.map(({ id, kind }) => {
@@ -398,7 +394,7 @@ test.each<[string, Send]>([
   ['a request is refused', () => Promise.reject(responseError(429))],
   ['a request is not answered in time', () => Promise.reject(new errors.TimeoutError('slow'))],
 ])(
-  'a busy engine gets smaller requests, one at a time, when %s, and larger ones again as they succeed',
+  'an overloaded Elasticsearch gets smaller requests, one at a time, when %s, and larger ones again as they succeed',
   async (_what, refuse) => {
     let refusals = 3
     let underWay = 0
@@ -427,7 +423,7 @@ test.each<[string, Send]>([
   },
 )
 
-test('no more records are sent in a second than allowed', async () => {
+test('no more records a second are sent than MAX_RECORDS_PER_SECOND allows', async () => {
   const startedMs = Date.now()
   const { submit } = writing(answering(), { maxRecordsPerSecond: 100 })
   const outcomes = await Promise.all(Array.from({ length: 50 }, (_, at) => submit(`e${at}`, 1)))

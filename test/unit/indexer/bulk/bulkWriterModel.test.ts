@@ -163,7 +163,7 @@ function expectFirst(
     expect(outcomes[at]?.[0]?.kind === 'conflict').toBe(records[at]?.content !== first?.content)
 }
 
-test('whatever fails in whatever order, each record is done once and the first record of the highest version that is not refused is stored', async () => {
+test('for any failures in any order, each record gets one outcome, and the first accepted record of the highest version is stored', async () => {
   await fc.assert(
     fc.asyncProperty(history, fc.scheduler(), async ({ records, refused, luck }, scheduler) => {
       const engine = new Engine(scheduler, luck, refused)

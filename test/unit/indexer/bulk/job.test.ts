@@ -22,26 +22,7 @@ function withoutContent(job: jobs.Job): jobs.Job {
 }
 const namesOf = (some: readonly jobs.Job[]): string[] => some.map((each) => each.name()).sort()
 
-test('a record belongs to the entity of its list document, whatever else it writes, and has not been tried', () => {
-  const { jobOf } = records()
-  expect(jobOf(3, 'a', true, 'one')).toMatchObject({ entity: 'forms/t/one', version: 3, attempts: 0, superseded: [] })
-  const fresh = { isStored: false, isDeduplicated: false, isSentSingly: false, suspicion: undefined }
-  expect(jobOf(3)).toMatchObject(fresh)
-  const nothing = { documents: [], isCompared: true, name: () => 'none', done: () => undefined }
-  expect(() => jobs.newJob(nothing, 0)).toThrow('a record writes at least one document')
-})
-
-test('of two records of an entity the newer one counts, of one revision the one that came first', () => {
-  const { jobOf } = records()
-  const [second, third, again, first] = [jobOf(2), jobOf(3), jobOf(3, 'b'), jobOf(1)]
-  expect(jobs.winnerOf(second, third)).toBe(third)
-  expect(jobs.winnerOf(again, third)).toBe(third)
-  expect(jobs.winnerOf(third, first)).toBe(third)
-  expect(namesOf(third.superseded)).toEqual(['1a', '2a', '3b'])
-  for (const older of [second, again, first]) expect(older.superseded).toEqual([])
-})
-
-test('a record that supersedes another also supersedes what that one did, whichever did more', () => {
+test('a record that supersedes another also supersedes the records that the other had superseded', () => {
   const { jobOf } = records()
   const few = jobs.winnerOf(jobOf(1), jobOf(2))
   const many = [4, 5, 6].map((version) => jobOf(version)).reduce(jobs.winnerOf, jobOf(7))
@@ -51,7 +32,7 @@ test('a record that supersedes another also supersedes what that one did, whiche
   expect([last.name(), namesOf(last.superseded)]).toEqual(['8a', ['1a', '2a', '4a', '5a', '6a', '7a']])
 })
 
-test('what is stored is told to the record, and what it supersedes is stale, but for other content of that revision', () => {
+test('a stored record is indexed, and superseded records are stale, except other content of the same revision', () => {
   const { jobOf, told } = records()
   const first = jobOf(7)
   const winner = [jobOf(7, 'b'), jobOf(7), jobOf(6, 'c'), jobOf(7, 'd', false)].reduce(jobs.winnerOf, first)
@@ -71,22 +52,22 @@ test('what is stored is told to the record, and what it supersedes is stale, but
 test.each<[string, jobs.Stored, boolean, string]>([
   ['its own content', { version: 7, digest: 'a' }, true, 'stale'],
   ['other content', { version: 7, digest: 'b' }, true, 'conflict'],
-  ['other content, which nobody compares', { version: 7, digest: 'b' }, false, 'stale'],
-  ['content that nobody knows', { version: 7, digest: undefined }, true, 'stale'],
+  ['other content, whose dead letter was written before', { version: 7, digest: 'b' }, false, 'stale'],
+  ['unknown content', { version: 7, digest: undefined }, true, 'stale'],
   ['a later revision with other content', { version: 8, digest: 'b' }, true, 'stale'],
-])('a record under whose revision there is %s already is %s', (_, stored, isCompared, kind) => {
+])('a record whose revision is stored with %s already is %s', (_, stored, isCompared, kind) => {
   const { jobOf, told } = records()
   jobs.reportOutcomes(jobOf(7, 'a', isCompared), stored)
   expect(told).toEqual([['7a', { kind }]])
 })
 
-test('a record without content of its own, such as a deletion, is in conflict with nothing', () => {
+test('a record without content, such as a deletion, conflicts with no other content', () => {
   const { jobOf, told } = records()
   jobs.reportOutcomes(withoutContent(jobOf(7)), { version: 7, digest: 'b' })
   expect(told).toEqual([['7a', { kind: 'stale' }]])
 })
 
-test('what is stored has to be known where it may differ: under the revision of one that is compared, which was not stored now', () => {
+test('the stored document must be read if a compared record of its revision was not stored now', () => {
   const { jobOf } = records()
   expect(jobs.needsStored(jobOf(7))).toBe(true)
   expect(jobs.needsStored(jobOf(7, 'a', false))).toBe(false)
@@ -96,7 +77,7 @@ test('what is stored has to be known where it may differ: under the revision of 
   expect(jobs.needsStored(jobs.winnerOf(jobOf(7, 'a', false), jobOf(6, 'b')))).toBe(false)
 })
 
-test('a record that is rejected hears why, and the newest of those that it superseded counts in its place', () => {
+test('a rejected record gets its reason, and the newest record that it superseded takes its place', () => {
   const { jobOf, told } = records()
   const winner = [jobOf(2), jobOf(4), jobOf(3)].reduce(jobs.winnerOf, jobOf(5))
   const next = jobs.reportRejection(winner, 'refused')
@@ -105,7 +86,7 @@ test('a record that is rejected hears why, and the newest of those that it super
   expect(jobs.reportRejection(jobOf(1), 'refused')).toBeUndefined()
 })
 
-test('a document is at fault once it has failed twice, over a minute', () => {
+test('a document is at fault once it has failed twice, at least a minute apart', () => {
   const { jobOf } = records()
   const [early, late] = [jobOf(1), jobOf(1)]
   expect([0, 30_000, 59_999, 60_000].map((nowMs) => jobs.confirmSuspicion(early, nowMs))).toEqual([
@@ -114,7 +95,7 @@ test('a document is at fault once it has failed twice, over a minute', () => {
   expect([60_000, 120_000].map((nowMs) => jobs.confirmSuspicion(late, nowMs))).toEqual([false, true])
 })
 
-test('the minute counts from the first state of an entity that failed, but each state has to fail twice by itself', () => {
+test('the minute begins with the first failed state of an entity, and each state has to fail twice itself', () => {
   const { jobOf } = records()
   const first = jobOf(1)
   jobs.confirmSuspicion(first, 0)
@@ -130,7 +111,7 @@ test('the minute counts from the first state of an entity that failed, but each 
   expect(jobs.confirmSuspicion(jobs.winnerOf(early, own), 109_999)).toBe(false)
 })
 
-test('documents of one index and one team share a shard, and weigh what their texts do', () => {
+test('documents of one index and team share a shard, and count with the bytes of their text', () => {
   const [list, detail] = documentsOf('a', 1, '{"ä":1}')
   const [other] = documentsOf('b', 2)
   const [foreign] = documentsOf('a', 1, '{}', 'u')

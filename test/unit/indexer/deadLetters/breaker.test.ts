@@ -29,7 +29,7 @@ test('a few hundred rejected records in a row are let through', async () => {
   expect([come(), breaker.isOpen]).toEqual([949, false])
 })
 
-test('once nearly all of a thousand are bad, they are held, but for one a second', async () => {
+test('once nearly all of a thousand records are rejected, they are held, except one a second', async () => {
   const breaker = new Breaker()
   observeAll(breaker, 1_000, true)
   const come = permits(breaker, 10)
@@ -40,7 +40,7 @@ test('once nearly all of a thousand are bad, they are held, but for one a second
   expect(come()).toBe(3)
 })
 
-test('good records among those that follow end it, and everything held is let through', async () => {
+test('good records afterwards close the breaker, and all held records are let through', async () => {
   const breaker = new Breaker()
   observeAll(breaker, 1_000, true)
   const come = permits(breaker, 10)
@@ -57,7 +57,7 @@ test('rejected records among many good ones never open it', () => {
   expect(breaker.isOpen).toBe(false)
 })
 
-test('records of a partition that is left are held no longer, wherever they stand, and take no permits from others', async () => {
+test('records of a revoked partition are no longer held, and take no permits from others', async () => {
   const breaker = new Breaker()
   observeAll(breaker, 1_000, true)
   const left = new AbortController()

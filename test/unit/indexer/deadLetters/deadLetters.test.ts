@@ -25,7 +25,7 @@ const letterOf = (rejected: SourceRecord): SourceRecord => ({
   ...{ key: rejected.key, value: rejected.value, headers: deadLetterHeaders(rejected, problem, now) },
 })
 
-test('a letter tells why and where from, and its record has its own headers again, whatever these are', () => {
+test('a dead letter has the reason and the source, and its replay has the original headers, whatever these are', () => {
   const names = ['tidemark.topic', 'tidemark.path', 'tidemark.offset', 'tidemark.other', '__proto__', 'a', '']
   const name = fc.oneof(
     fc.constantFrom(...names),
@@ -46,7 +46,7 @@ test('a letter tells why and where from, and its record has its own headers agai
   )
 })
 
-test('a letter of a letter that was copied back with its headers tells of the copy, which keeps those', () => {
+test('a dead letter of a dead letter that was copied back with its headers names the copy as source, and keeps these headers', () => {
   const first = letterOf(record(RecordHeaders.of([['trace', 'x']])))
   const copied = { ...first, topic: config.TOPIC_FORMS, offset: toOffset('900') }
   const letter = readDeadLetter(letterOf(copied))
@@ -72,7 +72,7 @@ function setting(append: (records: readonly NewRecord[]) => Promise<void>) {
   return { writer: new DeadLetterWriter({ sink, config, log, retries }), retries, assigned, logged }
 }
 
-test('a letter that Kafka does not take is named with its record until it is taken, and no other is held up', async () => {
+test('a dead letter that Kafka refuses is reported with its record until it is written, and delays no other', async () => {
   let isTooLarge = true
   const sent: string[] = []
   const { writer, retries, assigned, logged } = setting(async ([letter]) => {
@@ -94,7 +94,7 @@ test('a letter that Kafka does not take is named with its record until it is tak
   expect(sent).toEqual(['other', '{}'])
 })
 
-test('the letters of a partition that is left are neither tried again nor held by the breaker', async () => {
+test('dead letters of a revoked partition are neither retried nor held by the breaker', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'performance'] })
   try {
     const { writer, assigned } = setting(async () => undefined)

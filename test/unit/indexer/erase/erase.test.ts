@@ -3,13 +3,13 @@ import { submissionWrites } from '../../../../indexer/convertRecord.ts'
 import type { CommandTools } from '../../../../indexer/engineCommand.ts'
 import { erase } from '../../../../indexer/erase/erase.ts'
 import { Generations } from '../../../../indexer/generations/generations.ts'
+import type { PhysicalIndex } from '../../../../src/core/elasticsearch/indices.ts'
 import { documentId, type EntityId, type TeamId } from '../../../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../../../src/core/model/instant.ts'
-import type { PhysicalIndex } from '../../../../src/core/stores/indices.ts'
 import type { Clients } from '../../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { testConfig } from '../../../support/config.ts'
 import { connectSimulated } from '../../../support/elasticsearchPair.ts'
-import { beside } from '../../../support/late.ts'
+import { withMembers } from '../../../support/lifecycle.ts'
 import { deletionOf, recordedAt } from '../../../support/replicaRecords.ts'
 
 const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
@@ -62,8 +62,8 @@ async function leftAfter(
     _shards: shards,
     indices: { [index]: { shards: { 0: [{ routing: { node: 'node-0' }, segments: {} }] } } },
   })
-  const elasticsearch = beside(clients.elasticsearch, {
-    indices: beside(clients.elasticsearch.indices, { flush, segments }),
+  const elasticsearch = withMembers(clients.elasticsearch, {
+    indices: withMembers(clients.elasticsearch.indices, { flush, segments }),
     snapshot: { get: async () => ({ snapshots }) },
   })
   const source = {
@@ -77,7 +77,7 @@ async function leftAfter(
   return places.filter(({ state }) => state === 'left').map(({ name, detail }) => [name, detail])
 }
 
-test('indices that a rebuild makes meanwhile are named: it may have copied the submission there', async () => {
+test('indices that a rebuild makes meanwhile are named, because it may have copied the submission', async () => {
   let isFirst = true
   const left = await leftAfter([], undefined, async () => {
     if (isFirst) await generations.create(2)
@@ -87,7 +87,7 @@ test('indices that a rebuild makes meanwhile are named: it may have copied the s
   expect(left.sort()).toEqual(made.sort())
 })
 
-test('a snapshot is clean if it was begun after an earlier run, and its indices before that, by any of the clocks', async () => {
+test('a snapshot is clean only if it began after an earlier run of erase by every clock', async () => {
   const cleanMs = createdAtMs + offsetMs + 1
   const begun = [
     snapshotOf('before', cleanMs - 1),

@@ -1,6 +1,6 @@
 import { expunge } from '../../../../indexer/erase/expunge.ts'
+import type { PhysicalIndex } from '../../../../src/core/elasticsearch/indices.ts'
 import type { DocumentId } from '../../../../src/core/model/ids.ts'
-import type { PhysicalIndex } from '../../../../src/core/stores/indices.ts'
 
 const share = 'index.merge.policy.expunge_deletes_allowed'
 const [index, id, seqNo] = ['tidemark-submissions-v4-1' as PhysicalIndex, 'acme/s-1' as DocumentId, 7]
@@ -71,7 +71,7 @@ test('segments with deletions, and those without live documents, are rewritten; 
   expect(shard.asked()).toBeGreaterThan(2)
 })
 
-test('what a merge that was under way has carried along is found in its segment', async () => {
+test('deletions that a concurrent merge has carried along are found in its segment, and removed', async () => {
   const shard = shardWith({ _0: dirty }, async (merge) => (merge === 1 ? { _1: dirty } : { _2: clean }))
   expect(await expungeWith(shard)).toMatchObject({ state: 'removed', detail: expect.stringMatching('^4 segments') })
   expect(shard.calls).toEqual(['0', 'merge', '25', '0', 'merge', '25'])
@@ -84,15 +84,15 @@ test('without deletions nothing is merged', async () => {
 })
 
 test.each(['stats', 'segments'] as const)(
-  'a node that does not tell of its copies (%s) is no sign that nothing is left',
+  'a node that does not report its copies (%s) is an error, not a sign that nothing is left',
   async (silent) => {
     await expect(expungeWith(shardWith({ _0: clean }, async () => ({}), silent))).rejects.toThrow(
-      'tells nothing of 1 copies',
+      'does not report 1 copies',
     )
   },
 )
 
-test('a copy that has moved to another node meanwhile may have taken the deletions along', async () => {
+test('a copy that has moved to another node meanwhile leaves the result undecided', async () => {
   const shard = shardWith({ _0: dirty }, async () => {
     shard.nodes[1] = 'c'
     return { _1: clean }

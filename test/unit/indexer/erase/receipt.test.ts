@@ -84,7 +84,7 @@ test.each([
   },
 )
 
-test('of a deletion the key alone is left', () => {
+test('a deletion leaves its key alone', () => {
   const keyAt = (offset: number, day: number) => {
     const detail = `deletion of ${toInstant(startMs + day * dayMs)}, the key alone`
     return { name: `submissions/3/${offset}`, state: 'key', until: null, detail }
@@ -161,7 +161,7 @@ test.each<[string, ReturnType<typeof record>, 'by-key' | 'by-value' | undefined]
   expect(lettersOf(found.of, topics)({ ...kept(0, 1, 1), ...found, headers, topic: 'dead-letters' })).toBe(known)
 })
 
-test('a value that was quoted, wrapped and cut off says the id of its submission, and no other', () => {
+test('a quoted, wrapped or cut value is recognised by the id of its submission, and by no other', () => {
   const ids = fc.stringMatching(/^[A-Za-z0-9._:-]{1,128}$/)
   const wrapped = (text: string, quotes: number): string =>
     quotes === 0 ? text : wrapped(JSON.stringify(text), quotes - 1)
@@ -190,7 +190,7 @@ async function readAll(all: readonly SourceRecord[]) {
   return { found: await readKept(tools, topic, recordsOf(id, topics)), said }
 }
 
-test('a record under another key is kept until a later one of that key replaces it, whatever the submission', async () => {
+test('a record under another key stays until a later record of that key replaces it', async () => {
   const { found, said } = await readAll([
     { ...kept(0, 1, 0), ...record('acme/s-2', own), headers: noHeaders },
     { ...kept(0, 2, 1), ...record('acme/s-3', own), headers: noHeaders },
@@ -226,7 +226,7 @@ test('a record under another key is kept until a later one of that key replaces 
   ])
 })
 
-test('a receipt names what is left last, with its time, and says whether anything is', () => {
+test('a receipt lists removed data first, then data that is left with its time, or says that nothing is left', () => {
   const place = { engine: 'kafka', until: null, detail: 'd' } as const
   const at = toInstant(startMs)
   const receipt = { key: id, deletedAt: at, lookedAt: at, places: [] }

@@ -1,7 +1,7 @@
 import { untilCommittedPast } from '../../../../indexer/generations/committedPast.ts'
 import { unreadLog } from '../../../../indexer/readLog.ts'
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
-import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
+import type { GenerationTag } from '../../../../src/core/elasticsearch/indices.ts'
 import { testConfig } from '../../../support/config.ts'
 
 const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
@@ -36,17 +36,17 @@ test('a rebuild waits until indexers have committed past a record that it could 
   expect(await wait([5, 6], 1)).toEqual({ asked: 2, extended: 1, steps: 1 })
 })
 
-test('it gives up in time, also where commits are for another generation', async () => {
+test('a rebuild gives up in time, also if commits are for another generation', async () => {
   const reason = 'indexers have not committed forms/0 up to 6 for generation 1 yet: run the rebuild again'
   await expect(wait([5], 1)).rejects.toThrow(reason)
   await expect(wait([9], 1, other)).rejects.toThrow(reason)
 })
 
-test('where no indexer reads, it does not wait', async () => {
+test('a rebuild does not wait if no indexer reads', async () => {
   expect(await wait([5], 0)).toEqual({ asked: 1, extended: 0, steps: 0 })
 })
 
-test('it ends once another rebuild is found to have taken over its generation, whose commits name that one', async () => {
+test('a rebuild ends once another rebuild has taken over its generation', async () => {
   const taken = (): Promise<undefined> => Promise.reject(new Error('another rebuild fills generation 2'))
   await expect(wait([9], 1, other, taken)).rejects.toThrow('another rebuild fills generation 2')
 })

@@ -3,10 +3,10 @@ import type { CommandTools } from '../../../../indexer/engineCommand.ts'
 import { foreignSettings, readTag } from '../../../../indexer/generations/generation.ts'
 import { Generations, unlessRemoved } from '../../../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
-import type { Indices } from '../../../../src/core/stores/indices.ts'
+import type { Indices } from '../../../../src/core/elasticsearch/indices.ts'
 import { responseError } from '../../../support/bulkRecords.ts'
 
-test.each([undefined, '', '1', 'x-0123456789abcdef', '1-0123'])('%j is no tag', (text) => {
+test.each([undefined, '', '1', 'x-0123456789abcdef', '1-0123'])('%j is not a tag of a generation', (text) => {
   expect(readTag(text)).toBeUndefined()
 })
 
@@ -17,11 +17,11 @@ test.each([
   [{ mappings: { _source: { enabled: false } } }, ['forms has _source={"enabled":false}']],
   [{ settings: { index: { uuid: 'u' } }, mappings: { _source: { enabled: true } } }, []],
   [{}, []],
-])('%j loses documents, or parts of them: %j', (state, problems) => {
+])('whether the settings %j lose documents or parts of them: %j', (state, problems) => {
   expect(foreignSettings('forms', state)).toEqual(problems)
 })
 
-test('a missing index of another generation is no sign that this one is removed', () => {
+test('a missing index of another generation does not mean that this one is removed', () => {
   const indices = { forms: 'f-v1-2' } as unknown as Indices
   const missing = (index: string) => {
     const reason = { type: 'index_not_found_exception', reason: `no such index [${index}]` }
@@ -31,7 +31,7 @@ test('a missing index of another generation is no sign that this one is removed'
   expect(() => unlessRemoved({ indices })(missing('f-v1-4'))).toThrow('no such index [f-v1-4]')
 })
 
-test('where a node does not tell of its shards, a generation may have readers, and a reconciliation is not whole', async () => {
+test('if a node does not report its shards, a generation may have readers, and a reconciliation is incomplete', async () => {
   let failed = 1
   const stats = async () => ({
     _shards: { failed },
@@ -45,8 +45,8 @@ test('where a node does not tell of its shards, a generation may have readers, a
   expect(await generations.countReaders(generation)).toBe(Number.POSITIVE_INFINITY)
   const tools = { elasticsearch, signal } as unknown as CommandTools
   const pass = () => new Reconciliation(tools, generation as never, generation as never, new Set()).pass()
-  await expect(pass()).rejects.toThrow('tells of 1 of 1 shards, without 1 copies')
+  await expect(pass()).rejects.toThrow('answers for 1 of 1 shards, and not for 1 copies')
   failed = 0
   generation.shards = 2
-  await expect(pass()).rejects.toThrow('tells of 1 of 2 shards')
+  await expect(pass()).rejects.toThrow('answers for 1 of 2 shards')
 })

@@ -8,9 +8,9 @@ import {
   type GenerationTag,
   physicalName,
   writeAliasOf,
-} from '../../../../src/core/stores/indices.ts'
-import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'
-import type { RoundPublished } from '../../../../src/core/stores/visiblePositions.ts'
+} from '../../../../src/core/elasticsearch/indices.ts'
+import { redisKeys } from '../../../../src/core/redis/redisKeys.ts'
+import type { RoundPublished } from '../../../../src/core/redis/visiblePositions.ts'
 import {
   type Clients,
   SimulatedElasticsearch,
@@ -78,7 +78,7 @@ async function building(): Promise<WrittenGeneration> {
   return await open()
 }
 
-test('an indexer completes the switch of a rebuild that has died before it moved the aliases, once', async () => {
+test('an indexer completes, once, the switch of a rebuild that died before it moved the aliases', async () => {
   const opened = await open()
   const next = await generations.fill(2, 'killed')
   redis.generation = next.tag
@@ -114,7 +114,7 @@ test('an indexer that was frozen since it read Redis does not undo a switch', as
   expect(redis.generation).toBe('2-0123456789abcdef')
 })
 
-test('write aliases that somebody removes are given back', async () => {
+test('an indexer restores removed write aliases', async () => {
   const opened = await open()
   removeWriteAliases(opened.generation)
   expect([await opened.isCurrent(), await haveWriteAliases()]).toEqual([false, false])
@@ -122,7 +122,7 @@ test('write aliases that somebody removes are given back', async () => {
   expect(await haveWriteAliases()).toBe(true)
 })
 
-test('a generation that is built again serves once the positions of all partitions are known, and not before', async () => {
+test('a generation that is built again serves only once the positions of all partitions are known', async () => {
   const opened = await building()
   expect([opened.generation.number, await serving(), redis.generation]).toEqual([3, undefined, opened.generation.tag])
   for (const each of ['incomplete', 'locked'] as const) expect(await publish(opened, each)).toBe('continue')
@@ -143,7 +143,7 @@ test('a generation of another release is neither written nor changed', async () 
   expect([redis.generation, await serving()]).toEqual([null, 1])
 })
 
-test('an indexer leaves a generation that is lost, also while it is being built', async () => {
+test('an indexer stops writing a lost generation, also one that is being built', async () => {
   const lost = await open()
   const built = await building()
   expect([await lost.isCurrent(), await built.isCurrent()]).toEqual([false, true])
@@ -155,7 +155,7 @@ test('an indexer leaves a generation that is lost, also while it is being built'
   expect(await again.isCurrent()).toBe(false)
 })
 
-test('a generation that is being built serves as soon as one of its indexers has made it serve', async () => {
+test('a generation that is being built serves as soon as one of its indexers has switched to it', async () => {
   const first = await building()
   const second = await open()
   const reason = 'generation 3 is being built from Kafka'
@@ -164,7 +164,7 @@ test('a generation that is being built serves as soon as one of its indexers has
   expect([await second.isCurrent(), second.notServingReason()]).toEqual([true, undefined])
 })
 
-test('a generation that serves, but was restored from a snapshot, is another one, of which nothing is published', async () => {
+test('serving indices that were restored from a snapshot are another generation, for which nothing is published', async () => {
   const before = await open()
   simulated.deleteIndices(`${prefix}-*`)
   await serve(await create(1))
@@ -173,7 +173,7 @@ test('a generation that serves, but was restored from a snapshot, is another one
   expect(generation.tag).not.toBe(before.generation.tag)
 })
 
-test('where Redis and the read aliases are lost, only commits of the indexers say that a generation holds what was promised', async () => {
+test('after Redis and the read aliases were lost, a generation serves only if commits show that it is complete', async () => {
   const { generation } = await open()
   const commits = commitsOf(generation)
   const servesWith = async (each: Partial<Commits>): Promise<number | undefined> => {
@@ -188,14 +188,14 @@ test('where Redis and the read aliases are lost, only commits of the indexers sa
   expect(await servesWith({ own: commits })).toBe(1)
 })
 
-test('a Redis that forgot the generation is told again', async () => {
+test('an indexer writes the serving generation to Redis again after Redis lost it', async () => {
   const opened = await open()
   redis.generation = null
   expect(await publish(opened, 'incomplete')).toBe('continue')
   expect(redis.generation).toBe(opened.generation.tag)
 })
 
-test('a Redis that has fallen back to a former generation is told again, and the indexer goes on', async () => {
+test('an indexer writes the serving generation to Redis again after Redis fell back to an earlier one, and goes on', async () => {
   const former = await open()
   redis.generation = (await generations.fill(2, 'rebuild')).tag
   const opened = await open()
@@ -204,13 +204,13 @@ test('a Redis that has fallen back to a former generation is told again, and the
   expect(redis.generation).toBe(opened.generation.tag)
 })
 
-test('a round that finds another generation in Redis is the last one', async () => {
+test('an indexer that finds another generation in Redis publishes no further round', async () => {
   const opened = await open()
   redis.generation = '9-0123456789abcdef'
   expect(await publish(opened, 'complete')).toBe('retired')
 })
 
-test('a generation that is retired while a round is published does not serve, and is left for good', async () => {
+test('a generation that is retired during a round does not serve, and its indexer leaves it for good', async () => {
   const opened = await building()
   await serve(await create(4))
   expect(await opened.isCurrent()).toBe(false)

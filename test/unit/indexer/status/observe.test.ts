@@ -7,10 +7,10 @@ import {
   surveyGroup,
   type VisibleMs,
 } from '../../../../indexer/status/observe.ts'
+import type { Config } from '../../../../src/core/config/config.ts'
+import type { GenerationTag } from '../../../../src/core/elasticsearch/indices.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import { partitionName } from '../../../../src/core/kafka/sourceRecord.ts'
-import type { Config } from '../../../../src/core/process/config.ts'
-import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 
 const nowMs = 1_000_000
 const partition = { topic: 'forms', position: 5n, isOwned: true }
@@ -25,7 +25,7 @@ const observed = (groupAtMs: number): Observed => ({
   ...{ watermarkMs: nowMs - 2_500, visibleMs: () => undefined, redisMemory: undefined, indices: undefined },
 })
 
-test('the lag of every partition grows while Redis, or whoever should read it, is away', () => {
+test('the lag of every partition grows while Redis or its indexer is away', () => {
   const visibleMs: VisibleMs = (of) => (partitionName(of) === 'forms/0' ? nowMs - 20_000 : undefined)
   const lagsAt = (groupAtMs: number): unknown[] =>
     currentLags({ ...observed(groupAtMs), visibleMs }, groupAtMs + 2_000).map((lag) => [
@@ -39,7 +39,7 @@ test('the lag of every partition grows while Redis, or whoever should read it, i
   expect(lagsAt(nowMs + 30_000)[0]).toEqual([5, 50])
 })
 
-test('a partition at its end is not behind, and nothing is told of what Kafka said long ago', () => {
+test('a partition at its end has no lag, and old answers of Kafka are not shown', () => {
   const { group, ...others } = observed(nowMs)
   if (group === undefined) throw new Error('there is no survey')
   const partitions = [{ ...partition, partition: 0, behindRecords: 0, isOwned: false }]
@@ -72,7 +72,7 @@ async function rebuild(commits: ReturnType<typeof commit>[], isRunning: boolean)
   return (await surveyGroup(source, config, 1)).rebuild
 }
 
-test('a rebuild has come as far as its commits say, and is over once its generation serves', async () => {
+test('the progress of a rebuild follows its commits, and it is over once its generation serves', async () => {
   expect(await rebuild([], true)).toEqual({ isRunning: true, progress: 0 })
   const commits = [commit('forms', 110n, next), commit('submissions', 100n, next)]
   expect(await rebuild(commits, true)).toEqual({ isRunning: true, progress: 0.5 })

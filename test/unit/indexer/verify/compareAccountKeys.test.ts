@@ -12,7 +12,7 @@ import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { digestOf } from '../../../../src/core/model/accountKey.ts'
 import { documentId, type EntityId, type Offset, type Revision, type TeamId } from '../../../../src/core/model/ids.ts'
 import { testConfig } from '../../../support/config.ts'
-import { beside } from '../../../support/late.ts'
+import { withMembers } from '../../../support/lifecycle.ts'
 import { connectSimulated } from '../../../support/redisPair.ts'
 
 const team = 'acme' as TeamId
@@ -46,7 +46,7 @@ const storeOf = (fold: AccountKeyFold): AccountKeySurvey => ({
 const kindsOf = (fold: AccountKeyFold, stored: AccountKeySurvey, of: TeamId | undefined = undefined): string[] =>
   [...compareAccountKeys(fold, stored, of).values()].map(({ kind, id }) => `${kind} ${id.split('/')[1]}`).sort()
 
-test('the highest revision counts, then the revocation, and a deletion above all, in any order', () => {
+test('the expected key has the highest revision, then the revocation, and a deletion above all, in any order', () => {
   const records = [
     recordOf('a', 1, { revision: 1 }),
     recordOf('a', 2, { revision: 3, state: 'revoked' }),
@@ -64,7 +64,7 @@ test('the highest revision counts, then the revocation, and a deletion above all
   }
 })
 
-test('a digest that several live keys claim is a difference of each of them, until all but one are deleted or have another', () => {
+test('several live keys with one digest are each a difference, until only one of them has it', () => {
   const digest = digestOf('shared')
   const records = [recordOf('a', 2, { digest }), recordOf('b', 1, { digest, state: 'revoked' })]
   const judge = (...more: readonly SourceRecord[]): string[] => {
@@ -81,7 +81,7 @@ test('a digest that several live keys claim is a difference of each of them, unt
   expect(kindsOf(fold, opened)).toEqual(['key-accepted a', 'key-contested a', 'key-contested b'])
 })
 
-test('a store that holds what the topic says has no difference, nor has a deletion that only Redis remembers', () => {
+test('a store that equals the topic has no difference, nor has a deletion that only Redis still has', () => {
   const fold = foldOf(recordOf('a', 1, {}), recordOf('b', 2, { state: 'revoked' }), recordOf('c', 3, null))
   const stored = storeOf(fold)
   expect(kindsOf(fold, stored)).toEqual([])
@@ -89,7 +89,7 @@ test('a store that holds what the topic says has no difference, nor has a deleti
   expect(kindsOf(fold, { ...stored, states: new Map([...stored.states, forgotten]) })).toEqual([])
 })
 
-test('a key that Redis accepts, and the topic does not or not for so long, is a difference of its own kind', () => {
+test('a key that Redis accepts although the topic does not, or for longer, is a difference of its own kind', () => {
   const expiresAt = '2027-01-01T00:00:00.000Z'
   const fold = foldOf(recordOf('a', 1, { state: 'revoked' }), recordOf('b', 2, { expiresAt }), recordOf('c', 3, {}))
   const stored = storeOf(fold)
@@ -108,7 +108,7 @@ test('a key that Redis accepts, and the topic does not or not for so long, is a 
   expect(kindsOf(fold, plantedIn(found('x')), 'another' as TeamId)).toEqual([])
 })
 
-test('a key that is missing, differs, or is not remembered as deleted is named', () => {
+test('a key that is missing, differs or is not deleted is reported', () => {
   const fold = foldOf(recordOf('a', 1, {}), recordOf('b', 2, null))
   const stored = storeOf(fold)
   const [a, b] = [stored.states.get(keyOf('a')), stored.states.get(keyOf('b'))]
@@ -123,7 +123,7 @@ test('a key that is missing, differs, or is not remembered as deleted is named',
   expect(kindsWith({ a })).toEqual(['key-deletion b'])
 })
 
-test('where two writers made one revision at once, the store may hold what either says, and nothing else', () => {
+test('if two writers made one revision at once, the store may have either state, and no other', () => {
   const contents = [{ name: 'one' }, { name: 'two', expiresAt: '2027-01-01T00:00:00.000Z' }]
   const [one, two] = contents.map((each, at) => recordOf('a', at, each)) as [SourceRecord, SourceRecord]
   const third = recordOf('a', 2, { name: 'three' })
@@ -133,10 +133,10 @@ test('where two writers made one revision at once, the store may hold what eithe
   }
 })
 
-test('what differs for a moment is not told: a change reaches Kafka and Redis one after the other', async () => {
+test('a key that differs only for a moment is not reported, because a change reaches Kafka and Redis one after the other', async () => {
   const connected = await connectSimulated()
   // Redis holds no key.
-  const redis = beside(connected, { client: beside(connected.client, { scanStream: () => [] }) })
+  const redis = withMembers(connected, { client: withMembers(connected.client, { scanStream: () => [] }) })
   await redis.client.set(redis.keys.accountKeysComplete, redis.runId() ?? '')
   let comparisons = 0
   const source = {

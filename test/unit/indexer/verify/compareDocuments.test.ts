@@ -64,7 +64,7 @@ test('a document is equal to the record with the highest committed revision', ()
   expect(problemOf(undefined)).toBeUndefined()
 })
 
-test('a difference says what is in the index and what is in the topic', () => {
+test('a difference names the state in the index and the state in the topic', () => {
   const detailOf = (document: Found, ...records: ComparedRecord[]) => differenceOf(document, ...records)?.detail
   expect(detailOf(undefined, record(2), record(3))).toBe('revision 3 in the topic')
   expect(detailOf(undefined, record(deletion))).toBe('a deletion in the topic')
@@ -76,7 +76,7 @@ test('a difference says what is in the index and what is in the topic', () => {
   expect(early).toBe('1970-01-01T00:00:00.999Z, before 1970-01-01T00:00:01.000Z, when its record was appended')
 })
 
-test('a dead letter makes no document, and explains one whose record compaction has removed for it', () => {
+test('a dead letter makes no document, and explains a document whose record compaction removed in its favour', () => {
   expect(problemOf(list(5), deadLetter())).toBeUndefined()
   expect(problemOf(list(5), record(3), deadLetter())).toBeUndefined()
   expect(problemOf(undefined, deadLetter())).toBeUndefined()
@@ -84,7 +84,7 @@ test('a dead letter makes no document, and explains one whose record compaction 
   expect(problemOf(undefined, record(3), deadLetter())).toBe('missing')
 })
 
-test('a deletion is above every revision, and only the index remembers it for good', () => {
+test('a deletion is above every revision, and the index may still have it when the topic does not', () => {
   expect(problemOf(list(deletion), record(3), record(deletion))).toBeUndefined()
   expect(problemOf(list(3), record(3), record(deletion))).toBe('older')
   expect(problemOf(undefined, record(deletion))).toBe('missing')
@@ -92,7 +92,7 @@ test('a deletion is above every revision, and only the index remembers it for go
   expect(problemOf(list(deletion), record(3))).toBe('newer')
 })
 
-test('an index may hold what was appended after the commits, or not yet', () => {
+test('an index may have records that were appended after the commits, or not yet', () => {
   const records = [record(3), record(4, later), record(6, later)]
   for (const version of [3, 4, 6]) expect(problemOf(list(version), ...records)).toBeUndefined()
   expect(problemOf(list(4, { text: 'other' }), ...records)).toBe('content')
@@ -119,7 +119,7 @@ test('a time of change is never before the append time of its record, but may be
   expect(problemOf(list(3, { changedAtMs: 1 }), unknown)).toBeUndefined()
 })
 
-test('offsets, revisions and ids of any size are told apart', () => {
+test('offsets, revisions and ids of any size are compared exactly', () => {
   const large = 2n ** 62n
   const twice = [
     record(2 ** 53 - 2, { text: 'b', offset: (large + 1n) as Offset }),
@@ -133,7 +133,7 @@ test('offsets, revisions and ids of any size are told apart', () => {
   expect(problemOf({ ...list(1), id: '!' as DocumentId })).toBe('unexpected')
 })
 
-test('forms and submissions of one id, and list and detail documents, are judged by themselves', () => {
+test('forms and submissions of one id, and list and detail documents, are compared separately', () => {
   // Two topics have the same offsets.
   comparison.addRecord(record(3, { offset: 7n as Offset }))
   comparison.addRecord(record(5, { type: 'forms', offset: 7n as Offset }))
@@ -145,7 +145,7 @@ test('forms and submissions of one id, and list and detail documents, are judged
   expect(problems()).toEqual(['submissions content'])
 })
 
-test('every document is judged once, however many there are, and of the suspects what is known last', () => {
+test('every document is compared once, and a suspect by its latest state', () => {
   // As many as fill their pages.
   const count = 1_000
   const name = (at: number): DocumentId => `acme/${at}` as DocumentId

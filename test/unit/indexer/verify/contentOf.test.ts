@@ -25,7 +25,7 @@ function documentsOf(value: string | null, changedAtMs: number, at = 0n): readon
 const recordValue = (data: string): string =>
   JSON.stringify({ revision: 3, submission: { ...submissionEntity({ id: 's1' }), data: '@' } }).replace('"@"', data)
 
-test('a list document and a tombstone are compared without their time, which is compared by itself', () => {
+test('list documents and tombstones are compared without their time, which is compared separately', () => {
   for (const value of [recordValue(opaque), null])
     for (const at of [0, 1] as const) {
       const [early, late] = [earlyMs, lateMs].map((ms) => documentsOf(value, ms)[at])
@@ -38,7 +38,7 @@ test('a list document and a tombstone are compared without their time, which is 
     }
 })
 
-test('a list document and a tombstone are compared without their position, which those of an earlier release lack', () => {
+test('list documents and tombstones are compared without their position, which documents of an earlier release lack', () => {
   for (const value of [recordValue(opaque), null]) {
     const [{ kind, source: first }] = documentsOf(value, earlyMs)
     const [{ source: second }] = documentsOf(value, earlyMs, 70n)
@@ -52,7 +52,7 @@ test('a list document and a tombstone are compared without their position, which
   }
 })
 
-test('a document as it is stored has the content that its record demands, also where the record repeats names', () => {
+test('a stored document has the content of its record, also if the record repeats names', () => {
   for (const data of [opaque, '{"a":1,"a":2}'])
     for (const written of documentsOf(recordValue(data), earlyMs)) {
       const { kind, id, version } = written
@@ -62,7 +62,7 @@ test('a document as it is stored has the content that its record demands, also w
     }
 })
 
-test('any other byte makes another content, also in text that looks like a time of change', () => {
+test('any other byte is another content, also in text that looks like a time of change', () => {
   const [, detail] = documentsOf(recordValue('{"changedAt":"2026-05-01T00:00:00.000Z"}'), earlyMs)
   const [, other] = documentsOf(recordValue('{"changedAt":"2026-05-02T00:00:00.000Z"}'), earlyMs)
   expect(contentOf(detail.kind, detail.source).digest).not.toEqual(contentOf(other.kind, other.source).digest)

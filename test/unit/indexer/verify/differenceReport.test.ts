@@ -4,7 +4,7 @@ import type { DocumentId } from '../../../../src/core/model/ids.ts'
 const differenceOf = (kind: DifferenceKind, id: string) =>
   ({ kind, id: `acme/${id}` as DocumentId, where: 'forms', detail: 'revision 3 in the topic' }) as const
 
-test('differences are named one a line, the most serious kind first, up to 1,000 of a kind; all are counted', () => {
+test('differences are listed one per line, the most serious kind first, up to 1,000 of a kind, and all are counted', () => {
   const differences = new DifferenceReport()
   expect(differences.report()).toEqual({
     ...{ isEqual: true, lines: [], summary: 'equal', noted: '', counts: {}, differences: [] },

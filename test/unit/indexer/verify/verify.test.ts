@@ -9,12 +9,12 @@ import { commitMetadata } from '../../../../indexer/startOffsets.ts'
 import { DifferenceReport } from '../../../../indexer/verify/differenceReport.ts'
 import { verifyDocuments } from '../../../../indexer/verify/verify.ts'
 import type { VerifyContext } from '../../../../indexer/verify/verifyContext.ts'
+import type { GenerationTag } from '../../../../src/core/elasticsearch/indices.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
 import { noHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { Offset, TeamId } from '../../../../src/core/model/ids.ts'
-import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 import type { Clients } from '../../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { testConfig } from '../../../support/config.ts'
 import { connectSimulated } from '../../../support/elasticsearchPair.ts'
@@ -142,7 +142,7 @@ async function verified(team?: string) {
   return { found: differences.report().lines.map((line) => line.split(' ').slice(0, 4).join(' ')), compared }
 }
 
-test('the record at the committed offset need not be indexed yet, the one before it must be', async () => {
+test('a record at the committed offset need not be indexed yet, and the record before it must be', async () => {
   submission('s1', 1)
   commit()
   submission('s2', 1)
@@ -151,7 +151,7 @@ test('the record at the committed offset need not be indexed yet, the one before
   expect(compared).toEqual({ documents: 0, records: 2, uncommitted: 1 })
 })
 
-test('a document that is written while it is compared is no difference, nor is one that has moved on since', async () => {
+test('a document that is written while it is compared is no difference, nor is one with a newer state since', async () => {
   const late = [submission('s1', 1), submission('s2', 1)]
   commit()
   onStep['digests are compared'] = async () => {
@@ -160,7 +160,7 @@ test('a document that is written while it is compared is no difference, nor is o
   expect((await verified()).found).toEqual([])
 })
 
-test('a record among the dead letters need not be indexed; another of its entity must be', async () => {
+test('a dead-lettered record need not be indexed, and another record of its entity must be', async () => {
   await index([submission('s1', 1)])
   const rejected = [submission('s1', 2), submission('s2', 2)]
   submission('s2', 1)
@@ -181,7 +181,7 @@ test('a document in the shard of another team is unexpected', async () => {
   expect((await verified()).found).toEqual(unexpected)
 })
 
-test('nothing is said when another generation serves in the end, also when the one before is gone', async () => {
+test('a verification gives no result if another generation serves in the end, also if the first one is gone', async () => {
   await index([submission('s1', 1), form('f1', 1)])
   commit()
   const replace = async (): Promise<void> => {
@@ -193,14 +193,14 @@ test('nothing is said when another generation serves in the end, also when the o
   await expect(verified()).rejects.toThrow('generation 2 serves meanwhile, not 1')
 })
 
-test('commits of another generation do not count', async () => {
+test('commits for another generation do not count', async () => {
   await index([form('f1', 1)])
   commit()
   committedFor = '2-0123456789abcdef' as GenerationTag
   await expect(verified()).rejects.toThrow('no indexer has committed')
 })
 
-test('nothing is said of indices that are made for another release or another INDEX_ANSWERS', async () => {
+test('a verification gives no result for indices of another release or another INDEX_ANSWERS', async () => {
   serving = await serve(2, false)
   await index([form('f1', 1)])
   commit()
@@ -216,7 +216,7 @@ describe('while documents are compared', () => {
   test.each([
     ['an indexer commits on', () => [form('f4', 1), commit()]],
     ['compaction removes the first record', () => lows.set(forms, 1n)],
-  ])('%s: that changes nothing', async (_what, change) => {
+  ])('%s: the result stays the same', async (_what, change) => {
     onStep['digests are compared'] = async () => {
       change()
     }
@@ -229,7 +229,7 @@ describe('while documents are compared', () => {
     ['a topic is created anew, with as many records', () => lows.delete(forms), 'was created anew'],
     ['a partition is gone', () => partitions--, 'was created anew'],
     ['an indexer sets its commits back', () => committed.set(forms, 2n), 'set back'],
-  ])('%s: nothing is judged', async (_what, change, reason) => {
+  ])('%s: there is no result', async (_what, change, reason) => {
     partitions = 2
     lows.set(forms, 1n)
     onStep['digests are compared'] = async () => {
@@ -241,10 +241,10 @@ describe('while documents are compared', () => {
 
 /** Which submission was appended at which second; one is missing in each gap. */
 test.each([
-  ['it is the append time as long as no record is missing', 'a@0 b@10', ['b']],
-  ['what is missing was not appended before the record in front of it', 'a@1 gap b@10', ['a', 'b']],
-  ['… nor what is missing later', 'a@0 gap b@10 gap c@20', []],
-  ['… but nothing is known of the beginning', 'gap a@10', []],
+  ['the bound is the append time as long as no record is missing', 'a@0 b@10', ['b']],
+  ['a missing record was not appended before the record in front of it', 'a@1 gap b@10', ['a', 'b']],
+  ['a record that is missing later was not either', 'a@0 gap b@10 gap c@20', []],
+  ['nothing is known before the first record', 'gap a@10', []],
 ])('a document may not have changed before its record was appended: %s', async (_what, appended, found) => {
   const records = appended.split(' ').map((each) => {
     const [id = '', seconds] = each.split('@')

@@ -20,7 +20,7 @@ test('the project and the lock file name the same versions of Node', () => {
   expect(packages['']?.engines?.node).toBe(project.engines.node)
 })
 
-test.each(oldest)('every dependency accepts Node %s, so npm warns of none', (version) => {
+test.each(oldest)('every dependency accepts Node %s', (version) => {
   const refusing = Object.entries(packages).filter(([, { engines }]) => !satisfies(version, engines?.node ?? '*'))
   expect(refusing.map(([path, { engines }]) => `${path}: ${engines?.node}`)).toEqual([])
 })
@@ -29,7 +29,7 @@ const check = './src/core/process/requiredNode.cjs'
 const folder = useFolder()
 
 test.each(['18.20.0', '20.20.2', '22.18.0', '22.19.0', '22.21.1', '23.11.0', '24.0.0', '25.2.0'])(
-  'Node %s may run Tidemark if the project says so, else the command ends with 78 and says why',
+  'Node %s runs Tidemark if the project allows it; if not, the command ends with exit code 78 and the reason',
   (version) => {
     const disguise = join(folder, `${version}.cjs`)
     writeFileSync(disguise, `Object.defineProperty(process, 'version', { value: 'v${version}' })`)

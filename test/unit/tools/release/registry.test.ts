@@ -28,7 +28,7 @@ afterAll(close)
 test.each([
   ['apache/kafka:4.3.1', '/v2/apache/kafka/manifests/4.3.1'],
   ['node:24-bookworm-slim', '/v2/library/node/manifests/24-bookworm-slim'],
-])('the digest of %s is that of the manifest %s, for which all platforms are asked', async (name, path) => {
+])('the digest of %s is that of the multi-platform manifest %s', async (name, path) => {
   expect(await resolveDigest(parseReference(name), url, never)).toBe(digest)
   expect(asked.map((request) => request.url)).toEqual([path])
   expect(asked[0]?.headers.accept).toMatch(/^application\/vnd\.oci\.image\.index\.v1\+json, /)
@@ -45,7 +45,7 @@ test('a registry that demands a token gets an anonymous one', async () => {
   expect(asked[1]?.url).toBe('/token?service=registry.test&scope=repository%3Aapache%2Fkafka%3Apull')
 })
 
-test('a manifest other than the registry says is an error that names the image', async () => {
+test("a manifest whose digest differs from the registry's is an error that names the image", async () => {
   answerTo = () => ({ status: 200, headers: { 'docker-content-digest': `sha256:${'0'.repeat(64)}` }, body: manifest })
   const resolved = resolveDigest(kafka, url, never)
   await expect(resolved).rejects.toThrow(/^apache\/kafka:4\.3\.1 could not be resolved: .*but its manifest has sha256:/)

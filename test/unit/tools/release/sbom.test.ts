@@ -7,7 +7,7 @@ const folder = useFolder()
 
 const readJson = async <Content>(path: string): Promise<Content> => JSON.parse(await readFile(path, 'utf8')) as Content
 
-test('the bill of materials lists every package that ships, and nothing that only development needs', async () => {
+test('the bill of materials lists every package that ships, and no development dependency', async () => {
   const path = join(folder, 'sbom.json')
   const count = await writeSbom(resolve('.'), path, new AbortController().signal)
   const [text, lock] = [await readFile(path, 'utf8'), await readJson<LockFile>('package-lock.json')]

@@ -1,5 +1,5 @@
 import { untilKeysAreComplete } from '../../../../tools/sample/api.ts'
-import { useStarted } from '../../../support/late.ts'
+import { useStarted } from '../../../support/lifecycle.ts'
 import { startLocalServer } from '../../../support/localServer.ts'
 
 const statuses = [503, 503, 401]
@@ -9,7 +9,7 @@ const api = useStarted('the API', () =>
   }),
 )
 
-test('keys are created once the API refuses an unknown one', async () => {
+test('keys are created once the API refuses an unknown key', async () => {
   await untilKeysAreComplete(api.url, AbortSignal.timeout(10_000))
   expect(statuses).toEqual([])
 })

@@ -23,11 +23,11 @@ function judge(kind: RecordKind, text: string): { readonly schema: boolean; read
   return { schema: validators.get(kind)?.(value) === true, indexer: ok }
 }
 
-test.each(kinds)('schemas/%s.json is what `npm run schemas` writes', (kind) => {
+test.each(kinds)('schemas/%s.json is up to date with `npm run schemas`', (kind) => {
   expect(committed(kind)).toEqual(recordSchemas[kind])
 })
 
-test('docs/configuration.md is what `npm run schemas` writes', () => {
+test('docs/configuration.md is up to date with `npm run schemas`', () => {
   const page = readFileSync('docs/configuration.md', 'utf8')
   expect(page).toBe(configurationPage(page))
 })
@@ -48,7 +48,7 @@ test.each(kinds)('schema and indexer agree about every record of a %s that is ne
 test.each<[string, RecordKind, string]>([
   ['is no object', 'form', '[]'],
   ['is null, which is not the same as no value', 'submission', 'null'],
-])('a value that %s is refused by both', (_, kind, text) => {
+])('schema and indexer refuse a value that %s', (_, kind, text) => {
   expect(judge(kind, text)).toEqual({ schema: false, indexer: false })
 })
 
@@ -69,7 +69,7 @@ test.each<[string, string]>([
   expect(judge('submission', text)).toEqual({ schema: true, indexer: false })
 })
 
-test.each(kinds)('both accept members of a %s that are not documented', (kind) => {
+test.each(kinds)('schema and indexer accept undocumented members of a %s', (kind) => {
   const value: Readonly<Record<string, unknown>> = validValues[kind]
   const entity = { ...Object(value[members[kind]]), more: { a: [1] }, toString: 'x' }
   const text = JSON.stringify({ ...value, more: 1, [members[kind]]: entity })

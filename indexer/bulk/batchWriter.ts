@@ -1,0 +1,263 @@
+import { type Documents, type DocumentWrite, keepApart, withNamesOnce } from '../convertRecord.ts'
+import type { BulkCalls } from './bulkApi.ts'
+import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
+import type { BulkQueue } from './bulkQueue.ts'
+import type { BatchResult } from './bulkScheduler.ts'
+import {
+  bytesOf,
+  confirmSuspicion,
+  type Job,
+  listToRepeat,
+  needsStored,
+  reportOutcomes,
+  reportRejection,
+  type Stored,
+  shardOf,
+} from './job.ts'
+
+/** The results of a batch so far. */
+type Batch = {
+  hasResults: boolean
+  /** Records whose own request failed with status 400: at fault themselves, or refused for another cause. */
+  readonly badRequests: { readonly job: Job; readonly reason: string }[]
+  /** Records whose revision was stored before, with the same content or another. */
+  readonly repeated: Job[]
+  readonly failed: Job[]
+}
+
+export type BatchWriterOptions = BulkCalls & {
+  readonly signal: AbortSignal
+  /** Time that never steps (ms). */
+  readonly elapsedMs: () => number
+  /** Called with the first failure that keeps a record from being stored, and with undefined once no record waits after a failure. */
+  onBlocked(failure: BulkFailure | undefined): void
+}
+
+/**
+ * Sends the documents of a batch (bulkApi.ts), and decides by each result (bulkFailure.ts) whether a record is finished, rejected, put back into the
+ * queue at once, or to be sent again after a backoff.
+ */
+export class BatchWriter {
+  readonly #options: BatchWriterOptions
+  readonly #queue: BulkQueue
+  /** The entities whose records have failed and are not stored yet, in the order of their first failures. */
+  readonly #blocked = new Map<string, { readonly name: string; readonly sinceMs: number; readonly reason: string }>()
+
+  constructor(options: BatchWriterOptions, queue: BulkQueue) {
+    this.#options = options
+    this.#queue = queue
+  }
+
+  blockedReason(): string | undefined {
+    const [first] = this.#blocked.values()
+    if (first === undefined) return undefined
+    const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
+    return `no progress for ${Math.floor(this.blockedMs() / 1_000)} s at ${first.name}${others}: ${first.reason}`
+  }
+
+  blockedMs(): number {
+    const [first] = this.#blocked.values()
+    return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
+  }
+
+  /** Writes a batch. Rejects with a bug, and once the writer is stopped. */
+  async write(jobs: readonly Job[]): Promise<BatchResult> {
+    const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
+    await this.#attempt(jobs, batch)
+    // A record is at fault only if other requests succeed. If none does, the cause is outside, such as a proxy before Elasticsearch.
+    for (const { job, reason } of batch.badRequests)
+      if (batch.hasResults) this.#reject(job, job.documents, reason)
+      else this.#fail([job], batch, { kind: 'pause', reason })
+    const comparison = batch.repeated.length > 0 ? this.#compareRepeated(batch.repeated) : undefined
+    return { hasResults: batch.hasResults, failed: batch.failed, comparison }
+  }
+
+  /** Sends jobs in one request, and applies its results; after a failure that smaller requests may avoid, sends them in halves. */
+  async #attempt(jobs: readonly Job[], batch: Batch): Promise<void> {
+    const documents = jobs.flatMap((job) => job.documents)
+    let outcomes: ItemOutcome[]
+    try {
+      outcomes = await this.#send(jobs, documents)
+    } catch (error) {
+      return await this.#halveOrFail(jobs, batch, this.#classify(error))
+    }
+    batch.hasResults = true
+    this.#queue.noteShards(documents, outcomes)
+    if (outcomes.some(({ kind }) => kind === 'busy')) this.#reduceLoad(jobs)
+    else this.#queue.widenBounds(documents.length, bytesOf(documents))
+    const writable = await this.#writableShards(documents, outcomes)
+    const tooLarge: Job[] = []
+    let from = 0
+    for (const job of jobs) {
+      const results = outcomes.slice(from, from + job.documents.length)
+      from += results.length
+      if (results.some(({ kind }) => kind === 'written')) job.isStored = true
+      if (results.some(({ kind }) => kind === 'split')) tooLarge.push(job)
+      else this.#applyResults(job, results, writable, batch)
+    }
+    const split = outcomes.find((outcome) => outcome.kind === 'split')
+    if (split !== undefined) await this.#halveOrFail(tooLarge, batch, split)
+  }
+
+  /**
+   * Sends documents in one request, or each document of a lone record in its own. Then the largest is sent first: if it is too large, none is stored, and
+   * the record is rejected as a whole.
+   */
+  async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
+    const [only, ...others] = jobs
+    if (only === undefined || others.length > 0 || !only.isSentSingly) return await this.#options.send(documents)
+    const outcomes = new Map<DocumentWrite, ItemOutcome>()
+    let missing: ItemOutcome = notSent
+    for (const document of documents.toSorted((a, b) => b.source.length - a.source.length)) {
+      const [outcome = notSent] = await this.#options.send([document])
+      if (outcome.kind === 'split') return documents.map(() => outcome)
+      if (outcome.kind === 'written') only.isStored = true
+      outcomes.set(document, outcome)
+      if (isDone(outcome)) continue
+      if (isFailure(outcome)) missing = outcome
+      break
+    }
+    return documents.map((document) => outcomes.get(document) ?? missing)
+  }
+
+  /** Makes requests smaller. The documents of a record that was alone in its request are sent one by one. */
+  #reduceLoad(jobs: readonly Job[]): void {
+    this.#queue.halveBounds()
+    const [only] = jobs
+    if (jobs.length === 1 && only !== undefined) only.isSentSingly = true
+  }
+
+  #classify(error: unknown): RequestFailure {
+    this.#options.signal.throwIfAborted()
+    const failure = classifyRequestError(error)
+    if (failure === undefined) throw error
+    return failure
+  }
+
+  /** The shards that have failed at a document for no known reason although they take other writes. */
+  async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
+    const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
+    const shards = [...new Map(suspects.map((document) => [shardOf(document), document]))]
+    if (shards.length === 0) return new Set()
+    // Without an answer, no shard counts as writable. The next attempt at the documents meets the same failure.
+    const answers = await this.#options.takesWrites(shards.map(([, document]) => document)).catch(() => [])
+    return new Set(shards.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
+  }
+
+  /** Acts on a request that failed as a whole: retries it later, or halves it at once, down to the record that is at fault alone. */
+  async #halveOrFail(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
+    if (failure.kind === 'busy') this.#reduceLoad(jobs)
+    const [only] = jobs
+    if (isFailure(failure)) this.#fail(jobs, batch, failure)
+    else if (jobs.length > 1 || only === undefined) {
+      const middle = Math.ceil(jobs.length / 2)
+      await this.#attempt(jobs.slice(0, middle), batch)
+      await this.#attempt(jobs.slice(middle), batch)
+    } else if (failure.kind === 'split' && !only.isSentSingly) {
+      only.isSentSingly = true
+      await this.#attempt(jobs, batch)
+    } else if (failure.kind === 'split' || only.isDeduplicated) this.#reject(only, only.documents, failure.reason)
+    else batch.badRequests.push({ job: only, reason: failure.reason })
+  }
+
+  #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
+    job.staleList ??= job.documents.find(({ kind }, at) => kind === job.list.kind && outcomes[at]?.kind === 'stale')
+    if (outcomes.every(isDone)) {
+      this.#endWrite(job, batch)
+      return
+    }
+    const reject = outcomes.find((outcome) => outcome.kind === 'reject')
+    const rejected = job.documents.filter((_, at) => outcomes[at]?.kind === 'reject')
+    const suspect = outcomes.find((outcome) => outcome.kind === 'suspect')
+    const isDocument = job.documents.some((document, at) => outcomes[at] === suspect && writable.has(shardOf(document)))
+    const failure = outcomes.find((outcome) => isFailure(outcome))
+    job.documents = job.documents.filter((_, at) => !isDone(outcomes[at]))
+    if (reject !== undefined) this.#reject(job, rejected, reject.reason)
+    else if (suspect !== undefined) {
+      const isConfirmed = isDocument && confirmSuspicion(job, this.#options.elapsedMs())
+      if (isConfirmed) this.#reject(job, job.documents, suspect.reason)
+      else this.#fail([job], batch, { kind: 'retry', reason: suspect.reason })
+    } else if (failure !== undefined) this.#fail([job], batch, failure)
+  }
+
+  /** Decides what is left to do once all documents of a record were stored or found stale. */
+  #endWrite(job: Job, batch: Batch): void {
+    const repeated = listToRepeat(job)
+    if (repeated !== undefined) {
+      job.staleList = repeated
+      job.documents = [repeated]
+      this.#queue.putBack(job)
+    } else if (needsStored(job)) batch.repeated.push(job)
+    else this.#finish(job, { version: job.version, digest: job.isStored ? job.list.digest : undefined })
+  }
+
+  /**
+   * Compares the contents of records whose revision was stored before with the stored contents, and finishes them. Resolves with the jobs to be sent
+   * again after a backoff: Elasticsearch did not answer, or answered from a copy that lacks the document.
+   */
+  async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
+    let answers: readonly (Stored | undefined)[] = []
+    let failure: BulkFailure = { kind: 'retry', reason: 'a copy answers that lacks what another one has stored' }
+    try {
+      answers = await this.#options.readStored(jobs.map(({ list }) => list))
+    } catch (error) {
+      const requestFailure = this.#classify(error)
+      failure = isFailure(requestFailure) ? requestFailure : { kind: 'retry', reason: requestFailure.reason }
+    }
+    const batch: Pick<Batch, 'failed'> = { failed: [] }
+    jobs.forEach((job, at) => {
+      const stored = answers[at]
+      if (stored !== undefined && stored.version >= job.version) this.#finish(job, stored)
+      else this.#fail([job], batch, failure)
+    })
+    return batch.failed
+  }
+
+  #finish(job: Job, stored: Stored): void {
+    this.#release(job)
+    reportOutcomes(job, stored)
+  }
+
+  #release(job: Job): void {
+    this.#queue.finish(job)
+    if (this.#blocked.delete(job.entity) && this.#blocked.size === 0) this.#options.onBlocked(undefined)
+  }
+
+  #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
+    const wasBlocked = this.#blocked.size > 0
+    for (const job of jobs) {
+      const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
+      this.#blocked.set(job.entity, { ...known, reason: failure.reason })
+      job.documents.forEach(keepApart)
+      job.attempts++
+      failed.push(job)
+    }
+    if (!wasBlocked && jobs.length > 0) this.#options.onBlocked(failure)
+  }
+
+  /**
+   * Rejects a record. The first time, it sends the rejected documents again without repeated JSON names, which Elasticsearch refuses. After the second
+   * time, the record has its outcome, and the newest of the older records that it superseded is sent.
+   */
+  #reject(job: Job, rejected: Documents, reason: string): void {
+    if (!job.isDeduplicated) {
+      job.isDeduplicated = true
+      job.documents = job.documents.map((document) =>
+        rejected.includes(document) ? withNamesOnce(document) : document,
+      )
+      this.#queue.putBack(job)
+      return
+    }
+    this.#release(job)
+    const next = reportRejection(job, reason)
+    if (next !== undefined) this.#queue.putBack(next)
+  }
+}
+
+const notSent: ItemOutcome = { kind: 'retry', reason: 'has no outcome' }
+
+/** Whether a document needs no further attempt: it is stored, or its version or a newer one was stored before. */
+const isDone = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 'written' || outcome?.kind === 'stale'
+
+const isFailure = (outcome: ItemOutcome | RequestFailure): outcome is BulkFailure =>
+  outcome.kind === 'retry' || outcome.kind === 'away' || outcome.kind === 'busy' || outcome.kind === 'pause'

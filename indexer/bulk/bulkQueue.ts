@@ -1,0 +1,121 @@
+import type { Documents } from '../convertRecord.ts'
+import type { ItemOutcome } from './bulkFailure.ts'
+import { bytesOf, type Job, newJob, type RecordWrite, shardOf, winnerOf } from './job.ts'
+
+/** The bounds of one bulk request. A single record may be larger. */
+export type BulkBounds = { readonly maxBulkBytes: number; readonly maxBulkDocuments: number }
+
+/** `apart`: the records of shards without a primary; `ordinary`: all others. */
+export type Lane = 'apart' | 'ordinary'
+
+const minShare = 1 / 64
+const shareStep = 1 / 16
+/** Requests grow only after a request that used at least this share of its bounds: a small success does not show that a large one succeeds. */
+const usedShare = 1 / 2
+
+/**
+ * The records that wait to be sent. A batch has at most one record of an entity, and none of an entity with a record in flight. Overload halves the bounds
+ * of batches; each success widens them a little.
+ *
+ * Elasticsearch answers a request once every shard has answered, and waits for a shard without a primary. So records of such shards are in their own lane.
+ */
+export class BulkQueue {
+  readonly #bounds: BulkBounds
+  /** By entity, in the order in which the entities came. */
+  readonly #waiting: Readonly<Record<Lane, Map<string, Job>>> = { apart: new Map(), ordinary: new Map() }
+  /** The shards that had no primary when a document was last sent to them. */
+  readonly #away = new Set<string>()
+  /** The entities with a record in a request, or in a backoff before its next attempt. */
+  readonly #inFlight = new Set<string>()
+  #added = 0
+  #share = 1
+
+  constructor(bounds: BulkBounds) {
+    this.#bounds = bounds
+  }
+
+  get isOverloaded(): boolean {
+    return this.#share < 1
+  }
+
+  add(write: RecordWrite): void {
+    this.#enqueue(newJob(write, this.#added++))
+  }
+
+  /** Takes the next batch of a lane, of at most `maxRecords`. Its entities are in flight until `finish` or `putBack`. */
+  nextBatch(lane: Lane, maxRecords: number): Job[] {
+    const { maxBulkBytes, maxBulkDocuments } = this.#bounds
+    const waiting = this.#waiting[lane]
+    const jobs: Job[] = []
+    let bytes = 0
+    let documents = 0
+    for (const [entity, job] of waiting) {
+      if (this.#inFlight.has(entity)) continue
+      bytes += bytesOf(job.documents)
+      documents += job.documents.length
+      const isFull = bytes > maxBulkBytes * this.#share || documents > maxBulkDocuments * this.#share
+      if (jobs.length > 0 && (isFull || jobs.length >= maxRecords)) break
+      waiting.delete(entity)
+      this.#inFlight.add(entity)
+      jobs.push(job)
+    }
+    return jobs
+  }
+
+  /** Ends the flight of a job: other records of its entity may be sent. */
+  finish({ entity }: Job): void {
+    this.#inFlight.delete(entity)
+  }
+
+  /** Queues a job once more, unless a newer record of its entity waits. */
+  putBack(job: Job): void {
+    this.finish(job)
+    this.#enqueue(job)
+  }
+
+  /** Notes by the outcomes of documents which shards have no primary, and moves waiting records between the lanes. */
+  noteShards(documents: Documents, outcomes: readonly ItemOutcome[]): void {
+    if (this.#away.size === 0 && outcomes.every(({ kind }) => kind !== 'away')) return
+    const shards = new Map(documents.map((document, at) => [shardOf(document), outcomes[at]?.kind === 'away']))
+    let hasChanged = false
+    for (const [shard, isAway] of shards) {
+      if (this.#away.has(shard) === isAway) continue
+      hasChanged = true
+      if (isAway) this.#away.add(shard)
+      else this.#away.delete(shard)
+    }
+    if (!hasChanged) return
+    const lanes = [this.#waiting.ordinary, this.#waiting.apart]
+    const jobs = lanes.flatMap((waiting) => [...waiting.values()])
+    for (const waiting of lanes) waiting.clear()
+    for (const job of jobs) this.#waiting[this.#laneOf(job)].set(job.entity, job)
+  }
+
+  halveBounds(): void {
+    this.#share = Math.max(minShare, this.#share / 2)
+  }
+
+  /** Widens the bounds of batches, after the success of a request of this size. */
+  widenBounds(documents: number, bytes: number): void {
+    const { maxBulkBytes, maxBulkDocuments } = this.#bounds
+    const used = this.#share * usedShare
+    if (documents < maxBulkDocuments * used && bytes < maxBulkBytes * used) return
+    this.#share = Math.min(1, this.#share + shareStep)
+  }
+
+  #enqueue(job: Job): void {
+    const { entity } = job
+    const { apart, ordinary } = this.#waiting
+    const waiting = ordinary.get(entity) ?? apart.get(entity)
+    const winner = waiting === undefined ? job : winnerOf(waiting, job)
+    const lane = this.#laneOf(winner)
+    this.#waiting[lane === 'apart' ? 'ordinary' : 'apart'].delete(entity)
+    // `set` keeps the place of an entity that waits already: an entity that changes all the time is sent, too.
+    this.#waiting[lane].set(entity, winner)
+  }
+
+  #laneOf({ documents }: Job): Lane {
+    const isApart = this.#away.size > 0 && documents.some((document) => this.#away.has(shardOf(document)))
+    return isApart ? 'apart' : 'ordinary'
+  }
+}

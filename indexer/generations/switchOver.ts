@@ -1,0 +1,182 @@
+import type { EntityType } from '../../src/core/model/ids.ts'
+import { acquireSwitchLock, extendSwitchLock, readServing, releaseSwitchLock } from '../../src/core/redis/serving.ts'
+import { type SwitchResult, switchServing } from '../../src/core/redis/switchServing.ts'
+import { knowsDeletions, newCursorKey } from '../../src/core/redis/visiblePositions.ts'
+import { until } from '../backoff.ts'
+import type { CommandTools } from '../engineCommand.ts'
+import { refreshEveryCopy } from '../refreshEveryCopy.ts'
+import { entityTypeIn } from '../topics.ts'
+import { finishSwitch } from './finishSwitch.ts'
+import type { Generation } from './generation.ts'
+import type { Generations } from './generations.ts'
+import type { MissedStates } from './missedStates.ts'
+import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
+import type { Reconciliation } from './reconcile.ts'
+import type { ForgottenEntities } from './rereadTopics.ts'
+
+/** The lock of a killed rebuild expires after this time (ms). Until then, nothing is published of the serving generation. */
+const maxLockMs = 10_000
+const renewalMs = 2_500
+/** A step that makes no progress keeps the lock for so many renewals; then the serving generation is published again. */
+const maxRenewals = 12
+/** Shorter than the lock: after a response that takes longer, the lock would have expired. */
+const switchTimeoutMs = 5_000
+/** For how long (ms) copies of a shard may lack writes that its primary has. */
+const wholeDeadlineMs = 5_000
+/** For how long (ms) the rebuild tries to move the aliases. Live indexers try it at the same time. */
+const aliasesDeadlineMs = 60_000
+const pollMs = 1_000
+
+type SwitchParts = {
+  readonly tools: CommandTools
+  readonly holder: string
+  readonly pipeline: RebuildPipeline
+  readonly reconciliation: Reconciliation
+  readonly forgotten: ForgottenEntities
+  readonly missed: MissedStates
+}
+
+/**
+ * Switches the readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and the serving
+ * generation is published again. Live indexers go on writing the old generation until the switch. The offsets of these last records are above the
+ * commits of the rebuild, so that indexers read them again for the new generation.
+ */
+export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
+  const { holder, pipeline, reconciliation, forgotten, missed } = parts
+  const { elasticsearch, redis, report, clock, signal } = tools
+  const { from: serving, to: target } = reconciliation
+  const generations = generationsOf(tools, switchTimeoutMs)
+  await pipeline.expectUndisturbed()
+  await pipeline.untilRejectedAreCommitted(serving)
+  // 1. Takes the lock. From now on nothing is published of the serving generation: its watermark and positions stand still.
+  if (!(await acquireSwitchLock(redis, holder, maxLockMs))) throw new Error('another rebuild is switching')
+  report.step('switching')
+  const { extendLock, stopRenewing } = renewLock(redis, holder)
+  try {
+    // 2. Reads to the present ends of the topics, and so past all that was published of the serving generation.
+    const reached = await pipeline.readToTheEnd(extendLock)
+    await pipeline.untilRejectedAreCommitted(serving, extendLock)
+    const dropped = await forgotten.drop(reconciliation, clock(), extendLock)
+    // 3. Ends the writes of the pipeline: one that came later would be visible without a new list version.
+    if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
+    // 4. Copies every document that was written to the serving generation before now, and makes it searchable.
+    await passWhole(tools, reconciliation, extendLock)
+    await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
+    await extendLock()
+    await missed.compare(reached, extendLock)
+    const missedCount = await missed.count(extendLock)
+    // 5. Stores in the new indices whether followers of change feeds go on in them.
+    await pipeline.expectOwn()
+    if ((await generations.serving())?.tag !== serving.tag)
+      throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
+    const cursorKeys = await describeFeed(tools, generations, reconciliation, dropped > 0 || missedCount > 0)
+    // 6. Switches in one script, which also releases the lock: the next request of each reader searches the new generation.
+    const switched = await switchServing(redis, {
+      holder,
+      from: serving.tag,
+      to: target,
+      cursorKeys,
+      replaced: reconciliation.replaced,
+      reached: reached.map(({ topic, ...partition }) => ({ ...partition, type: entityTypeIn(topic, tools.config) })),
+    })
+    if (missedCount > 0)
+      report.step(
+        `${missedCount} entities have states that were dead letters until now: followers of changes start anew`,
+      )
+    if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
+  } finally {
+    stopRenewing()
+    await releaseSwitchLock(redis, holder).catch(() => undefined)
+  }
+  report.step(`generation ${target.number} serves`)
+  // 7. Moves the aliases. If this process dies before it has, an indexer or the next rebuild moves them.
+  await moveAliases(tools, target)
+}
+
+type LockRenewal = {
+  /** Extends the lock; rejects once it has expired. A step that makes progress calls it. */
+  extendLock(): Promise<void>
+  stopRenewing(): void
+}
+
+/** Renews the lock in the background, for as long as `extendLock` is called often enough. */
+function renewLock(redis: CommandTools['redis'], holder: string): LockRenewal {
+  let renewals = 0
+  // After a failed renewal, the next `extendLock` rejects if the lock has expired.
+  const renewal = setInterval(() => {
+    if (renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxLockMs).catch(() => undefined)
+  }, renewalMs)
+  return {
+    extendLock: async () => {
+      renewals = 0
+      if (!(await extendSwitchLock(redis, holder, maxLockMs))) throw new Error('the lock of the switch has expired')
+    },
+    stopRenewing: () => clearInterval(renewal),
+  }
+}
+
+/** Runs passes until every write to the old generation that has started by now is compared. */
+async function passWhole(
+  { signal }: CommandTools,
+  reconciliation: Reconciliation,
+  extendLock: () => Promise<void>,
+): Promise<void> {
+  await extendLock()
+  const pass = await reconciliation.beginWhole()
+  const isWhole = async (): Promise<boolean> => {
+    await extendLock()
+    return await pass()
+  }
+  if (!(await until(isWhole, wholeDeadlineMs, signal)))
+    throw new Error('copies of the old generation lack what others have: run the rebuild again')
+}
+
+/**
+ * Stores in the new generation the key that seals its cursors. With the key of the old generation, followers of change feeds go on. With a new key, their
+ * cursors are refused, and they start anew. They must if
+ * - a deletion may be missing in what they were sent: one is in no record (`hasMissed`), or the old generation may have missed one;
+ * - the new generation has states that they have passed (`MissedStates`; `hasMissed`, too);
+ * - a log was replaced: their positions are those of the former log.
+ */
+async function describeFeed(
+  { redis }: CommandTools,
+  generations: Generations,
+  { from, to, replaced }: Reconciliation,
+  hasMissed: boolean,
+): Promise<Generation['cursorKeys']> {
+  const goesOn = !hasMissed && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
+  // Not the keys of the new indices: these may be the old ones, stored by an earlier attempt that was killed.
+  const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
+  const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
+  const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
+  await generations.describe(to, { cursorKeys, hasCarriedOver })
+  return cursorKeys
+}
+
+function reasonOf(result: Exclude<SwitchResult, { readonly kind: 'switched' }>): string {
+  switch (result.kind) {
+    case 'lock lost':
+      return 'the lock of the switch has expired'
+    case 'another serves':
+      return `generation ${result.serving} serves, and the new one was not compared with it`
+    case 'behind':
+      return `the new generation shows less of partition ${result.partition} of ${result.type} than the one that serves`
+  }
+}
+
+async function moveAliases(tools: CommandTools, target: Generation): Promise<void> {
+  const { redis, log, signal } = tools
+  const generations = generationsOf(tools, switchTimeoutMs)
+  const haveMoved = async (): Promise<boolean> => {
+    try {
+      const present = await finishSwitch(generations, await readServing(redis))
+      return present.some(({ complete }) => complete?.tag === target.tag && complete.isServing)
+    } catch (err) {
+      // Tried again: readers are served from the new generation already.
+      log.warn({ err }, 'the aliases were not moved')
+      return false
+    }
+  }
+  if (!(await until(haveMoved, aliasesDeadlineMs, signal, pollMs)))
+    throw new Error(`the aliases do not name generation ${target.number}: run the rebuild again`)
+}

@@ -1,0 +1,155 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { isIP, isIPv6 } from 'node:net'
+import { z } from 'zod'
+import { attempt, parsed } from '../model/schema.ts'
+
+/** Splits a comma-separated list; drops blanks and empty items. */
+export const itemsOf = (value: string | undefined): string[] =>
+  (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+
+const controlCharacter = /\p{Cc}/u
+
+/** A variable with one value; empty counts as not set. Refuses line breaks, which often come with a secret that was read from a file. */
+export const setting = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value, context) => {
+    if (typeof value === 'string' && controlCharacter.test(value))
+      context.addIssue('must not contain a line break or another control character')
+    return value === '' ? undefined : value
+  }, schema)
+
+export const optionalText = setting(z.string().optional())
+export const text = (fallback: string) => setting(z.string().default(fallback))
+const trueOrFalse = z.enum(['true', 'false']).transform((value) => value === 'true')
+export const flag = setting(trueOrFalse.optional())
+export const flagOn = setting(trueOrFalse.default(true))
+
+/** Text that `isValid` accepts; for other text, later rules are not checked. */
+const checked = (isValid: (value: string) => boolean, error: string) =>
+  z.string().refine(isValid, { error, abort: true })
+const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
+/** An API key goes into an HTTP header. */
+export const apiKey = matching(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces')
+export const indexPrefix = matching(
+  /^[a-z0-9][a-z0-9_-]{0,99}$/,
+  'must be 1 to 100 of a-z 0-9 _ -, beginning with a letter or digit',
+)
+export const topic = (fallback: string) =>
+  setting(matching(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name').default(fallback))
+
+const minSecretBytes = 32
+const isLongEnough = (value: string): boolean => Buffer.byteLength(value) >= minSecretBytes
+export const secret = checked(isLongEnough, `must have at least ${minSecretBytes} bytes`)
+
+export const integer = (min: number, max: number) =>
+  checked((digits) => isInteger(digits, min, max), `must be an integer from ${min} to ${max}`).transform(Number)
+
+const isInteger = (digits: string, min: number, max: number): boolean =>
+  /^\d+$/.test(digits) && Number(digits) >= min && Number(digits) <= max
+
+const maxPort = 65_535
+export const port = integer(0, maxPort)
+
+const list = <Item extends z.ZodType<unknown, string>>(item: Item) =>
+  z.string().optional().transform(itemsOf).pipe(z.array(item))
+
+/** The last label must not be a number: URL parsers would take the name for an IP address. */
+const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
+const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.test(value)
+export const host = checked(isHost, 'must be an IP address or a host name, without a port')
+export const hostNames = list(matching(hostNamePattern, 'must be host names without ports, separated by commas'))
+
+const hostAndPortPattern = /^(?:\[(?<address>[^\s\]]+)\]|(?<name>[^\s/:@[\]]+)):(?<digits>\d+)$/
+/** Parses `host:port`, with IPv6 addresses in brackets; undefined for anything else. */
+export function hostAndPort(value: string): { readonly host: string; readonly port: number } | undefined {
+  const { address, name = address, digits = '' } = hostAndPortPattern.exec(value)?.groups ?? {}
+  if (name === undefined || !isInteger(digits, 1, maxPort) || (address !== undefined && !isIPv6(address)))
+    return undefined
+  return { host: name, port: Number(digits) }
+}
+
+const addressRule = `must be host:port, separated by commas, ports from 1 to ${maxPort}`
+export const sentinels = list(parsed(hostAndPort, addressRule))
+const broker = checked((item) => hostAndPort(item) !== undefined, addressRule)
+/** Without IPv6 addresses: KafkaJS splits host and port at the first colon. */
+export const brokers = list(broker.regex(/^[^[]/, 'must name hosts: an IPv6 address is not understood here'))
+
+/** The public URL of the API, for headers and the OpenAPI description. */
+export const baseUrl = checked(
+  (value) => /^https?:\/\/[^?#\s@]*\/api\/v1$/.test(value) && URL.canParse(value),
+  'must be an http:// or https:// URL that ends in /api/v1, without a user',
+)
+  // Encodes other letters as a browser does: headers are ASCII.
+  .transform((value) => new URL(value).href)
+
+/** The URL of an engine; its port is not 0, and its user and password can be percent-decoded. */
+const engineUrl = (protocol: RegExp, rule: string) => checked((value) => isEngineUrl(value, protocol), rule)
+
+function isEngineUrl(value: string, protocol: RegExp): boolean {
+  const url = /\s/.test(value) ? null : URL.parse(value)
+  if (url === null || url.port === '0' || !protocol.test(url.protocol)) return false
+  return attempt(() => decodeURIComponent(`${url.username}${url.password}`)) !== undefined
+}
+
+/** The client sends a user and a password only together. */
+const namesWholeUser = (value: string): boolean => {
+  const { username = '', password = '' } = URL.parse(value) ?? {}
+  return (username === '') === (password === '')
+}
+export const elasticsearchUrls = list(
+  engineUrl(/^https?:$/, 'must be http:// or https:// URLs, separated by commas').refine(
+    namesWholeUser,
+    'must name a user and a password, or neither',
+  ),
+)
+
+/** Whether path and parameter `db` are database numbers or empty: the client would read other text as database 0. */
+const namesDatabase = (value: string): boolean => {
+  const { pathname = '', searchParams } = URL.parse(value) ?? {}
+  return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')
+}
+export const redisUrl = engineUrl(/^rediss?:$/, 'must be a redis:// or rediss:// URL')
+  .refine(namesDatabase, 'must end in the number of a database, such as /2, or name none')
+  // Drops `/0`: the client would send SELECT, for which a Redis user may have no permission, though database 0 is the default.
+  .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
+
+const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+/** Whether a URL uses https, or http on loopback: nobody must read or change a sign-in on its way. */
+const isSecureUrl = (value: string): boolean => {
+  const url = URL.parse(value)
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+}
+const isSecureOrigin = (value: string): boolean =>
+  isSecureUrl(value) && URL.parse(value)?.href === `${URL.parse(value)?.origin}/`
+const secureUrlRule = 'must be an https:// URL, or an http:// one of a loopback host'
+export const secureUrl = checked(isSecureUrl, secureUrlRule)
+export const secureOrigin = checked(isSecureOrigin, `${secureUrlRule}, without a path`).transform(
+  (url) => new URL(url).origin,
+)
+
+/** Reads a PEM file that `isValid` accepts. */
+const pemFile = (isValid: (pem: string) => boolean, rule: string) =>
+  optionalText.transform((path, context) => {
+    if (path === undefined) return undefined
+    try {
+      const pem = readFileSync(path, 'utf8')
+      if (isValid(pem)) return pem
+      context.addIssue(rule)
+    } catch (error) {
+      context.addIssue(`cannot be read: ${(error as Error).message}`)
+    }
+    return z.NEVER
+  })
+
+/** Refuses a file without certificates: with it, TLS trusts nobody, and every connection fails without a clear reason. */
+export const certificates = pemFile((pem) => {
+  const blocks = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
+  for (const block of blocks) new X509Certificate(block)
+  return blocks.length > 0
+}, 'holds no certificate in PEM')
+
+/** Refuses a key with a passphrase: there is no variable for one. */
+export const privateKey = pemFile((pem) => createPrivateKey(pem).type === 'private', 'holds no private key in PEM')

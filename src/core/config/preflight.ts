@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import { isIP } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ConnectionOptions, connect } from 'node:tls'
+import type { Problem } from '../model/schema.ts'
+import type { Config, Engine } from './config.ts'
+
+export type Address = { readonly host: string; readonly port: number }
+
+/** Certificates and a key in PEM. `ca` defaults to Node's own. */
+export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
+
+/** The check of one engine when a process starts. */
+export type EngineProbe = {
+  readonly engine: Engine
+  /** The setting of the certificate authorities. */
+  readonly caSetting: keyof Config
+  /** The setting of the client certificate; missing if the engine takes none. */
+  readonly certificateSetting?: keyof Config
+  readonly tls: Tls
+  /** The engine's TLS addresses, whose certificates are checked. */
+  readonly addresses: readonly Address[]
+  /** Resolves with the problem of the setting that the engine rejects, if any. Rejects when the engine is unreachable. */
+  tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
+}
+
+/** `problem`: of the setting that the engine rejects. */
+export type ProbeOutcome =
+  | { readonly kind: 'accepted' }
+  | { readonly kind: 'rejected'; readonly problem: Problem }
+  | { readonly kind: 'unreachable' }
+
+/** A service starts soon even if an engine hangs, and calls `probeLater`. A command can do nothing without its engines, so it waits longer. */
+export const probeDeadlineMs = { service: 3_000, command: 10_000 }
+const retryMs = 2_000
+
+/** Checks certificates and credentials of an engine once, for `deadlineMs` at most, or until `stop` aborts. */
+export async function probe(
+  engine: EngineProbe,
+  deadlineMs = probeDeadlineMs.service,
+  stop?: AbortSignal,
+): Promise<ProbeOutcome> {
+  const deadline = AbortSignal.timeout(deadlineMs)
+  const signal = stop === undefined ? deadline : AbortSignal.any([deadline, stop])
+  const credentials = engine.tryCredentials(signal)
+  credentials.catch(() => undefined)
+  const judgementMs = Math.ceil(deadlineMs / 3)
+  // An address that does not answer is no problem: `tryCredentials` rejects if no address does.
+  const certificateProblems = await Promise.all(
+    engine.addresses.map((address) => certificateProblem(engine, address, signal, judgementMs)),
+  )
+  try {
+    const problem = certificateProblems.find((rejected) => rejected !== undefined) ?? (await credentials)
+    return problem === undefined ? { kind: 'accepted' } : { kind: 'rejected', problem }
+  } catch {
+    return { kind: 'unreachable' }
+  }
+}
+
+/** Repeats `probe` until the engine is reachable. Rejects once `signal` aborts. */
+export async function probeLater(
+  engine: EngineProbe,
+  signal: AbortSignal,
+): Promise<Exclude<ProbeOutcome, { kind: 'unreachable' }>> {
+  for (;;) {
+    await sleep(retryMs, undefined, { signal })
+    const outcome = await probe(engine, probeDeadlineMs.service, signal)
+    if (outcome.kind !== 'unreachable') return outcome
+  }
+}
+
+/**
+ * Connects to an address. Returns the problem if this process does not trust the engine's certificate, or the engine rejects the certificate of
+ * this process within `judgementMs` after the handshake; undefined otherwise, also if nothing answers.
+ */
+async function certificateProblem(
+  probe: EngineProbe,
+  { host, port }: Address,
+  signal: AbortSignal,
+  judgementMs: number,
+): Promise<Problem | undefined> {
+  const socket = connect({
+    host,
+    port,
+    // Checked below: as an error, an untrusted certificate would look like any other failure.
+    rejectUnauthorized: false,
+    ...(isIP(host) === 0 && { servername: host }),
+    ...probe.tls,
+  })
+  // In TLS 1.3 the client is connected before the engine judges its certificate. If the engine accepts it, a session follows.
+  const judged = once(socket, 'session', { signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]) })
+  judged.catch(() => undefined)
+  try {
+    await once(socket, 'secureConnect', { signal })
+    if (!socket.authorized) return authorityProblem(probe, { host, port }, socket.authorizationError)
+    await judged
+    return undefined
+  } catch (error) {
+    return clientCertificateProblem(probe, (error as Error).message)
+  } finally {
+    socket.on('error', () => undefined).destroy()
+  }
+}
+
+function authorityProblem({ engine, caSetting }: EngineProbe, { host, port }: Address, error: unknown): Problem {
+  const code = String(error instanceof Error && 'code' in error ? error.code : error)
+  return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+    ? { path: engine, rule: `names ${host}:${port}, whose certificate is another host's` }
+    : { path: caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
+}
+
+/** The problem if `message` contains a TLS alert by which the engine rejects the certificate of this process. */
+function clientCertificateProblem(
+  { engine, tls, certificateSetting: path }: EngineProbe,
+  message: string,
+): Problem | undefined {
+  const [, alert] = /\balert ([a-z ]*certificate[a-z ]*|unknown ca|decrypt error)\b/.exec(message) ?? []
+  if (path === undefined || alert === undefined) return undefined
+  const rule = tls.cert === undefined ? 'must be set: a client certificate is asked for' : `is refused: ${alert}`
+  return { path, rule: `${rule}, by ${engine}` }
+}
+
+/** Rejects with the signal's reason once it aborts. */
+export async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort')
+  throw signal.reason
+}
+
+export function addressIn(url: string, defaultPort: number): Address {
+  const { hostname, port } = new URL(url)
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }
+}

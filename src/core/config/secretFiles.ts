@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs'
+import type { Problem } from '../model/schema.ts'
+
+/** Environment variables, such as `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Secrets, and the addresses and users that stores of secrets often keep beside them. */
+const secrets = [
+  'ELASTICSEARCH_URL',
+  'ELASTICSEARCH_USERNAME',
+  'ELASTICSEARCH_PASSWORD',
+  'ELASTICSEARCH_API_KEY',
+  'KAFKA_BROKERS',
+  'KAFKA_SASL_USERNAME',
+  'KAFKA_SASL_PASSWORD',
+  'KAFKA_OAUTH_CLIENT_ID',
+  'KAFKA_OAUTH_CLIENT_SECRET',
+  'REDIS_URL',
+  'REDIS_SENTINELS',
+  'SIGN_IN_SECRET',
+]
+/** The variable that names a file → the variable whose value is in the file: `REDIS_URL_FILE` → `REDIS_URL`. */
+export const fileVariables: ReadonlyMap<string, string> = new Map(secrets.map((name) => [`${name}_FILE`, name]))
+
+type WithSecrets = {
+  /** The environment with the content of its files, without line breaks at their ends. */
+  readonly values: Environment
+  /** By the variable whose value a file should contain. */
+  readonly problems: ReadonlyMap<string, Problem>
+}
+
+/** Reads the values that the environment gives as files. */
+export function readSecretFiles(environment: Environment): WithSecrets {
+  const values: Record<string, string | undefined> = { ...environment }
+  const problems = new Map<string, Problem>()
+  for (const [path, name] of fileVariables) {
+    const file = environment[path]
+    if (file === undefined) continue
+    try {
+      if (values[name] !== undefined) throw new Error(`must not be set together with ${name}`)
+      values[name] = readFileSync(file, 'utf8').replace(/[\r\n]+$/, '')
+      if (values[name] === '') throw new Error(`names ${file}, which is empty`)
+    } catch (error) {
+      problems.set(name, { path, rule: (error as Error).message })
+    }
+  }
+  return { values, problems }
+}
+
+/** Settings, or every problem with them. */
+export type Read<Settings> =
+  | { readonly ok: true; readonly config: Settings }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+
+/** Settings of which some come from files that may be replaced while the process runs. */
+export interface Rereading<Settings> {
+  /** Reads the files at most once a second, so it may be called for every request. */
+  latest(): Settings
+  /** Called when the files become unusable in another way than at the last reading. `latest` then returns the last usable settings. */
+  onProblems(problems: readonly Problem[]): void
+}
+
+const rereadMs = 1_000
+
+/** Rereads settings by `read`; `first`: the settings until then. */
+export function rereading<Settings>(first: Settings, read: () => Read<Settings>): Rereading<Settings> {
+  let settings = first
+  let readAtMs = performance.now()
+  let reported = ''
+  const files: Rereading<Settings> = {
+    onProblems: () => undefined,
+    latest: () => {
+      if (performance.now() - readAtMs < rereadMs) return settings
+      readAtMs = performance.now()
+      const reread = read()
+      if (reread.ok) {
+        settings = reread.config
+        reported = ''
+        return settings
+      }
+      const problems = JSON.stringify(reread.problems)
+      if (problems !== reported) files.onProblems(reread.problems)
+      reported = problems
+      return settings
+    },
+  }
+  return files
+}

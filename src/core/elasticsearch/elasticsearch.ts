@@ -1,0 +1,196 @@
+import { Client, errors } from '@elastic/elasticsearch'
+import {
+  type ConnectionRequestOptions,
+  type ConnectionRequestParams,
+  Serializer,
+  type TransportRequestParams,
+  type UndiciAgentOptions,
+  UndiciConnection,
+} from '@elastic/transport'
+import { type Config, latest } from '../config/config.ts'
+import { addressIn, type EngineProbe } from '../config/preflight.ts'
+import type { Problem } from '../model/schema.ts'
+import { printable } from '../monitoring/log.ts'
+
+/** `requestTimeout` (ms): by default `defaultRequestTimeoutMs`. */
+export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout?: number }
+
+/** Passes bytes through. Parsing would reorder names and lose digits of documents, which the API serves byte for byte. */
+export class RawSerializer extends Serializer {
+  override deserialize<T = unknown>(json: string | Uint8Array): T {
+    return typeof json === 'string' ? super.deserialize<T>(json) : (json as T)
+  }
+}
+
+/** Marks a request for an answer in bytes. */
+export const bytesContext = { isForBytes: true }
+
+/**
+ * Options of a request for an answer in bytes of JSON. If a node is unreachable or answers 502, 503 or 504, as without a master, the client tries the
+ * next node, each node once.
+ */
+export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext, maxRetries: connectionPool.size - 1 })
+
+/**
+ * Works around three bugs of `UndiciConnection`:
+ * - When a caller aborts its request, it marks the node as dead. Here only a connection error does.
+ * - When a request times out, it dispatches `abort` on the caller's signal. That ends everything else that listens to the signal: other requests,
+ *   waits, timers of the process.
+ * - It ends a request after the client's timeout even if the request has a longer timeout. Here the client's timeout is only a limit for the pause
+ *   between two parts of a body.
+ */
+class AbortableConnection extends UndiciConnection {
+  constructor({ timeout: bodyTimeout, ...options }: ConstructorParameters<typeof UndiciConnection>[0]) {
+    // An option of undici that the client's type lacks.
+    super({ ...options, agent: { bodyTimeout } as UndiciAgentOptions })
+  }
+
+  override async request(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<never> {
+    const { signal } = options
+    const own = new AbortController()
+    const abort = (): void => own.abort(signal?.reason)
+    if (signal?.aborted === true) abort()
+    signal?.addEventListener('abort', abort, { once: true })
+    try {
+      return (await this.read(params, { ...options, signal: own.signal })) as never
+    } catch (error) {
+      if (error instanceof errors.ConnectionError && signal?.aborted === true)
+        throw new errors.RequestAbortedError('Request aborted')
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  /** With `bytesContext`, returns successful answers as bytes, and errors as text, which the client parses. */
+  protected async read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
+    if (options.context !== bytesContext) return await super.request(params, options)
+    const answer = await super.request(params, { ...options, asStream: true })
+    const body = answer.body as unknown as AsyncIterable<Buffer>
+    try {
+      const read = await readAtMost(body, options.maxResponseSize)
+      // The client would decode a Buffer to text.
+      const bytes = new Uint8Array(read.buffer, read.byteOffset, read.length)
+      return { ...answer, body: answer.statusCode < 400 ? bytes : read.toString() }
+    } catch (error) {
+      throw error instanceof errors.RequestAbortedError ? error : new errors.ConnectionError((error as Error).message)
+    }
+  }
+}
+
+/** Bounds the answer: the client does not check the length of a stream. */
+async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let length = 0
+  for await (const part of body) {
+    length += part.length
+    if (length > maxBytes) throw new errors.RequestAbortedError(`${tooLongMessage} is more than ${maxBytes}`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+/** The beginning of the error for an answer longer than `maxResponseSize`, as in the client. */
+export const tooLongMessage = 'The content length'
+
+/** Connections that send the present credentials; the client would send those of its creation. */
+const authenticating = (config: Config): typeof AbortableConnection =>
+  class extends AbortableConnection {
+    protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
+      const now = latest(config)
+      const key = now.ELASTICSEARCH_API_KEY
+      if (config.files === undefined || (key ?? now.ELASTICSEARCH_USERNAME) === undefined)
+        return super.read(params, options)
+      const user = Buffer.from(`${now.ELASTICSEARCH_USERNAME}:${now.ELASTICSEARCH_PASSWORD}`)
+      const authorization = key === undefined ? `Basic ${user.toString('base64')}` : `ApiKey ${key}`
+      return super.read({ ...params, headers: { ...params.headers, authorization } }, options)
+    }
+  }
+
+/** Without it, an unanswered request would wait for ever: the client has no default timeout. */
+export const defaultRequestTimeoutMs = 60_000
+
+/** A client that parses responses, unless a request has the options `asBytes`. It retries only if a request has `maxRetries`. */
+export const connectElasticsearch = (config: Config): Client =>
+  new Client({
+    Connection: authenticating(config),
+    Serializer: RawSerializer,
+    nodes: config.ELASTICSEARCH_URL,
+    maxRetries: 0,
+    requestTimeout: defaultRequestTimeoutMs,
+    ...(config.ELASTICSEARCH_API_KEY !== undefined && { auth: { apiKey: config.ELASTICSEARCH_API_KEY } }),
+    ...(config.ELASTICSEARCH_USERNAME !== undefined && {
+      auth: { username: config.ELASTICSEARCH_USERNAME, password: config.ELASTICSEARCH_PASSWORD ?? '' },
+    }),
+    ...(config.ELASTICSEARCH_CA_FILE !== undefined && { tls: { ca: config.ELASTICSEARCH_CA_FILE } }),
+  })
+
+const httpsPort = 443
+/** The major version of the client. */
+const major = 9
+/** The first minor version that can remove an index block while it is being added. */
+const minor = 1
+const needed = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
+/** The releases in which replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */
+const losing = new Set(['9.5.0', '9.5.1', '9.5.2'])
+const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
+/** Statuses 400 to 599, which are results for the probe, not errors. */
+const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
+const mediaTypes = { accept: mediaType, 'content-type': mediaType }
+
+type Ask = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
+
+/** Probes TLS certificates, credentials and version of Elasticsearch. */
+export const elasticsearchProbe = (config: Config): EngineProbe => ({
+  engine: 'ELASTICSEARCH_URL',
+  caSetting: 'ELASTICSEARCH_CA_FILE',
+  tls: { ca: config.ELASTICSEARCH_CA_FILE },
+  addresses: config.ELASTICSEARCH_URL.filter((url) => url.startsWith('https:')).map((url) => addressIn(url, httpsPort)),
+  tryCredentials: async (signal) => {
+    const client = connectElasticsearch(config)
+    // Tries every node: one of several may be unreachable.
+    const maxRetries = config.ELASTICSEARCH_URL.length - 1
+    const ask: Ask = async (params) =>
+      await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals, maxRetries })
+    try {
+      // Needs no privilege. If security is disabled, the endpoint is missing, and the status is an error other than 401.
+      const who = await ask({ method: 'GET', path: '/_security/_authenticate' })
+      return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(ask)
+    } catch (error) {
+      if (!(error instanceof errors.ProductNotSupportedError)) throw error
+      return { path: 'ELASTICSEARCH_URL', rule: `names something else; ${needed}` }
+    } finally {
+      await client.close()
+    }
+  },
+})
+
+/** The problem if the version of the server does not fit; undefined if it does, or is unknown. */
+async function versionProblem(ask: Ask): Promise<Problem | undefined> {
+  const path = 'ELASTICSEARCH_URL'
+  // May be refused: our roles lack the privilege, `cluster:monitor/main`.
+  const about = await ask({ method: 'GET', path: '/' })
+  const { version } = (about.body ?? {}) as { version?: { number?: unknown } }
+  if (about.statusCode === 200 && typeof version?.number === 'string') {
+    const number = printable(version.number)
+    const fits = number.startsWith(`${major}.`) && Number(number.split('.')[1]) >= minor
+    if (!fits) return { path, rule: `names version ${number}; ${needed}` }
+    if (!losing.has(number)) return undefined
+    const why = 'under load its replicas may lack documents (elastic/elasticsearch#158212)'
+    return { path, rule: `names version ${number}: ${why}; an earlier or later 9 is needed` }
+  }
+  // Earlier versions refuse a body with the media type of this version, for any path and user.
+  const { statusCode, body } = await ask({ method: 'POST', path: '/', body: {} })
+  const { error } = (body ?? {}) as { error?: { type?: unknown } }
+  const isOlder = statusCode === 406 || (statusCode === 400 && error?.type === 'media_type_header_exception')
+  return isOlder ? { path, rule: `names an older release; ${needed}` } : undefined
+}
+
+function credentialsProblem({ ELASTICSEARCH_API_KEY, ELASTICSEARCH_USERNAME, ELASTICSEARCH_URL }: Config): Problem {
+  if (ELASTICSEARCH_URL.some((url) => new URL(url).username !== ''))
+    return { path: 'ELASTICSEARCH_URL', rule: 'names a user or a password that Elasticsearch refuses' }
+  if (ELASTICSEARCH_API_KEY !== undefined) return { path: 'ELASTICSEARCH_API_KEY', rule: 'is refused by Elasticsearch' }
+  return ELASTICSEARCH_USERNAME === undefined
+    ? { path: 'ELASTICSEARCH_USERNAME', rule: 'or ELASTICSEARCH_API_KEY must be set: Elasticsearch asks who connects' }
+    : { path: 'ELASTICSEARCH_PASSWORD', rule: 'is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME' }
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import type { estypes } from '@elastic/elasticsearch'
+import type { Branded, EntityType } from '../model/ids.ts'
+
+/** One index per kind of document: list documents (search keys and summary), detail documents (the answer to a request by id). */
+export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
+export type DocumentKind = (typeof documentKinds)[number]
+
+/** The kinds of an entity type's list and detail documents. */
+export const kindsOf: Readonly<Record<EntityType, readonly [list: DocumentKind, detail: DocumentKind]>> = {
+  forms: ['forms', 'form-details'],
+  submissions: ['submissions', 'submission-details'],
+}
+
+export const entityTypeOf = (kind: DocumentKind): EntityType => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
+
+/** Whether documents of this kind are list documents. */
+export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind)][0] === kind
+
+type Alias = Branded<string, 'Alias'>
+export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
+
+/** The physical index of each kind of document, in one generation. */
+export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
+
+/** The physical indices of one list: list documents and detail documents. */
+export type ListIndices = { readonly index: string; readonly details: string }
+
+/** `<number>-<fingerprint>` of a generation. The fingerprint distinguishes its indices from earlier indices of the same names. */
+export type GenerationTag = Branded<string, 'GenerationTag'>
+
+export type IndexDefinition = {
+  readonly version: number
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly mappings: estypes.MappingTypeMapping
+}
+
+/** The alias for readers, which points to the serving generation. */
+export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
+
+/**
+ * The alias for writers of an index: indexers, or the `rebuild` that fills it before it serves. Writers name it with `require_alias`: a write to a missing
+ * index fails, instead of creating an index without our mapping. Removing the alias fences writers: of a retired generation, or of a rebuild whose
+ * generation another rebuild fills.
+ */
+export const writeAliasOf = (index: PhysicalIndex, rebuild?: string): Alias =>
+  `${index}-write${rebuild === undefined ? '' : `-${rebuild}`}` as Alias
+
+/** The alias for writers of each kind. */
+export type WriteAliases = Readonly<Record<DocumentKind, Alias>>
+
+export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases =>
+  Object.fromEntries(documentKinds.map((kind) => [kind, writeAliasOf(indices[kind], rebuild)])) as WriteAliases
+
+/** The physical index of a kind in one generation: `<prefix>-<kind>-v<mapping version>-<generation>`. */
+export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
+  `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
+
+/** The parts of a physical index's name; `version`: of its mapping. */
+export type PhysicalName = { readonly kind: DocumentKind; readonly version: number; readonly generation: number }
+
+/** Parses the name of a physical index; undefined for other names. `prefix` contains no regex characters. */
+export function readPhysicalName(prefix: string, name: string): PhysicalName | undefined {
+  const pattern = new RegExp(`^${prefix}-(${documentKinds.join('|')})-v(\\d+(?:\\.5)?)-(\\d+)$`)
+  const [, kind, version, generation] = pattern.exec(name) ?? []
+  if (kind === undefined) return undefined
+  return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
+}
+
+/** Whether a physical index has an older mapping than this release, by its name, so that it may lack fields. */
+export function hasOlderMapping(prefix: string, index: string, hasAnswers: boolean): boolean {
+  const name = readPhysicalName(prefix, index)
+  return name !== undefined && name.version < definitionOf(name.kind, hasAnswers).version
+}
+
+const read = (kind: DocumentKind): string =>
+  readFileSync(new URL(`../../../mappings/${kind}.json`, import.meta.url), 'utf8')
+
+/** Kind → parsed `mappings/<kind>.json`. */
+const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.parse(read(kind))])) as Readonly<
+  Record<DocumentKind, IndexDefinition>
+>
+
+/** Half a version lower: older than the same mapping with answers. */
+const submissionsWithoutAnswers = withoutAnswers(definitions.submissions)
+
+function withoutAnswers({ version, settings, mappings }: IndexDefinition): IndexDefinition {
+  const properties = { ...mappings.properties, answers: { type: 'object', enabled: false } as const }
+  return { version: version - 0.5, settings, mappings: { ...mappings, properties } }
+}
+
+/** The settings and mapping with which an index of a kind is created. */
+export const definitionOf = (kind: DocumentKind, hasAnswers: boolean): IndexDefinition =>
+  hasAnswers || kind !== 'submissions' ? definitions[kind] : submissionsWithoutAnswers

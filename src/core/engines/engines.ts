@@ -1,0 +1,27 @@
+import type { Logger } from 'pino'
+import type { Config, Need } from '../config/config.ts'
+import type { EngineProbe } from '../config/preflight.ts'
+import { connectElasticsearch, elasticsearchProbe } from '../elasticsearch/elasticsearch.ts'
+import { connectKafka, kafkaProbe } from '../kafka/client.ts'
+import { kafkaSink } from '../kafka/sink.ts'
+import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
+import { connectRedis, redisProbe } from '../redis/redis.ts'
+
+/** Makes the clients of the engines. No call waits for an engine: clients connect at first use and reconnect. */
+export const configuredEngines = {
+  elasticsearch: connectElasticsearch,
+  redis: connectRedis,
+  /** Each `openSource` has its own connection; the sink connects at first use. */
+  kafka: (config: Config, log: Logger) => {
+    const kafka = connectKafka(config, log)
+    return { openSource: (): KafkaSource => kafkaSource(kafka), sink: kafkaSink(kafka) }
+  },
+}
+
+export type Engines = Readonly<typeof configuredEngines>
+
+/** The probes of the engines that a process needs. */
+export const probesOf = (config: Config, needs: readonly Need[]): EngineProbe[] =>
+  [elasticsearchProbe, kafkaProbe, redisProbe]
+    .map((probe) => probe(config))
+    .filter(({ engine }) => needs.includes(engine))

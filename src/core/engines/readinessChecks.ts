@@ -1,0 +1,65 @@
+import { type Client, errors } from '@elastic/elasticsearch'
+import { aliasOf } from '../elasticsearch/indices.ts'
+import type { KafkaSource } from '../kafka/source.ts'
+import { type Check, failed, passed } from '../monitoring/health.ts'
+import { summaryOf } from '../monitoring/log.ts'
+import type { AccountKeyStore } from '../redis/accountKeyStore.ts'
+import type { RedisConnection } from '../redis/redis.ts'
+
+/** Checks that an engine answers a request. */
+const answers =
+  (request: (signal: AbortSignal) => Promise<unknown>): Check =>
+  (signal) =>
+    request(signal).then(
+      () => passed,
+      (error: unknown) => failed(`does not answer: ${summaryOf(error)}`),
+    )
+
+export const redisAnswers = ({ client }: RedisConnection): Check => answers(() => client.ping())
+
+export const kafkaAnswers = (source: KafkaSource): Check => answers(() => source.ping())
+
+/** Checks that Elasticsearch answers a request about the indices of this prefix, even if none exists. */
+export const elasticsearchAnswers = (client: Client, prefix: string): Check =>
+  answers((signal) => client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }))
+
+/** Checks that every account key is in Redis; `obstacle`: why the last replay failed, if it did. */
+export const accountKeysAreComplete =
+  (store: Pick<AccountKeyStore, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
+  () =>
+    store.isComplete().then(
+      (isComplete) => (isComplete ? passed : failed(['is not complete', obstacle() ?? []].flat().join(': '))),
+      () => failed('cannot be read from Redis'),
+    )
+
+const noMasterBlock = 'cluster.no_master_block'
+
+/**
+ * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default a node that is cut off from its cluster goes on
+ * answering searches. The rest of the cluster takes a write, the watermark moves past it, and a client reads old data under the new watermark. A
+ * single node passes.
+ */
+export const isolatedNodesAnswerNothing =
+  (client: Client): Check =>
+  async (signal) => {
+    const options = { signal, maxRetries: client.connectionPool.size - 1 }
+    // Shorter than the deadline of a check, so that a node without a master can report that.
+    const timeout = { master_timeout: '1s' } as const
+    try {
+      const [{ number_of_nodes: nodes = 1 }, { transient, persistent, defaults }] = await Promise.all([
+        client.cluster.health(timeout, options),
+        // Elasticsearch returns settings of elasticsearch.yml among the defaults.
+        client.cluster.getSettings({ ...timeout, include_defaults: true, filter_path: `*.${noMasterBlock}` }, options),
+      ])
+      const cluster = { ...defaults?.['cluster'], ...persistent?.['cluster'], ...transient?.['cluster'] }
+      const value: unknown = cluster.no_master_block ?? 'unknown'
+      if (nodes === 1 || value === 'all') return passed
+      return failed(
+        `${noMasterBlock} is ${value}, but must be all in a cluster of ${nodes} nodes: a node without its master answers searches with old data`,
+      )
+    } catch (error) {
+      // The check `elasticsearchAnswers` reports an unreachable engine.
+      if (error instanceof errors.ConnectionError || error instanceof errors.NoLivingConnectionsError) return passed
+      return failed(`cannot be checked: ${summaryOf(error)}`)
+    }
+  }

@@ -1,0 +1,57 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { isIP } from 'node:net'
+import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
+import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
+
+/** Path → handler, which gets the query of the request. */
+export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise<PlainAnswer>>
+
+/** `allowedHosts`: names that `Host` may have, besides `localhost`, `host` and every IP address. */
+type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
+
+/**
+ * Serves `pages`; the caller may add to them later. Rejects if it cannot listen on the address. The admin port has no authentication: a page in an
+ * operator's browser could read it by DNS rebinding, if `Host` were not checked.
+ */
+export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages) {
+  const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
+  const pageFor = async ({ url = '', method, headers }: IncomingMessage): Promise<PlainAnswer> => {
+    const hostname = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')
+    if (hostname !== undefined && !isAddress(hostname) && !names.has(hostname))
+      return text(421, `"${hostname.slice(0, maxShownCharacters)}" ${misdirected}`)
+    if (method !== 'GET' && method !== 'HEAD') return text(405, 'only GET and HEAD are answered', allow)
+    const [path = '', query = ''] = url.split('?', 2)
+    return (await pages.get(path)?.(new URLSearchParams(query))) ?? text(404, 'not found')
+  }
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    pageFor(request).then(
+      (answer) => send(response, answer),
+      (error: Error) => send(response, text(500, error.message)),
+    )
+  }
+  return await serve(listener, { host, port }, answerClientError)
+}
+
+/** Whether `Host` is an IP address: DNS rebinding needs a host name. */
+const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0
+
+const plainText = { 'Content-Type': 'text/plain; charset=utf-8' }
+const allow = { Allow: 'GET, HEAD' }
+const maxShownCharacters = 64
+const misdirected = 'is no name of this port: ask by IP address, or add it to ADMIN_ALLOWED_HOSTS'
+
+const text = (status: number, body: string, headers = {}): PlainAnswer => ({
+  status,
+  headers: { ...plainText, ...headers },
+  body: `${body}\n`,
+})
+
+const answerClientError: Refuse = (reason) => {
+  const status = statusOf[reason]
+  return refusal(status, { ...plainText, ...(status === 405 && allow) }, `${STATUS_CODES[status]}\n`)
+}
+
+function send(response: ServerResponse, { status, headers, body }: PlainAnswer): void {
+  response.writeHead(status, { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store', ...headers })
+  response.end(body)
+}

@@ -1,0 +1,171 @@
+import { once } from 'node:events'
+import { type IncomingMessage, type RequestListener, Server, type ServerOptions, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Refuse, reasonOf, render } from './clientErrors.ts'
+import { type Reading, readSince, sentOn, usualPatienceMs } from './slowReaders.ts'
+
+const stopDeadlineMs = 6_000
+const maxLingerMs = 1_000
+/** A connection without traffic for this long during a request is closed, unless bytes wait for the client (`slowReaders.ts`). */
+export const stallMs = 60_000
+/** Interval of the check for slow readers. It counts as this long even if it runs late, as after the machine was suspended. */
+const slowReaderCheckMs = 1_000
+/** Longer than the keep-alive of usual load balancers: otherwise a request could arrive on a connection that the server is closing. */
+const keepAliveMs = 65_000
+/** Connections above this number are closed at once. */
+const maxConnections = 20_000
+/** Longer `Accept-*` and `Prefer` headers are ignored: parsers of libraries may take quadratic time. */
+const maxPreferenceBytes = 1_024
+const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
+/** A host name of 253 characters, a colon and a port of five digits fit. */
+const maxHostBytes = 260
+
+/** The address of a server. Port 0: any free port. No host: all interfaces. */
+export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
+
+/**
+ * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. `patienceMs`: how far a client may now
+ * be behind in reading.
+ */
+export async function serve(
+  listener: RequestListener,
+  address: ListenAddress,
+  refuse: Refuse,
+  patienceMs = () => usualPatienceMs,
+): Promise<ResettingServer> {
+  /** The latest request of each connection, until its answer is sent. */
+  const last = new WeakMap<Duplex, Exchange>()
+  const handle: RequestListener = (request, response) => {
+    const { socket } = request
+    last.set(socket, { request, response })
+    response.once('close', () => {
+      if (last.get(socket)?.response === response) last.delete(socket)
+    })
+    // Node drops the bytes after a request with `Upgrade`. Closing the connection shows that to the client.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
+    for (const name of preferences)
+      if ((request.headers[name]?.length ?? 0) > maxPreferenceBytes) delete request.headers[name]
+    if (namesOneHost(request)) return listener(request, response)
+    const { status, headers, body } = refuse('host')
+    response.writeHead(status, { ...headers }).end(body)
+  }
+  const server = new ResettingServer({ keepAliveTimeout: keepAliveMs, requireHostHeader: false }, handle)
+  server.setTimeout(stallMs)
+  server.maxConnections = maxConnections
+  server.on('clientError', (error, socket) => {
+    const reason = reasonOf(error)
+    if (reason === undefined) socket.destroy()
+    else hangUp(socket, last.get(socket), () => render(refuse(reason)))
+  })
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => undefined).once('finish', () => socket.destroy())
+    hangUp(socket, last.get(socket), () => render(refuse('method')))
+  })
+  // Ignore an unknown `Expect` instead of answering 417.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+  server.listen(address)
+  await once(server, 'listening')
+  const checks = setInterval(() => server.resetSlowReaders(slowReaderCheckMs, patienceMs()), slowReaderCheckMs)
+  server.once('close', () => clearInterval(checks))
+  return server
+}
+
+type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
+
+/** Ends a connection with an error answer, after the answers to its earlier requests. */
+function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
+  const end = (): unknown => (socket.writable ? socket.end(renderAnswer()) : socket.destroy())
+  if (last?.request.complete) last.response.once('close', end)
+  // The body of the last request is malformed, but its answer has begun: the client would take the error answer for the rest of that answer.
+  else if (last?.response.headersSent) socket.destroy()
+  else end()
+}
+
+const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i
+
+/** The name or address in a `Host` header, in lower case; undefined if the header is malformed. */
+export const hostnameOf = (host: string): string | undefined => hostPattern.exec(host)?.groups?.['name']?.toLowerCase()
+
+function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolean {
+  const [host, ...more] = headersDistinct['host'] ?? []
+  if (host === undefined) return Number(httpVersion) < 1.1
+  return more.length === 0 && host.length <= maxHostBytes && hostnameOf(host) !== undefined
+}
+
+export const portOf = (server: Server): number => (server.address() as AddressInfo).port
+
+/**
+ * Stops in this order: sends `Connection: close` with every answer; when draining, waits up to a second for requests that are on their way on idle
+ * connections; accepts no connections any more; lets requests finish. Cuts requests off six seconds after the call.
+ */
+export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
+  const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
+  server.endKeepAlive()
+  // A client may be sending a request on an idle connection. If the server closed it, the client could not know whether the request was served.
+  if (drainMs > 0) await sleep(Math.min(drainMs, maxLingerMs))
+  // A kept-alive connection stays open after its answer, and server.close() waits for it.
+  const idle = setInterval(() => server.closeIdleConnections(), 50)
+  await new Promise<void>((resolve) => server.close(() => resolve()))
+  clearTimeout(deadline)
+  clearInterval(idle)
+}
+
+/**
+ * Closes the connection of an unfinished answer; in HTTP/1.0 by TCP RST, because there an orderly close may mark the end of the body, and the client
+ * would take the part for the whole.
+ */
+export function cutOff({ req }: ServerResponse): void {
+  if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
+  else req.socket.destroy()
+}
+
+/**
+ * Node's HTTP server, with another end for unfinished answers: `cutOff` at a timeout and when the server stops; TCP RST if the client reads too
+ * slowly, after the response has emitted `slow`.
+ */
+export class ResettingServer extends Server {
+  readonly #unfinished = new Set<ServerResponse>()
+  #readings: ReadonlyMap<Socket, Reading> = new Map()
+  #keepsAlive = true
+
+  constructor(options: ServerOptions, listener: RequestListener) {
+    super(options)
+    this.on('request', (_request, response) => {
+      this.#unfinished.add(response)
+      if (!this.#keepsAlive) response.shouldKeepAlive = false
+      response.once('close', () => this.#unfinished.delete(response))
+      // While bytes wait for the client, `resetSlowReaders` decides.
+      response.on('timeout', () => sentOn(response.req.socket).waiting === 0 && cutOff(response))
+    })
+    this.on('request', listener)
+  }
+
+  /** Resets the connections of clients that are further behind than `patienceMs`; `elapsedMs`: the time since the last call. */
+  resetSlowReaders(elapsedMs: number, patienceMs: number): void {
+    // With several answers on a connection, the first one is being sent.
+    const first = new Map([...this.#unfinished].reverse().map((response) => [response.req.socket, response]))
+    const readings = new Map<Socket, Reading>()
+    for (const [socket, response] of first) {
+      const reading = readSince(this.#readings.get(socket), sentOn(socket), elapsedMs)
+      if (reading.behindMs <= patienceMs) readings.set(socket, reading)
+      else {
+        response.emit('slow')
+        socket.resetAndDestroy()
+      }
+    }
+    this.#readings = readings
+  }
+
+  /** From now on, answers that have not begun carry `Connection: close`. */
+  endKeepAlive(): void {
+    this.#keepsAlive = false
+    for (const response of this.#unfinished) response.shouldKeepAlive = false
+  }
+
+  override closeAllConnections(): void {
+    for (const response of this.#unfinished) cutOff(response)
+    super.closeAllConnections()
+  }
+}

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto'
+import type { RequestListener } from 'node:http'
+import type { RouterMiddleware } from '@koa/router'
+import type Koa from 'koa'
+import type { Logger } from 'pino'
+import { type Counter, Gauge, type Histogram, type Registry } from 'prom-client'
+import { metricsIn } from '../monitoring/metrics.ts'
+
+/** The `route` label of requests without a matching route: labels from their paths would be unbounded. */
+const noRoute = 'none'
+const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+
+/** HTTP metrics; `Reason`: the label `reason` of rejected requests. */
+export interface RequestMetrics<Reason extends string> {
+  readonly duration: Histogram<'route' | 'method' | 'status'>
+  readonly inFlight: Gauge
+  readonly slowReaders: Counter
+  /** Counts a rejected request. */
+  readonly rejected: (reason: Reason) => void
+}
+
+/** Registers HTTP metrics; `reasons`: all values of the label `reason`. */
+export function requestMetrics<Reason extends string>(
+  registry: Registry,
+  reasons: Iterable<Reason>,
+): RequestMetrics<Reason> {
+  const registers = [registry]
+  const { counter, histogram } = metricsIn(registry)
+  const refusals = 'Requests that were refused or could not be served, by reason'
+  const rejected = counter('tidemark_http_rejected_total', refusals, ['reason'])
+  // Starts at 0: from a first sample of 1, rate() and increase() would not count the first rejection.
+  for (const reason of reasons) rejected.inc({ reason }, 0)
+  return {
+    duration: histogram(
+      'tidemark_http_request_duration_seconds',
+      'Duration from a request to the end of its response, or to its first part; _count is the number of requests',
+      durationBucketsSeconds,
+      ['route', 'method', 'status'],
+    ),
+    inFlight: new Gauge({ name: 'tidemark_http_requests_in_flight', help: 'Requests in progress', registers }),
+    rejected: (reason) => rejected.inc({ reason }),
+    slowReaders: counter(
+      'tidemark_http_slow_readers_total',
+      'Connections that were reset because their clients read too slowly',
+    ),
+  }
+}
+
+type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
+
+/** The pattern of the route that matches the path, for any method; undefined if none does, or before routing. */
+export function routeOf({ matched }: Matched): string | undefined {
+  const path = matched?.[0]?.path
+  return path === undefined ? undefined : String(path)
+}
+
+/** Several middlewares, Koa and the compressor listen for the end of a response. */
+const maxListeners = 20
+
+/** An app as a request listener. Logs an answer that could not be sent once, with the first reason. */
+export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger): RequestListener {
+  const logged = new WeakSet<object>()
+  const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void => {
+    if (ctx !== undefined) {
+      // The code that cuts an answer off emits the reason. Then Koa emits a second error, because the stream ended too early.
+      if (logged.has(ctx)) return
+      logged.add(ctx)
+    }
+    log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
+  }
+  app.on('error', logUnsent)
+  const handle = app.callback()
+  return (request, response) => {
+    response.setMaxListeners(maxListeners)
+    handle(request, response).catch(logUnsent)
+  }
+}
+
+type ObservedState = {
+  requestId: string
+  /** How long the request was held because of `Prefer: wait`; not part of its duration. */
+  readonly waitedMs?: () => number
+  /** When an answer in parts began (`performance.now`): the duration ends here, because the client decides how long the parts take. */
+  readonly firstPartMs?: number
+}
+
+/**
+ * Middleware that gives every request an `X-Request-Id`, and measures and logs it when its answer was sent or aborted. The log line has no URL,
+ * header, parameter or body: they may contain keys, sign-in tokens, sessions and personal data.
+ */
+export const observeRequests =
+  <State extends ObservedState>(
+    log: Logger,
+    { duration, inFlight, slowReaders }: Pick<RequestMetrics<never>, 'duration' | 'inFlight' | 'slowReaders'>,
+    whose: (state: State) => Readonly<Record<string, string | undefined>>,
+  ): RouterMiddleware<State, object> =>
+  (ctx, next) => {
+    const startedMs = performance.now()
+    const requestId = randomUUID()
+    ctx.state.requestId = requestId
+    ctx.set('X-Request-Id', requestId)
+    inFlight.inc()
+    let isSlow = false
+    ctx.res.once('slow', () => {
+      isSlow = true
+      slowReaders.inc()
+    })
+    ctx.res.once('close', () => {
+      const { method, status } = ctx
+      const route = routeOf(ctx)
+      const waitedMs = ctx.state.waitedMs?.()
+      const endedMs = performance.now()
+      const beganMs = startedMs + (waitedMs ?? 0)
+      inFlight.dec()
+      duration.observe(
+        { route: route ?? noRoute, method, status },
+        ((ctx.state.firstPartMs ?? endedMs) - beganMs) / 1_000,
+      )
+      log.info(
+        {
+          requestId,
+          method,
+          route,
+          status,
+          durationMs: Math.round(endedMs - beganMs),
+          ...(waitedMs !== undefined && { waitedMs: Math.round(waitedMs) }),
+          ...whose(ctx.state),
+          ...(!ctx.res.writableFinished && { aborted: true }),
+          ...(isSlow && { slow: true }),
+        },
+        'request',
+      )
+    })
+    return next()
+  }

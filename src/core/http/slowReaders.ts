@@ -1,0 +1,34 @@
+import type { Socket } from 'node:net'
+
+/** A client must read at least this many bytes a second while bytes wait for it. */
+export const floorBytesPerSecond = 5_000
+/**
+ * How far a client may be behind that floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server
+ * sees its progress late: on loopback, the kernel takes the next 1.5 MB only after the client has read as much.
+ */
+export const usualPatienceMs = 180_000
+
+/** Bytes of a connection that the kernel has taken, and bytes that wait for the kernel. */
+type Sent = { readonly taken: number; readonly waiting: number }
+
+/** The progress of a client, and how far it is behind the floor. */
+export type Reading = Sent & { readonly behindMs: number }
+
+/**
+ * The progress of a client now; `before`: its progress `elapsedMs` ago. Time counts only while bytes wait for the client, so not while its answer is
+ * made. A client that has read everything is not behind, however slow it was.
+ */
+export function readSince(before: Reading | undefined, sent: Sent, elapsedMs: number): Reading {
+  if (before === undefined || before.waiting === 0 || sent.waiting === 0) return { ...sent, behindMs: 0 }
+  const readMs = ((sent.taken - before.taken) / floorBytesPerSecond) * 1_000
+  return { ...sent, behindMs: Math.max(0, before.behindMs + elapsedMs - readMs) }
+}
+
+/** Private figures of Node, which its timeouts use, too. A public `Writable` counts a chunk only when all of it was taken. */
+type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number }
+
+export function sentOn(socket: Socket): Sent {
+  const { bytesWritten = 0, writeQueueSize = 0 } =
+    (socket as unknown as { readonly _handle: Handle | null })._handle ?? {}
+  return { taken: bytesWritten - writeQueueSize, waiting: writeQueueSize }
+}

@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import { summaryOf } from './log.ts'
+
+export type CheckOutcome = { readonly ok: true } | { readonly ok: false; readonly problem: string }
+
+export const passed: CheckOutcome = { ok: true }
+export const failed = (problem: string): CheckOutcome => ({ ok: false, problem })
+
+/** Checks one part of a process. A rejection counts as a failure. */
+export type Check = (signal: AbortSignal) => Promise<CheckOutcome>
+
+export type Checks = Readonly<Record<string, Check>>
+
+export type CheckResult = CheckOutcome & { readonly name: string }
+
+/** By name of a check: a function that resolves with the present problem, or with undefined if there is none. */
+export type Problems = Readonly<Record<string, () => Promise<string | undefined>>>
+
+/** Makes a check of each function. */
+export const checksOf = (problems: Problems): Checks =>
+  Object.fromEntries(
+    Object.entries(problems).map(([name, readProblem]) => [
+      name,
+      async () => {
+        const problem = await readProblem()
+        return problem === undefined ? passed : failed(problem)
+      },
+    ]),
+  )
+
+const deadlineMs = 2_000
+/** Pauses between two attempts of `untilHealthy`: short at first, because engines usually answer while a process starts. */
+const firstPauseMs = 50
+const longestPauseMs = 1_000
+/** How long an outcome is cached. */
+const freshMs = 1_000
+/** More than any process has. */
+const maxChecks = 100
+
+/** Resolves once all checks pass at the same time. Rejects once `signal` aborts. */
+export async function untilHealthy(checks: Checks, signal: AbortSignal): Promise<void> {
+  const passes = (check: Check): Promise<boolean> =>
+    check(AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+    const results = await Promise.all(Object.values(checks).map(passes))
+    if (results.every(Boolean)) return
+    await sleep(pauseMs, undefined, { signal })
+  }
+}
+
+/** Runs checks on request. A check that has not answered after two seconds has failed. */
+export class Health {
+  readonly #checks = new Map<string, Check>()
+  /** Outcomes by name. Each check runs once at a time: a check that ignores its signal is awaited, not started again. */
+  readonly #outcomes: LRUCache<string, CheckOutcome>
+  readonly #isDecisive: (name: string) => boolean
+
+  /** `isDecisive`: whether a process is not ready while the check of this name fails. */
+  constructor(now: () => number, isDecisive: (name: string) => boolean = () => true) {
+    this.#isDecisive = isDecisive
+    const fetchMethod = async (name: string): Promise<CheckOutcome | undefined> =>
+      await this.#checks
+        .get(name)?.(AbortSignal.timeout(deadlineMs))
+        .catch((error: unknown) => failed(summaryOf(error)))
+    this.#outcomes = new LRUCache({ max: maxChecks, ttl: freshMs, ttlResolution: 0, perf: { now }, fetchMethod })
+  }
+
+  add(checks: Checks): void {
+    for (const [name, check] of Object.entries(checks)) this.#checks.set(name, check)
+  }
+
+  /** The result of every check, at most a second old, in the order of `add`. */
+  async results(): Promise<readonly CheckResult[]> {
+    return await Promise.all([...this.#checks.keys()].map(async (name) => ({ name, ...(await this.#outcomeOf(name)) })))
+  }
+
+  async #outcomeOf(name: string): Promise<CheckOutcome> {
+    const late = failed(`has not answered for ${deadlineMs / 1_000} s`)
+    return (await Promise.race([this.#outcomes.fetch(name), sleep(deadlineMs, late, { ref: false })])) ?? late
+  }
+
+  isReady(results: readonly CheckResult[]): boolean {
+    return results.every(({ ok, name }) => ok || !this.#isDecisive(name))
+  }
+}
+
+/** The body of `/readyz`: every check with its outcome. */
+export function renderHealth(results: readonly CheckResult[], isReady: boolean): string {
+  const checks = results.map(({ name, ...outcome }) => [name, outcome])
+  return JSON.stringify({ status: isReady ? 'ready' : 'not ready', checks: Object.fromEntries(checks) })
+}

@@ -1,0 +1,28 @@
+import { type Html, html } from './html.ts'
+
+/** The texts of an area's pages in one language. */
+type Catalogue = {
+  /** A BCP 47 tag. */
+  readonly language: string
+  readonly languageName: string
+  /** The accessible name of the switch. */
+  readonly languageSwitch: string
+}
+
+/** The catalogue of the first tag with an available primary language (`zh-TW` gets simplified Chinese); without any, the first catalogue. */
+export function preferredOf<Texts extends Catalogue>(
+  catalogues: readonly [Texts, ...Texts[]],
+  tags: readonly (string | undefined)[],
+): Texts {
+  const primary = (tag = ''): string | undefined => tag.split('-')[0]?.toLowerCase()
+  const available = tags.map((tag) => catalogues.find(({ language }) => primary(language) === primary(tag)))
+  return available.find((catalogue) => catalogue !== undefined) ?? catalogues[0]
+}
+
+/** Navigation that names the language of a page (`current`) and links to `path` in the other languages. */
+export const languageSwitch = (catalogues: readonly Catalogue[], current: Catalogue, path: string): Html =>
+  html`<nav class="hstack" aria-label="${current.languageSwitch}">${catalogues.map(({ language, languageName }) =>
+    language === current.language
+      ? html`<strong aria-current="true" lang="${language}">${languageName}</strong>`
+      : html`<a href="${path}?language=${language}" lang="${language}" hreflang="${language}">${languageName}</a>`,
+  )}</nav>`

@@ -1,0 +1,112 @@
+import { script } from './redis.ts'
+
+/*
+ * A field of `teamKeys` is `<position> <value>` of the key's newest record. The position is empty if unknown, or `-<epoch ms>` of a change whose record
+ * no indexer has read yet; the value is that of `accountKeyValue`. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Scripts never re-encode
+ * values, because Lua loses digits of revisions.
+ *
+ * A deletion whose record was read moves to `deletedKeys`. That hash grows for ever, so no script reads all of it.
+ *
+ * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key with the digest. A key with live records in two partitions
+ * also has the field `<teamId>/<keyId> in another partition`. Such a key opens nothing, as with any digest of two fields: deleting the record of one
+ * partition would leave the other.
+ */
+
+const decode = `
+local function decode(field)
+  local position, value = string.match(field or ' {"revision":0}', '^([%d/]*)%S* (.*)$')
+  local entry = cjson.decode(value)
+  if entry.key == cjson.null then entry.key, entry.isDeleted = nil, true end
+  return entry, position, value
+end`
+
+/** Lua `claim(digests, contested, digest, name, holder, isSplit)`: adds a key to its digest, or removes it if there is no holder. */
+const claim = `
+local function claim(digests, contested, digest, name, holder, isSplit)
+  local claims = digests .. digest
+  if holder then redis.call('HSET', claims, name, holder) else redis.call('HDEL', claims, name, name .. ' in another partition') end
+  if holder and isSplit then redis.call('HSET', claims, name .. ' in another partition', holder) end
+  redis.call(redis.call('HLEN', claims) > 1 and 'SADD' or 'SREM', contested, digest)
+end`
+
+/**
+ * Which state wins: a deletion, then the higher revision, then (of two states of one revision, by concurrent writers) a revocation. Returns `newest` also
+ * for a stored deletion without a position, whose record may never have been appended.
+ */
+export const applyScript = script(`${decode}${claim}
+local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
+local team, id, position, value, holder, complete, runId = unpack(ARGV)
+if complete and redis.call('GET', complete) ~= runId then return {'incomplete'} end
+local old, oldPosition, oldValue = decode(redis.call('HGET', teamKeys, id) or redis.call('HGET', deletedKeys, id))
+local new, place = decode(position .. ' ' .. value)
+local name = team .. '/' .. id
+local function store(value)
+  local isForGood = new.isDeleted and place ~= ''
+  if isForGood then redis.call('HDEL', teamKeys, id) end
+  redis.call('HSET', isForGood and deletedKeys or teamKeys, id, position .. ' ' .. value)
+end
+
+local function isNewer()
+  if old.isDeleted or new.isDeleted then return not old.isDeleted end
+  if new.revision ~= old.revision then return new.revision > old.revision end
+  return new.key.state == 'revoked' and old.key.state ~= 'revoked'
+end
+local function isSplit()
+  if not old.key or not new.key then return false end
+  local oldPartition, newPartition = string.match(oldPosition, '^%d+'), string.match(place, '^%d+')
+  if oldPartition and newPartition and oldPartition ~= newPartition then return true end
+  return redis.call('HGET', digests .. old.key.digest, name .. ' in another partition') ~= false
+end
+local split = isSplit()
+if not isNewer() then
+  if split then claim(digests, contested, old.key.digest, name, redis.call('HGET', digests .. old.key.digest, name), true) end
+  local isLater = place > oldPosition
+  if value == oldValue or old.isDeleted and new.isDeleted then
+    if isLater then store(oldValue) end
+    return {'stale'}
+  end
+  local isConflict = not old.isDeleted and new.revision == old.revision
+  return {isConflict and 'conflict' or 'stale', isLater and (oldPosition ~= '' or old.isDeleted) and oldValue}
+end
+
+store(value)
+if old.key and not (new.key and new.key.digest == old.key.digest) then claim(digests, contested, old.key.digest, name) end
+if new.key then claim(digests, contested, new.key.digest, name, holder, split) end
+return {'applied'}`)
+
+/** Removes a key, unless another record of it was read in the meantime. */
+export const forgetScript = script(`${decode}${claim}
+local teamKeys, digests, contested = unpack(KEYS)
+local name, id, expected = unpack(ARGV)
+local entry, position = decode(redis.call('HGET', teamKeys, id))
+if position ~= expected then return 0 end
+redis.call('HDEL', teamKeys, id)
+if entry.key then claim(digests, contested, entry.key.digest, name) end
+return 1`)
+
+/** Reserves a slot, and deletes expired slots. Any record of the key replaces its slot. */
+export const reserveScript = script(`${decode}
+local teamKeys, deletedKeys = unpack(KEYS)
+local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local complete, runId = ARGV[5], ARGV[6]
+if redis.call('GET', complete) ~= runId then return 'incomplete' end
+local fields = redis.call('HGETALL', teamKeys)
+local own, taken = {}, 0
+for i = 1, #fields, 2 do
+  local slot = decode(fields[i + 1])
+  if fields[i] == id then own = slot
+  elseif slot.reservedUntilMs and slot.reservedUntilMs < now then redis.call('HDEL', teamKeys, fields[i])
+  elseif not slot.isDeleted then taken = taken + 1 end
+end
+if own.isDeleted or redis.call('HGET', deletedKeys, id) then return 'deleted' end
+local isFull = taken >= max
+if own.key then return isFull and 'surplus' or 'held' end
+if isFull then return 'full' end
+redis.call('HSET', teamKeys, id, ' {"revision":0,"reservedUntilMs":' .. untilMs .. '}')
+return 'reserved'`)
+
+/** Ends a replay: returns 0 if its key has expired, or Redis was flushed meanwhile. */
+export const completeScript = script(`
+if redis.call('DEL', KEYS[2]) == 0 then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
+return 1`)

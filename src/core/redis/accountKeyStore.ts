@@ -1,0 +1,192 @@
+import type { AppendPosition } from '../kafka/sourceRecord.ts'
+import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
+import {
+  type Digest,
+  type DocumentId,
+  documentId,
+  type EntityId,
+  entityIdOf,
+  type TeamId,
+  teamIdOf,
+} from '../model/ids.ts'
+import { type Instant, toInstant } from '../model/instant.ts'
+import { applyScript, completeScript, forgetScript, reserveScript } from './accountKeyScripts.ts'
+import type { KeyHolder } from './keyLookups.ts'
+import type { RedisConnection } from './redis.ts'
+import { scanHashes } from './scanHashes.ts'
+
+/**
+ * The outcome of applying a state. `stale`: the same or a newer state is stored. `conflict`: another state of the same revision is stored. `newest`: the
+ * stored state, if its record is before this record in the topic. Compaction would keep this older state and delete the newest one, so the newest state
+ * must be appended again.
+ */
+export type Applied = {
+  readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
+  readonly newest: AccountKeyState | undefined
+}
+
+/** `held`: a key with this id exists. `surplus`: it exists, and the other keys of the team fill all slots. */
+type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
+
+/** A digest shared by several live keys (`<teamId>/<keyId>`). */
+export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
+
+/** Redis has lost account keys, and the indexer has not replayed them yet. */
+export class AccountKeysIncomplete extends Error {
+  constructor() {
+    super('the account-key store is not complete until an indexer has replayed the keys; is one running?')
+    this.name = 'AccountKeysIncomplete'
+  }
+}
+
+/** A replay that takes longer is void, and starts again. */
+const replayLifeMs = 3_600_000
+
+type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
+
+/**
+ * The account keys in Redis, which authenticate requests; Kafka is their durable copy. Scripts compare revisions, so records may be applied twice, late,
+ * and by several writers at once.
+ */
+export class AccountKeyStore {
+  readonly #redis: RedisConnection
+
+  constructor(redis: RedisConnection) {
+    this.#redis = redis
+  }
+
+  /** The run of Redis, if it contains every account key; undefined while keys are missing. */
+  async completeRun(): Promise<string | undefined> {
+    const { client, keys, runId } = this.#redis
+    const completeOn = await client.get(keys.accountKeysComplete)
+    return completeOn !== null && completeOn === runId() ? completeOn : undefined
+  }
+
+  async isComplete(): Promise<boolean> {
+    return (await this.completeRun()) !== undefined
+  }
+
+  /**
+   * Applies a state. `position`: of the state's record, or, if the record is still to be appended, `-<epoch ms>` of now. `when complete`: only to a complete
+   * store.
+   */
+  async apply(
+    teamId: TeamId,
+    keyId: EntityId,
+    state: AccountKeyState,
+    position?: AppendPosition | `-${number}`,
+    when: 'always' | 'when complete' = 'always',
+  ): Promise<Applied> {
+    const { keys, runId } = this.#redis
+    const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKey(''), keys.contestedDigests]
+    const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
+    const required = when === 'always' ? [] : [keys.accountKeysComplete, runId() ?? '']
+    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, ...required]
+    const [kind, newest] = (await applyScript(this.#redis, names, values)) as ApplyReply
+    return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
+  }
+
+  /** Reserves a slot of the team until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete`. */
+  async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved> {
+    const { keys, runId } = this.#redis
+    const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
+    const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId)]
+    const reply = (await reserveScript(this.#redis, names, values)) as Reserved | 'incomplete'
+    if (reply === 'incomplete') throw new AccountKeysIncomplete()
+    return reply
+  }
+
+  /** The team's live keys. Rejects with `AccountKeysIncomplete`. */
+  async list(teamId: TeamId): Promise<AccountKey[]> {
+    const fields = await this.#fields(teamId)
+    return Object.values(fields).flatMap((field) => readField(field)?.key ?? [])
+  }
+
+  /** The keys (null if deleted) that changed before `beforeMs`, and whose record no indexer has read yet. Rejects with `AccountKeysIncomplete`. */
+  async unread(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
+    const fields = await this.#fields(teamId)
+    const waiting = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
+    return waiting.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
+  }
+
+  /** The newest state of a key; undefined if it is unknown or only has a reserved slot. Rejects with `AccountKeysIncomplete`. */
+  async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
+    // In this order: a deletion moves from the first hash to the second.
+    const [field, deleted] = await this.#readWhole(({ client, keys }) =>
+      Promise.all([keys.teamKeys(teamId), keys.deletedKeys(teamId)].map((name) => client.hget(name, keyId))),
+    )
+    return readField(field ?? deleted ?? '')
+  }
+
+  /** Key → its last use, at most a minute too early; unused keys are left out. For display only, because Redis may lose it. */
+  async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
+    const { client, keys } = this.#redis
+    const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))
+    return new Map(uses.map(([keyId, epochMs]) => [keyId as EntityId, toInstant(Number(epochMs))]))
+  }
+
+  /** Digests shared by several live keys: at most `max` digests, with at most `max` keys each. */
+  async contested(max: number): Promise<ContestedDigest[]> {
+    const { client, keys } = this.#redis
+    const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
+    const claims = await Promise.all(digests.map((digest) => client.hkeys(keys.accountKey(digest))))
+    return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
+  }
+
+  /** The position of each live key's record, if an indexer has read it. Reads the whole store in pages. */
+  async readPositions(): Promise<Map<DocumentId, AppendPosition>> {
+    const positions = new Map<DocumentId, AppendPosition>()
+    for await (const [teamId, fields] of scanHashes(this.#redis, this.#redis.keys.teamKeys('')))
+      for (const [keyId, field] of Object.entries(fields)) {
+        const [position] = /^\d+\/\d+(?= )/.exec(field) ?? []
+        if (position !== undefined)
+          positions.set(documentId(teamId as TeamId, keyId as EntityId), position as AppendPosition)
+      }
+    return positions
+  }
+
+  /** Removes a live key whose record at `position` is no longer in the topic; does nothing if the key has another record. */
+  async forget(id: DocumentId, position: AppendPosition): Promise<boolean> {
+    const { keys } = this.#redis
+    const names = [keys.teamKeys(teamIdOf(id)), keys.accountKey(''), keys.contestedDigests]
+    return (await forgetScript(this.#redis, names, [id, entityIdOf(id), position])) === 1
+  }
+
+  /** Starts a replay of all records; `token` is unique to it. `complete` ends it, and resolves with false if Redis lost keys in the meantime. */
+  async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
+    const { client, keys, runId } = this.#redis
+    const startedOn = runId()
+    const replay = keys.accountKeyReplay(token)
+    await client.set(replay, '1', 'PX', replayLifeMs)
+    const complete = async (): Promise<boolean> => {
+      if (startedOn === undefined || runId() !== startedOn) return false
+      return (await completeScript(this.#redis, [keys.accountKeysComplete, replay], [startedOn])) === 1
+    }
+    return { complete }
+  }
+
+  #fields = (teamId: TeamId): Promise<Record<string, string>> =>
+    this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
+
+  /** Rejects unless the store is complete before and after the read: in between, Redis may lose all keys. One round trip. */
+  async #readWhole<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
+    const [before, result, after] = await Promise.all([this.isComplete(), read(this.#redis), this.isComplete()])
+    if (before && after) return result
+    throw new AccountKeysIncomplete()
+  }
+}
+
+/** The holder of a live key, as stored for look-ups. */
+export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): KeyHolder => ({
+  teamId,
+  keyId,
+  state,
+  expiresAtMs: expiresAt == null ? null : Date.parse(expiresAt),
+})
+
+/** Parses a field of `teamKeys`; undefined for a reserved slot. */
+export function readField(field: string): AccountKeyState | undefined {
+  const value = field.slice(field.indexOf(' ') + 1)
+  const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)
+  return state === undefined || state.revision === 0 ? undefined : state
+}

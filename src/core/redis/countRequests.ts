@@ -1,0 +1,26 @@
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import type { CountRequests } from './keyLookups.ts'
+import type { RedisConnection } from './redis.ts'
+
+/** The window of a key's rate limit, which begins with its first request. */
+export const windowSeconds = 60
+
+/** Counts requests in Redis, so that all API processes share the window of a key; `limit`: requests in a window. */
+export function countRequests({ client, keys }: RedisConnection, limit: number): CountRequests {
+  const limiter = new RateLimiterRedis({
+    storeClient: client,
+    keyPrefix: keys.limitPrefix,
+    points: limit,
+    duration: windowSeconds,
+  })
+  return async (key, requests) => {
+    const { consumedPoints, msBeforeNext } = await limiter.consume(key, requests).catch(exceeded)
+    return { requests: consumedPoints, leftMs: msBeforeNext }
+  }
+}
+
+/** Above the limit, the limiter rejects with its result: returns that, and throws any other reason. */
+function exceeded(reason: unknown): RateLimiterRes {
+  if (reason instanceof RateLimiterRes) return reason
+  throw reason
+}

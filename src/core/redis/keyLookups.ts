@@ -1,0 +1,210 @@
+import { LRUCache } from 'lru-cache'
+import { type Digest, type EntityId, randomToken, type TeamId } from '../model/ids.ts'
+import {
+  type Freshness,
+  type FreshnessReply,
+  freshnessIn,
+  freshnessLua,
+  freshnessValueCount,
+  freshnessValues,
+} from './listVersions.ts'
+import { type RedisConnection, script } from './redis.ts'
+
+/** The key behind a digest. `expiresAtMs` (epoch ms) is null for a key without expiry. */
+export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
+
+/** Whether a key is accepted at `nowMs` (epoch ms). */
+export const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
+  state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
+
+/** A key's requests in its current rate-limit window, and the milliseconds until the window ends. */
+export type RequestWindow = { readonly requests: number; readonly leftMs: number }
+
+/** Counts `requests` of the key `<teamId>/<keyId>` in its window; resolves with the window after the last of them. */
+export type CountRequests = (key: string, requests: number) => Promise<RequestWindow>
+
+/**
+ * The result of a look-up. `found`: `requests` of `window` is 0 unless this request was counted. `unknown`: no key has this digest, or several live
+ * keys share it. `incomplete`: Redis may lack keys.
+ */
+export type Lookup =
+  | {
+      readonly kind: 'found'
+      readonly holder: KeyHolder
+      readonly freshness: Freshness
+      readonly window: RequestWindow
+    }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'incomplete' }
+
+/** Looks a key up by its digest. With `countedAtMs` (epoch ms), counts the request if the key is valid at that time. */
+export type LookUp = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
+
+const lastUseLifeSeconds = 90 * 86_400
+/** Bounds a call, because Redis blocks while it runs a script. */
+const maxKeysPerCall = 64
+/** The digests whose keys are cached; the next request with a digest that was evicted takes one round trip more. */
+const maxOpened = 10_000
+
+/** Finds the holders of digests, and the freshness of their teams' lists. Of a digest that several live keys share, even revoked keys, it finds none. */
+const lookupScript = script(`${freshnessLua}
+local function lookUp(digest)
+  local holders = redis.call('HVALS', digest)
+  if #holders ~= 1 then return false end
+  return {holders[1], unpack(freshnessOf(cjson.decode(holders[1]).teamId, 2))}
+end
+local replies = {redis.call('GET', ARGV[1])}
+for i = ${2 + freshnessValueCount}, #ARGV do table.insert(replies, lookUp(ARGV[i])) end
+return replies`)
+
+type LookupReply = readonly [complete: string | null, ...(readonly [holder: string, ...FreshnessReply] | null)[]]
+
+/** Requests with the same digest that wait for the same call. */
+type PendingLookup = {
+  readonly digest: Digest
+  /** Undefined for requests that are not counted. */
+  readonly countedAtMs: number | undefined
+  readonly requests: { resolve(lookup: Lookup): void; reject(error: unknown): void }[]
+}
+
+/** Requests that were counted for a key before its look-up was answered. */
+type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
+
+const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
+
+/**
+ * Returns a function that looks keys up for requests, and counts them by `count`. One call to Redis is under way at a time. Requests that arrive
+ * meanwhile share the next call, so that Redis is read after their arrival. When that call fails, they fail with its error.
+ */
+export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
+  const { countAhead, answer } = countingIn(redis, count)
+  /** The look-ups of the call under way; empty while there is none. */
+  let underWay: readonly PendingLookup[] = []
+  let waiting = new Map<string, PendingLookup>()
+
+  const call = async (lookups: readonly PendingLookup[]): Promise<void> => {
+    const { accountKeysComplete, accountKey } = redis.keys
+    const names = [accountKeysComplete, ...freshnessValues(redis.keys, randomToken())]
+    const digests = lookups.map(({ digest }) => accountKey(digest))
+    // Sent, but not awaited yet, so that the counts go into the same round trip.
+    const sent = lookupScript(redis, [], [...names, ...digests])
+    const counted = lookups.map(countAhead)
+    const [complete, ...replies] = (await sent) as LookupReply
+    const isComplete = complete !== null && complete === redis.runId()
+    for (const [at, pending] of lookups.entries()) {
+      const lookup: Lookup = isComplete ? lookupIn(replies[at]) : { kind: 'incomplete' }
+      answer(pending, lookup, counted[at]).catch((error: unknown) => rejectAll(pending, error))
+    }
+  }
+
+  const callForAll = async (): Promise<void> => {
+    while (waiting.size > 0) {
+      const all = [...waiting]
+      underWay = all.slice(0, maxKeysPerCall).map(([, pending]) => pending)
+      waiting = new Map(all.slice(maxKeysPerCall))
+      await call(underWay)
+    }
+    underWay = []
+  }
+
+  const failAll = (error: unknown): void => {
+    const failed = [...underWay, ...waiting.values()]
+    underWay = []
+    waiting.clear()
+    for (const pending of failed) rejectAll(pending, error)
+  }
+
+  return (digest, countedAtMs) => {
+    const name = `${digest} ${countedAtMs !== undefined}`
+    const { promise, ...request } = Promise.withResolvers<Lookup>()
+    const pending = waiting.get(name) ?? { digest, countedAtMs, requests: [] }
+    pending.requests.push(request)
+    waiting.set(name, pending)
+    if (underWay.length === 0) callForAll().catch(failAll)
+    return promise
+  }
+}
+
+interface Counting {
+  /** Counts requests for the key that their digest opened last; undefined if that is unknown. */
+  readonly countAhead: (pending: PendingLookup) => Counted | undefined
+  /** Answers requests, each with its own place in the window. The first request of a window is stored as the last use of the key. */
+  readonly answer: (pending: PendingLookup, lookup: Lookup, counted: Counted | undefined) => Promise<void>
+}
+
+/**
+ * Requests arrive with a digest, but are counted for a key. If the digest opened a key a moment ago, they are counted for that key in the same round
+ * trip as the look-up; otherwise after the look-up, and only if the key is accepted. So a digest that opens no key creates no counter.
+ */
+function countingIn({ client, keys }: RedisConnection, count: CountRequests): Counting {
+  const opened = new LRUCache<Digest, string>({ max: maxOpened })
+
+  /** Stores the last use of a key. No request waits for this or fails with it, because it is for display only. */
+  const noteUse = ({ teamId, keyId }: KeyHolder, atMs: number): void => {
+    const name = keys.lastUse(teamId)
+    Promise.all([client.hset(name, keyId, atMs), client.expire(name, lastUseLifeSeconds)]).catch(() => undefined)
+  }
+
+  return {
+    countAhead: ({ digest, countedAtMs, requests }) => {
+      const key = countedAtMs === undefined ? undefined : opened.get(digest)
+      if (key === undefined) return undefined
+      const window = count(key, requests.length)
+      // Nobody awaits the window if the look-up fails or the key is refused.
+      window.catch(() => undefined)
+      return { key, window }
+    },
+    answer: async (pending, lookup, counted) => {
+      const { digest, countedAtMs, requests } = pending
+      if (lookup.kind === 'incomplete' || countedAtMs === undefined) return resolveAll(pending, lookup)
+      if (lookup.kind === 'unknown' || !isValid(lookup.holder, countedAtMs)) {
+        opened.delete(digest)
+        return resolveAll(pending, lookup)
+      }
+      const { holder } = lookup
+      const key = `${holder.teamId}/${holder.keyId}`
+      opened.set(digest, key)
+      const window = await (counted?.key === key ? counted.window : count(key, requests.length))
+      if (window.requests === requests.length) noteUse(holder, countedAtMs)
+      const before = window.requests - requests.length
+      for (const [nth, { resolve }] of requests.entries())
+        resolve({ ...lookup, window: { ...window, requests: before + nth + 1 } })
+    },
+  }
+}
+
+function resolveAll({ requests }: PendingLookup, lookup: Lookup): void {
+  for (const { resolve } of requests) resolve(lookup)
+}
+
+function rejectAll({ requests }: PendingLookup, error: unknown): void {
+  for (const { reject } of requests) reject(error)
+}
+
+function lookupIn(reply: LookupReply[1] | undefined): Lookup {
+  if (reply == null) return { kind: 'unknown' }
+  const [holder, ...freshness] = reply
+  return {
+    kind: 'found',
+    holder: JSON.parse(holder) as KeyHolder,
+    freshness: freshnessIn(freshness),
+    window: uncounted,
+  }
+}
+
+/**
+ * The holders of keys in the order of `digests`, in one round trip; null for a digest that no key has, or several live keys share.
+ * Undefined unless the store is complete before and after the read: in between, Redis may lose all keys, or a replay may end.
+ */
+export async function readHolders(
+  { client, keys, runId }: RedisConnection,
+  digests: readonly Digest[],
+): Promise<(KeyHolder | null)[] | undefined> {
+  const before = client.get(keys.accountKeysComplete)
+  const hashes = digests.map((digest) => client.hvals(keys.accountKey(digest)))
+  const [first, last, ...claims] = await Promise.all([before, client.get(keys.accountKeysComplete), ...hashes])
+  if (first === null || first !== last || last !== runId()) return undefined
+  return claims.map(([holder, ...others]) =>
+    holder === undefined || others.length > 0 ? null : (JSON.parse(holder) as KeyHolder),
+  )
+}

@@ -1,0 +1,122 @@
+import type { ListIndices } from '../elasticsearch/indices.ts'
+import { type Branded, type EntityType, entityTypes, type TeamList } from '../model/ids.ts'
+import { type Instant, toInstant } from '../model/instant.ts'
+import { type RedisConnection, script } from './redis.ts'
+import type { RedisKeys } from './redisKeys.ts'
+
+/** Changes with every visible change of a list or of an entity in it. The API makes ETags from it. */
+export type ListVersion = Branded<string, 'ListVersion'>
+
+/** What one script reads for a request of a team: watermark and versions hold for these indices. */
+export type Freshness = {
+  /** Everything appended to Kafka before this instant is searchable; null while some partition has no such time. */
+  readonly watermark: Instant | null
+  /** Null for a list without `indices`. */
+  readonly versions: Readonly<Record<EntityType, ListVersion | null>>
+  /**
+   * The indices of the serving generation. Undefined while Redis names no serving generation, or lacks the visible position of a partition: then the API
+   * searches the read aliases. The aliases may point to another generation, because a switch moves them last.
+   */
+  readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
+}
+
+/** Arguments of `freshnessOf`: names and name prefixes to read, and a change token for lists without one. */
+export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
+  keys.serving,
+  keys.changeToken(''),
+  newToken,
+  ...entityTypes.map((type) => keys.visiblePositions(type, '')),
+]
+
+/** The number of `freshnessValues`. */
+export const freshnessValueCount = 3 + entityTypes.length
+
+/**
+ * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search.
+ *
+ * It reads tokens and watermark in one step. Otherwise: it reads the token. An indexer publishes a change of the list, and a new watermark. It reads
+ * that watermark. A client with the old token gets 304 with the new watermark, and lacks the change.
+ *
+ * A list without a token gets `newToken`, if the serving generation is known.
+ */
+export const freshnessLua = `
+local function freshnessOf(team, first)
+  local generation = redis.call('GET', ARGV[first])
+  local read = {generation}
+  for _, type in ipairs({${entityTypes.map((type) => `'${type}'`).join(', ')}}) do
+    local list = type .. '/' .. team
+    local token = redis.call('GET', ARGV[first + 1] .. list)
+    if generation and not token then
+      token = ARGV[first + 2]
+      redis.call('SET', ARGV[first + 1] .. list, token)
+    end
+    table.insert(read, token)
+    local positions = generation and ARGV[first + (type == 'forms' and 3 or 4)] .. generation
+    local known = positions and redis.call('HMGET', positions, 'salt', 'watermark', 'index', 'details') or {false, false, false, false}
+    for i = 1, 4 do table.insert(read, known[i]) end
+  end
+  return read
+end`
+
+type ListReply = readonly [
+  token: string | null,
+  salt: string | null,
+  watermark: string | null,
+  index: string | null,
+  details: string | null,
+]
+
+/** The result of `freshnessOf`: the generation, then the values of the list of forms, then of submissions. */
+export type FreshnessReply = readonly [generation: string | null, ...forms: ListReply, ...submissions: ListReply]
+
+const readVersionsScript = script(`
+local generation = redis.call('GET', ARGV[1])
+local read = {generation}
+for i = 2, 3 do
+  local known = generation and redis.call('HMGET', ARGV[i] .. generation, 'salt', 'index') or {false, false}
+  table.insert(read, known[2] and known[1])
+end
+for i = 4, #ARGV do table.insert(read, redis.call('GET', ARGV[i])) end
+return read`)
+
+/** The versions of lists, in their order, in one round trip; null if unknown. */
+export async function readVersionsOf(
+  redis: RedisConnection,
+  lists: readonly TeamList[],
+): Promise<(ListVersion | null)[]> {
+  const { keys } = redis
+  const prefixes = entityTypes.map((type) => keys.visiblePositions(type, ''))
+  const names = [keys.serving, ...prefixes, ...lists.map((list) => keys.changeToken(list))]
+  const read = (await readVersionsScript(redis, [], names)) as readonly (string | null)[]
+  const [generation = null, formsSalt = null, submissionsSalt = null, ...tokens] = read
+  return lists.map((list, at) =>
+    versionOf(generation, list.startsWith('forms/') ? formsSalt : submissionsSalt, tokens[at] ?? null),
+  )
+}
+
+/** Converts the reply of `freshnessOf`. */
+export function freshnessIn([generation, ...lists]: FreshnessReply): Freshness {
+  const forms = lists.slice(0, listReplyLength) as unknown as ListReply
+  const submissions = lists.slice(listReplyLength) as unknown as ListReply
+  return {
+    watermark: lowestOf(forms[2], submissions[2]),
+    versions: { forms: listVersionIn(generation, forms), submissions: listVersionIn(generation, submissions) },
+    indices: { forms: indicesIn(forms), submissions: indicesIn(submissions) },
+  }
+}
+
+const listReplyLength = 5
+
+const indicesIn = ([, , , index, details]: ListReply): ListIndices | undefined =>
+  index === null || details === null ? undefined : { index, details }
+
+/** A list that is searched by its alias has no version: the alias may point to another generation. */
+const listVersionIn = (generation: string | null, reply: ListReply): ListVersion | null =>
+  indicesIn(reply) === undefined ? null : versionOf(generation, reply[1], reply[0])
+
+const lowestOf = (forms: string | null, submissions: string | null): Instant | null =>
+  forms === null || submissions === null ? null : toInstant(Math.min(Number(forms), Number(submissions)))
+
+/** A new salt changes the versions of all lists of a generation at once, after Redis has lost tokens (`visiblePositions.ts`). */
+const versionOf = (generation: string | null, salt: string | null, token: string | null): ListVersion | null =>
+  generation === null || salt === null || token === null ? null : (`${generation} ${salt} ${token}` as ListVersion)

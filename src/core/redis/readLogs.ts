@@ -1,0 +1,28 @@
+import type { GenerationTag } from '../elasticsearch/indices.ts'
+import type { RedisConnection } from './redis.ts'
+
+/** What was stored of a generation expires after this time without another write. */
+const lifeMs = 365 * 86_400_000
+
+/**
+ * Stores the state of the logs from which a generation was read: topic/partition → text. Not in the metadata of commits: when a topic is deleted,
+ * Kafka deletes its commits, too.
+ */
+export async function keepReadLogs(
+  { client, keys }: RedisConnection,
+  generation: GenerationTag,
+  logs: ReadonlyMap<string, string>,
+): Promise<void> {
+  if (logs.size === 0) return
+  const key = keys.readLogs(generation)
+  await client.hset(key, ...[...logs].flat())
+  await client.pexpire(key, lifeMs)
+}
+
+/** Reads what `keepReadLogs` has stored for a generation; empty if Redis has lost it. */
+export async function readLogsOf(
+  { client, keys }: RedisConnection,
+  generation: GenerationTag,
+): Promise<ReadonlyMap<string, string>> {
+  return new Map(Object.entries(await client.hgetall(keys.readLogs(generation))))
+}

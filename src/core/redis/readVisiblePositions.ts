@@ -1,0 +1,103 @@
+import type { GenerationTag, ListIndices } from '../elasticsearch/indices.ts'
+import { type EntityType, entityTypes, randomToken, type TeamId } from '../model/ids.ts'
+import {
+  type Freshness,
+  type FreshnessReply,
+  freshnessIn,
+  freshnessLua,
+  freshnessValues,
+  type ListVersion,
+} from './listVersions.ts'
+import { type RedisConnection, script } from './redis.ts'
+import { readServing } from './serving.ts'
+import type { CursorKey } from './visiblePositions.ts'
+
+/** Times of the visible positions. */
+export type VisibleTimes = {
+  /** The lowest time (epoch ms), the watermark of answers; undefined while there is none. */
+  readonly watermarkMs: number | undefined
+  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined while there is none. */
+  timeMs(type: EntityType, partition: number): number | undefined
+}
+
+/** Reads the times of the serving generation. */
+export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleTimes> {
+  const { client, keys } = redis
+  const serving = await readServing(redis)
+  const read = async (type: EntityType) =>
+    serving === undefined ? {} : await client.hgetall(keys.visiblePositions(type, serving))
+  const times = { forms: await read('forms'), submissions: await read('submissions') }
+  const watermarks = entityTypes.map((type) => times[type]['watermark'])
+  return {
+    watermarkMs: watermarks.includes(undefined) ? undefined : Math.min(...watermarks.map(Number)),
+    timeMs: (type, partition) => {
+      const timeMs = Number(times[type][`${partition}@`] ?? 0)
+      return timeMs === 0 ? undefined : timeMs
+    },
+  }
+}
+
+/** The published positions of a generation: partition → every offset below is searchable. Partitions without a position are left out. */
+export async function readPublishedPositions(
+  { client, keys }: RedisConnection,
+  type: EntityType,
+  generation: GenerationTag,
+): Promise<ReadonlyMap<number, number>> {
+  const fields = Object.entries(await client.hgetall(keys.visiblePositions(type, generation)))
+  return new Map(fields.flatMap(([name, value]) => (/^\d+$/.test(name) ? [[Number(name), Number(value)]] : [])))
+}
+
+/** A partition's visible position: every offset below `position` is searchable. Everything that was appended before `timeMs` is below `position`. */
+export type VisiblePosition = { readonly position: number; readonly timeMs: number }
+
+/** What one script reads for a page of a change feed, or a new cursor: version and positions hold for these indices. */
+export type VisibleList = {
+  readonly version: ListVersion
+  /** The indices to search. Not the aliases, which may point to another generation. */
+  readonly indices: ListIndices
+  readonly cursorKey: CursorKey
+  /** Every partition of the topic, by number. */
+  readonly partitions: readonly VisiblePosition[]
+}
+
+const readVisibleScript = script(`${freshnessLua}
+local read = freshnessOf(ARGV[1], 4)
+local positions = {}
+if read[1] then positions = redis.call('HGETALL', ARGV[2] .. read[1]) end
+return {read, positions}`)
+
+/**
+ * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while a partition
+ * has no position (which does not mean position 0), and once deletions may be missing.
+ */
+export async function readVisibleList(
+  redis: RedisConnection,
+  type: EntityType,
+  teamId: TeamId,
+  newToken = randomToken,
+): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }> {
+  const { keys } = redis
+  const names = [teamId, keys.visiblePositions(type, ''), type, ...freshnessValues(keys, newToken())]
+  const [reply, fields] = (await readVisibleScript(redis, [], names)) as readonly [FreshnessReply, readonly string[]]
+  const freshness = freshnessIn(reply)
+  const values = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
+  return { freshness, visible: visibleIn(values, freshness.versions[type], freshness.indices[type]) }
+}
+
+function visibleIn(
+  values: ReadonlyMap<string, string>,
+  version: ListVersion | null,
+  indices: ListIndices | undefined,
+): VisibleList | undefined {
+  const cursorKey = values.get('cursorKey')
+  const count = Number(values.get('partitions') ?? 0)
+  if (version === null || count === 0 || values.has('withheld')) return undefined
+  if (indices === undefined || cursorKey === undefined) return undefined
+  const partitions: VisiblePosition[] = []
+  for (let partition = 0; partition < count; partition++) {
+    const position = values.get(String(partition))
+    if (position === undefined) return undefined
+    partitions.push({ position: Number(position), timeMs: Number(values.get(`${partition}@`) ?? 0) })
+  }
+  return { version, indices, cursorKey: cursorKey as CursorKey, partitions }
+}

@@ -1,0 +1,251 @@
+import { hash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis, type RedisOptions, ReplyError } from 'ioredis'
+import { type Config, latest } from '../config/config.ts'
+import { aborted, addressIn, type EngineProbe } from '../config/preflight.ts'
+import type { Problem } from '../model/schema.ts'
+import { printable } from '../monitoring/log.ts'
+import { type RedisKeys, redisKeys } from './redisKeys.ts'
+
+/** A connection to the Redis of one installation. */
+export interface RedisConnection {
+  readonly client: Redis
+  readonly keys: RedisKeys
+  /**
+   * The run of the server (`runIn`); undefined while not connected. Another run means a restart or a failover, in which Redis may have lost a second
+   * of writes.
+   */
+  readonly runId: () => string | undefined
+  readonly close: () => Promise<void>
+}
+
+/** Called after every command, with its name in lower case and its error. */
+export type OnCommand = (name: string, durationMs: number, error: Error | undefined) => void
+
+export const connectTimeoutMs = 5_000
+export const commandTimeoutMs = 2_000
+const maxReconnectDelayMs = 2_000
+
+/** Backoff (ms) before the n-th attempt to reconnect. */
+export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
+
+/** How long a command waits for the first connection. */
+const firstConnectionDeadlineMs = 10_000
+const connectionPollMs = 50
+const sentinelReconnectMs = 1_000
+const runIdRetryMs = 500
+/** The run is read again and again, because a master without a replica for an hour changes its replication id. */
+const runIdPollMs = 5_000
+
+/**
+ * Connects to Redis, and reconnects for ever. A command fails at once while Redis is unreachable, and after two seconds without a reply. With Sentinels,
+ * the client follows a failover as soon as a Sentinel reports it, even if the old master still answers.
+ */
+export function connectRedis(
+  config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
+  onError: (error: Error) => void,
+  onCommand: OnCommand = () => undefined,
+): RedisConnection {
+  const { REDIS_URL: url = 'redis://', REDIS_SENTINELS, REDIS_SENTINEL_NAME: name } = config
+  const client = new Redis(url, {
+    ...credentialsOf(config),
+    ...(name !== undefined && {
+      name,
+      sentinels: REDIS_SENTINELS ?? [],
+      failoverDetector: true,
+      // After Sentinels restart, the default would miss failovers for a minute.
+      sentinelReconnectStrategy: () => sentinelReconnectMs,
+      enableTLSForSentinelMode: url.startsWith('rediss:'),
+    }),
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    enableAutoPipelining: true,
+    // The Redis user of a process may not set client information, which would count as a failed command.
+    disableClientInfo: true,
+    retryStrategy: (attempt) => {
+      // The client reads its options at each attempt.
+      if (config.files !== undefined) Object.assign(client.options, credentialsOf(latest(config)))
+      return reconnectDelayMs(attempt)
+    },
+  })
+  watchCommands(client, onCommand)
+  client.on('error', (error: Error) => {
+    // If SELECT fails, the client would go on with database 0, which may belong to another installation.
+    if (refusesDatabase(error)) client.disconnect(true)
+  })
+  return connectionOver(client, config.INDEX_PREFIX, onError)
+}
+
+/** The options that may change while a process runs. Without certificates there is no option `tls`, which would turn TLS on. */
+function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
+  const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
+  const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
+  return {
+    ...((ca ?? cert) !== undefined && { tls: { ca, cert, key } }),
+    ...(password !== '' && { username: decodeURIComponent(username), password: decodeURIComponent(password) }),
+  }
+}
+
+/** Whether Redis refuses SELECT: no such database, or no permission. */
+export const refusesDatabase = (error: Error): boolean =>
+  error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
+
+/** Wraps a client, connected or not. */
+export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
+  let runId: string | undefined
+  /** Identifies the present connection: a reply on an earlier connection is ignored. */
+  let current: object | undefined
+  client.on('error', onError)
+  client.on('close', () => {
+    runId = undefined
+    current = undefined
+  })
+  const readRunId = (connection: object): void => {
+    if (connection !== current) return
+    client.info().then(
+      (info) => {
+        if (connection !== current) return
+        runId = runIn(info)
+        setTimeout(readRunId, runIdPollMs, connection).unref()
+      },
+      (error: Error) => {
+        onError(error)
+        // Redis may hang and keep this connection. Its data is not trusted before its run is known.
+        setTimeout(readRunId, runIdRetryMs, connection).unref()
+      },
+    )
+  }
+  client.on('ready', () => {
+    current = {}
+    readRunId(current)
+  })
+  return {
+    client,
+    keys: redisKeys(prefix),
+    runId: () => runId,
+    close: async () => client.disconnect(),
+  }
+}
+
+/**
+ * The run of a server, from the reply of INFO: its `run_id`, and for a master that was a replica also its replication id. Example: the master A is cut
+ * off, and its replica B is promoted without A's last writes. A becomes a replica of B, and drops these writes. B fails, and A is promoted. Its `run_id`
+ * is the same as before, but its replication id is new, as after each promotion.
+ */
+export function runIn(info: string): string | undefined {
+  const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')
+  const runId = fieldIn(info, 'run_id')
+  return wasPromoted ? `${runId}-${fieldIn(info, 'master_replid')}` : runId
+}
+
+const fieldIn = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
+
+/** Wraps `sendCommand`, which the client calls for every command, also in pipelines and while disconnected. */
+function watchCommands(client: Redis, onCommand: OnCommand): void {
+  const send = client.sendCommand.bind(client)
+  client.sendCommand = (command, stream) => {
+    const startedMs = performance.now()
+    const report = (error?: Error): void => onCommand(command.name.toLowerCase(), performance.now() - startedMs, error)
+    command.promise.then(() => report(), report)
+    return send(command, stream)
+  }
+}
+
+/** Resolves once Redis has answered; rejects after ten seconds or when `signal` aborts. */
+export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
+  const givesUpAtMs = performance.now() + firstConnectionDeadlineMs
+  while (runId() === undefined) {
+    if (performance.now() > givesUpAtMs) throw new Error('Redis does not answer')
+    await sleep(connectionPollMs, undefined, signal && { signal })
+  }
+}
+
+/**
+ * A Lua script, run by EVALSHA and loaded at first use. `names` become KEYS, `values` ARGV. Redis requires write permission for all of KEYS: names of
+ * keys that are only read may be in `values` instead.
+ */
+export function script(lua: string) {
+  const sha = hash('sha1', lua)
+  return async ({ client }: RedisConnection, names: readonly string[], values: readonly (string | number)[]) => {
+    try {
+      return await client.evalsha(sha, names.length, ...names, ...values)
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+      return await client.eval(lua, names.length, ...names, ...values)
+    }
+  }
+}
+
+/** A failed Redis command. It has no cause: the client's error contains the command's arguments, which must not be logged. */
+export class RedisUnavailable extends Error {
+  override readonly name = 'RedisUnavailable'
+
+  constructor(error: Error) {
+    super(`Redis is unavailable: ${error.message}`)
+  }
+}
+
+type ErrorClass = abstract new (...parameters: never[]) => Error
+
+/** Awaits a reply of Redis; turns errors into `RedisUnavailable`, except those of the classes `others`. */
+export async function fromRedis<T>(answer: Promise<T>, ...others: readonly ErrorClass[]): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (others.some((other) => error instanceof other)) throw error
+    throw new RedisUnavailable(error as Error)
+  }
+}
+
+/** `limitBytes`: `maxmemory`; undefined if Redis has no limit. */
+export type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
+
+export async function readRedisMemory({ client }: RedisConnection): Promise<RedisMemory> {
+  const info = await client.info('memory')
+  const bytesIn = (name: string): number => Number(fieldIn(info, name) ?? 0)
+  return { usedBytes: bytesIn('used_memory'), limitBytes: bytesIn('maxmemory') || undefined }
+}
+
+const defaultPort = 6_379
+
+/** Probes TLS certificate, credentials and database of Redis. */
+export const redisProbe = (config: Config): EngineProbe => ({
+  engine: 'REDIS_URL',
+  caSetting: 'REDIS_CA_FILE',
+  certificateSetting: 'REDIS_CERT_FILE',
+  tls: credentialsOf(config).tls ?? {},
+  // Without Sentinels, which report the address later.
+  addresses:
+    config.REDIS_URL?.startsWith('rediss:') && config.REDIS_SENTINELS.length === 0
+      ? [addressIn(config.REDIS_URL, defaultPort)]
+      : [],
+  tryCredentials: async (signal) => {
+    const answer = Promise.withResolvers<Problem | undefined>()
+    const redis = connectRedis(config, (error) => {
+      const rule = refusalOf(error)
+      if (rule === undefined) answer.reject(new Error(error.message))
+      else answer.resolve({ path: 'REDIS_URL', rule })
+    })
+    redis.client.once('ready', () => answer.resolve(clusterProblem(redis)))
+    try {
+      return await Promise.race([answer.promise, aborted(signal)])
+    } finally {
+      await redis.close()
+    }
+  },
+})
+
+async function clusterProblem({ client }: RedisConnection): Promise<Problem | undefined> {
+  const isCluster = /^redis_mode:cluster/m.test(await client.info('server'))
+  const rule = 'names a Redis Cluster, which refuses scripts over keys of several slots: one without slots is needed'
+  return isCluster ? { path: 'REDIS_URL', rule } : undefined
+}
+
+function refusalOf(error: Error): string | undefined {
+  if (error.message.startsWith('WRONGPASS')) return 'names a user or a password that Redis refuses'
+  if (error.message.startsWith('NOAUTH')) return 'must name a user and a password: Redis asks who connects'
+  return refusesDatabase(error) ? `names a database that Redis refuses: ${printable(error.message)}` : undefined
+}

@@ -1,0 +1,17 @@
+import type { RedisConnection } from './redis.ts'
+
+const namesAtOnce = 500
+
+/**
+ * Yields the hashes whose names begin with `prefix` (without glob characters), as the rest of the name and the fields. Reads them in pages; concurrent
+ * writes may be included or not.
+ */
+export async function* scanHashes({ client }: Pick<RedisConnection, 'client'>, prefix: string) {
+  let cursor = '0'
+  do {
+    const [next, names] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', namesAtOnce)
+    const hashes = await Promise.all(names.map((name) => client.hgetall(name)))
+    for (const [at, hash] of hashes.entries()) yield [(names[at] ?? '').slice(prefix.length), hash] as const
+    cursor = next
+  } while (cursor !== '0')
+}

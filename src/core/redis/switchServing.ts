@@ -1,0 +1,116 @@
+import { type GenerationTag, type Indices, kindsOf } from '../elasticsearch/indices.ts'
+import { type EntityType, entityTypes, randomToken } from '../model/ids.ts'
+import { type RedisConnection, script } from './redis.ts'
+import {
+  type CursorKey,
+  noteWatermarkLua,
+  type PublishedPartition,
+  publishedLifeMs,
+  raiseLua,
+} from './visiblePositions.ts'
+
+/**
+ * The switch, in one step:
+ *
+ * 1. Raises the positions of the next generation to those that the rebuild has reached.
+ * 2. Compares them with the positions of the serving generation, below which no reader may fall. While the lock lives, `publishScript` does not raise the
+ *    latter.
+ * 3. Raises the times of the next generation to those of the serving one. Everything that was appended before such a time is below the position of the
+ *    serving generation, so also below the higher one of the next generation.
+ * 4. Makes the next generation serve, and releases the lock.
+ *
+ * If it runs again, because the first reply was lost, it also returns `switched`.
+ */
+const switchScript = script(`${raiseLua}${noteWatermarkLua}
+if redis.call('GET', KEYS[1]) == ARGV[2] then return {'switched'} end
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {'lock lost'} end
+local serving = redis.call('GET', KEYS[1])
+if serving and serving ~= ARGV[3] then return {'another serves', serving} end
+for at = 15, #ARGV, 4 do
+  local key, partition = KEYS[2 + tonumber(ARGV[at])], ARGV[at + 1]
+  raise(key, partition, ARGV[at + 2])
+  raise(key, partition .. '@', ARGV[at + 3])
+end
+for i = 1, 2 do
+  local old = ARGV[5 * i] == '' and {} or redis.call('HGETALL', ARGV[5 * i])
+  for at = 1, #old, 2 do
+    local reached = tonumber(redis.call('HGET', KEYS[2 + i], old[at]) or '-1')
+    if string.match(old[at], '^%d+$') and reached < tonumber(old[at + 1]) then return {'behind', i, old[at]} end
+  end
+  for at = 1, #old, 2 do
+    if string.match(old[at], '^%d+@$') then raise(KEYS[2 + i], old[at], old[at + 1]) end
+  end
+end
+for i = 1, 2 do
+  local key, at = KEYS[2 + i], 1 + 5 * i
+  redis.call('HSET', key, 'cursorKey', ARGV[at], 'index', ARGV[at + 1], 'details', ARGV[at + 2], 'salt', ARGV[4])
+  raise(key, 'partitions', ARGV[at + 3])
+  redis.call('HDEL', key, 'withheld')
+  noteWatermark(key)
+  redis.call('PEXPIRE', key, ${publishedLifeMs})
+end
+redis.call('SET', KEYS[1], ARGV[2])
+redis.call('DEL', KEYS[2])
+return {'switched'}`)
+
+/** A partition of which a generation shows everything below `to`; everything that was appended before `timeMs` is below `to`. */
+export type ReachedPartition = Omit<PublishedPartition, 'from'>
+
+/** The switch that a rebuild requests. */
+export type AskedSwitch = {
+  /** The owner of the switch's lock. */
+  readonly holder: string
+  /** The generation that the next one was compared with. */
+  readonly from: GenerationTag
+  readonly to: { readonly tag: GenerationTag; readonly indices: Indices }
+  readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
+  /** Every partition of both topics. */
+  readonly reached: readonly ReachedPartition[]
+  /** The entity types whose topics are other logs than those from which `from` was read: their positions are not compared. */
+  readonly replaced: ReadonlySet<EntityType>
+}
+
+/** Unless the result is `switched`, nothing has changed for readers. `behind`: the next generation has not reached a visible position. */
+export type SwitchResult =
+  | { readonly kind: 'switched' }
+  | { readonly kind: 'lock lost' }
+  | { readonly kind: 'another serves'; readonly serving: GenerationTag }
+  | { readonly kind: 'behind'; readonly type: EntityType; readonly partition: number }
+
+/** Makes requests read the next generation, in one step, and releases the lock. */
+export async function switchServing(
+  redis: RedisConnection,
+  { holder, from, to, cursorKeys, reached, replaced }: AskedSwitch,
+  newToken = randomToken,
+): Promise<SwitchResult> {
+  const { keys } = redis
+  const names = [keys.serving, keys.switchLock, ...entityTypes.map((type) => keys.visiblePositions(type, to.tag))]
+  const perType = entityTypes.flatMap((type) => {
+    const [list, details] = kindsOf[type]
+    const compared = replaced.has(type) ? '' : keys.visiblePositions(type, from)
+    const count = reached.filter((partition) => partition.type === type).length
+    return [compared, cursorKeys[type], to.indices[list], to.indices[details], count]
+  })
+  const partitions = reached.flatMap(({ type, partition, to: position, timeMs }) => {
+    return [entityTypes.indexOf(type) + 1, partition, String(position), Math.floor(timeMs)]
+  })
+  const reply = await switchScript(redis, names, [holder, to.tag, from, newToken(), ...perType, ...partitions])
+  return resultIn(reply as SwitchReply)
+}
+
+type SwitchReply =
+  | readonly ['switched' | 'lock lost']
+  | readonly ['another serves', serving: string]
+  | readonly ['behind', type: number, partition: string]
+
+function resultIn(reply: SwitchReply): SwitchResult {
+  switch (reply[0]) {
+    case 'switched':
+    case 'lock lost':
+      return { kind: reply[0] }
+    case 'another serves':
+      return { kind: 'another serves', serving: reply[1] as GenerationTag }
+    case 'behind':
+      return { kind: 'behind', type: entityTypes[reply[1] - 1] ?? 'forms', partition: Number(reply[2]) }
+  }
+}

@@ -1,0 +1,189 @@
+import { randomBytes } from 'node:crypto'
+import type { GenerationTag, Indices } from '../elasticsearch/indices.ts'
+import { type Branded, type EntityType, entityTypes, randomToken, type TeamList } from '../model/ids.ts'
+import { type RedisConnection, script } from './redis.ts'
+
+/**
+ * The AES-256 key (base64) that seals the cursors of a change feed, stored in the `_meta` of the list index. A rebuild copies it, unless the new
+ * generation may lack deletions. So a client whose cursor was sealed by another key may have missed deletions.
+ */
+export type CursorKey = Branded<string, 'CursorKey'>
+
+export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') as CursorKey
+
+/** A partition after a refresh: every record from offset `from` to below `to` is searchable in every copy. */
+export type PublishedPartition = {
+  readonly type: EntityType
+  readonly partition: number
+  /** The position that this indexer has published last, or, if it has just got the partition, the committed offset. */
+  readonly from: bigint
+  readonly to: bigint
+  /**
+   * Everything that was appended before this time (epoch ms) is below `to`. 0 if there is no such time, as without log-append times: the time that
+   * was published before is removed, too, and there is no watermark.
+   */
+  readonly timeMs: number
+}
+
+/** One round of publishing. */
+export type PublishedRound = {
+  readonly generation: GenerationTag
+  readonly indices: Indices
+  readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
+  /** How many partitions the topic of each entity type has. */
+  readonly partitionCounts: Readonly<Record<EntityType, number>>
+  /** Lists that changed in these partitions, at most `maxListsPerRound`. */
+  readonly lists: readonly TeamList[]
+  /** Gives every list of the generation another version, because `lists` does not name all that changed. */
+  readonly changesEveryList: boolean
+  readonly partitions: readonly PublishedPartition[]
+  /** The generation may lack a deletion: its change feeds are not served any more. */
+  readonly mayLackDeletions: boolean
+}
+
+/** If more lists changed, all lists of the generation get another version: Redis blocks while it runs a script. */
+export const maxListsPerRound = 5_000
+
+/** What was published of a generation expires after this time without another round. */
+export const publishedLifeMs = 7 * 86_400_000
+
+/** Lua `raise(key, field, value)`: sets a field of a hash, unless it is greater already; returns its value before, or -1. */
+export const raiseLua = `
+local function raise(key, field, value)
+  local stored = tonumber(redis.call('HGET', key, field) or '-1')
+  if stored < tonumber(value) then redis.call('HSET', key, field, value) end
+  return stored
+end`
+
+/**
+ * Lua `noteWatermark(key)`: stores the lowest time of a hash's partitions as its watermark; removes the watermark while a partition has no position or
+ * time, or deletions may be missing. Returns the watermark, and whether every partition has a position.
+ */
+export const noteWatermarkLua = `
+local function noteWatermark(key)
+  local lowest, isComplete = nil, true
+  local count = tonumber(redis.call('HGET', key, 'partitions') or '0')
+  if count == 0 then isComplete = false end
+  local hasTimes = isComplete and not redis.call('HGET', key, 'withheld')
+  for partition = 0, count - 1 do
+    local read = redis.call('HMGET', key, partition, partition .. '@')
+    local timeMs = tonumber(read[2] or '0')
+    if not read[1] then isComplete = false end
+    if timeMs <= 0 then hasTimes = false end
+    if not lowest or timeMs < lowest then lowest = timeMs end
+  end
+  if hasTimes and isComplete then
+    local watermark = string.format('%.0f', lowest)
+    redis.call('HSET', key, 'watermark', watermark)
+    return watermark, isComplete
+  end
+  redis.call('HDEL', key, 'watermark')
+  return nil, isComplete
+end`
+
+/**
+ * Publishes a round in one step:
+ *
+ * - **Positions** are only raised. "Everything below offset 70 is searchable" stays true, so a late round of a former owner does no harm.
+ * - **Tokens** of the changed lists are replaced in the same step. If they were replaced first: a follower reads the new token with the old positions.
+ *   The positions move. The list still has that token, so the follower gets "nothing new" for ever. If they were replaced last: the positions move. A
+ *   follower with the old token gets "nothing new", although its change is visible.
+ * - **Salt.** A stored position below `from`, or none, shows that Redis has lost a publication, and with it tokens of lists that this round does not name.
+ *   Then, and when deletions may be missing, a new salt gives every list another version: a follower learns of both only if the version changes.
+ * - **Lock.** While a rebuild has the lock of the switch, the serving generation publishes only other versions of its lists.
+ * - **Indices** are named once every partition of the topic has a position: from then on requests search them. So no request searches an index that is
+ *   still being built.
+ */
+const publishScript = script(`${raiseLua}${noteWatermarkLua}
+local now = {ARGV[2], ARGV[3]}
+local function changeEveryList() for i = 1, 2 do redis.call('HSET', KEYS[i], 'salt', now[2]) end end
+if ARGV[4] == '1' then changeEveryList() end
+for i = 3, #KEYS do redis.call('SET', KEYS[i], now[1]) end
+local serving = redis.call('GET', ARGV[5]) or ''
+if redis.call('EXISTS', ARGV[1]) == 1 and serving == ARGV[6] then return {'locked', serving} end
+for i = 1, 2 do
+  local at = 4 + 4 * i
+  redis.call('HSET', KEYS[i], 'cursorKey', ARGV[at + 2])
+  if tonumber(ARGV[at + 3]) > tonumber(redis.call('HGET', KEYS[i], 'partitions') or '0') then redis.call('HSET', KEYS[i], 'partitions', ARGV[at + 3]) end
+  if ARGV[7] == '1' and not redis.call('HGET', KEYS[i], 'withheld') then
+    redis.call('HSET', KEYS[i], 'withheld', '1')
+    changeEveryList()
+  end
+end
+for at = 16, #ARGV, 5 do
+  local key, partition = KEYS[tonumber(ARGV[at])], ARGV[at + 1]
+  if raise(key, partition, ARGV[at + 3]) < tonumber(ARGV[at + 2]) then changeEveryList() end
+  if ARGV[at + 4] == '0' then redis.call('HDEL', key, partition .. '@') else raise(key, partition .. '@', ARGV[at + 4]) end
+end
+local watermarks, isComplete = {}, true
+for i = 1, 2 do
+  local watermark, isWhole = noteWatermark(KEYS[i])
+  watermarks[i] = watermark or ''
+  isComplete = isComplete and isWhole
+  if isWhole then redis.call('HSET', KEYS[i], 'index', ARGV[4 + 4 * i], 'details', ARGV[5 + 4 * i]) end
+  redis.call('PEXPIRE', KEYS[i], ${publishedLifeMs})
+end
+return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], watermarks[2]}`)
+
+/** The result of a round. */
+export type RoundPublished = {
+  /**
+   * `locked`: a rebuild is switching, so positions were not published, but lists have other versions. `complete`: every partition has a position.
+   */
+  readonly outcome: 'locked' | 'incomplete' | 'complete'
+  /** The generation that requests read; undefined if Redis names none. */
+  readonly serving: GenerationTag | undefined
+  /** Everything that was appended before (epoch ms) is searchable; undefined while there is no such time. */
+  readonly watermarkMs: number | undefined
+}
+
+/** Publishes the positions that a refresh has made visible, and gives the changed lists another version. */
+export async function publishVisiblePositions(
+  redis: RedisConnection,
+  round: PublishedRound,
+  newToken = randomToken,
+): Promise<RoundPublished> {
+  const { keys } = redis
+  const names = [
+    ...entityTypes.map((type) => keys.visiblePositions(type, round.generation)),
+    ...round.lists.map((list) => keys.changeToken(list)),
+  ]
+  const perType = entityTypes.flatMap((type) => {
+    const details = type === 'forms' ? round.indices['form-details'] : round.indices['submission-details']
+    return [round.indices[type], details, round.cursorKeys[type], round.partitionCounts[type]]
+  })
+  const partitions = round.partitions.flatMap(({ type, partition, from, to, timeMs }) => {
+    return [entityTypes.indexOf(type) + 1, partition, String(from), String(to), Math.floor(timeMs)]
+  })
+  const reply = await publishScript(redis, names, [
+    keys.switchLock,
+    newToken(),
+    newToken(),
+    round.changesEveryList ? 1 : 0,
+    keys.serving,
+    round.generation,
+    round.mayLackDeletions ? 1 : 0,
+    ...perType,
+    ...partitions,
+  ])
+  const [outcome, serving, forms = '', submissions = ''] = reply as readonly [RoundPublished['outcome'], ...string[]]
+  const watermarkMs = forms === '' || submissions === '' ? undefined : Math.min(Number(forms), Number(submissions))
+  return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
+}
+
+/** Whether a generation has published positions, and never that it may lack deletions. */
+export async function knowsDeletions({ client, keys }: RedisConnection, generation: GenerationTag): Promise<boolean> {
+  const hashes = await Promise.all(
+    entityTypes.map((type) => client.hmget(keys.visiblePositions(type, generation), 'partitions', 'withheld')),
+  )
+  return hashes.every(([partitions, withheld]) => partitions !== null && withheld === null)
+}
+
+/** Deletes what was published and read of a generation that is removed. */
+export async function forgetVisiblePositions(
+  { client, keys }: RedisConnection,
+  generation: GenerationTag,
+): Promise<void> {
+  const positions = entityTypes.map((type) => keys.visiblePositions(type, generation))
+  await client.del(...positions, keys.readLogs(generation))
+}
