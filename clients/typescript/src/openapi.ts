@@ -113,7 +113,7 @@ export interface paths {
         };
         /**
          * Follow changes of forms
-         * @description All forms of the key's team that are new, changed or deleted since a cursor. Ask with the `cursor` of the last answer until `hasMore` is false, and again when there may be news. Nothing is missed, whatever the times of the changes; a row may come again, so store by `id`, and remove what is `deleted`. From the beginning, each row comes once and no deletions. 410: start without a cursor, and drop what that walk does not name.
+         * @description All forms of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, start without a cursor, and drop the rows that this walk does not name.
          */
         get: operations["listFormChanges"];
         put?: never;
@@ -133,7 +133,7 @@ export interface paths {
         };
         /**
          * Follow changes of submissions
-         * @description All submissions of the key's team that are new, changed or deleted since a cursor. Ask with the `cursor` of the last answer until `hasMore` is false, and again when there may be news. Nothing is missed, whatever the times of the changes; a row may come again, so store by `id`, and remove what is `deleted`. From the beginning, each row comes once and no deletions. 410: start without a cursor, and drop what that walk does not name.
+         * @description All submissions of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, start without a cursor, and drop the rows that this walk does not name.
          */
         get: operations["listRecordChanges"];
         put?: never;
@@ -268,6 +268,27 @@ export interface components {
             report?: {
                 [key: string]: unknown;
             } | null;
+        };
+        FormList: {
+            /**
+             * Format: int64
+             * @description How many match on all pages; exact.
+             * @example 1
+             */
+            totalDocs: number;
+            /**
+             * Format: int64
+             * @description The page that was asked for.
+             * @example 1
+             */
+            page: number;
+            /**
+             * @description The items per page that were asked for.
+             * @example 20
+             */
+            limit: number;
+            /** @description Newest first. */
+            items: components["schemas"]["FormSummary"][];
         };
         SubmissionSummary: {
             /**
@@ -482,27 +503,6 @@ export interface components {
                     content?: string | null;
                 } | null;
             } | null;
-        };
-        FormList: {
-            /**
-             * Format: int64
-             * @description How many match on all pages; exact.
-             * @example 1
-             */
-            totalDocs: number;
-            /**
-             * Format: int64
-             * @description The page that was asked for.
-             * @example 1
-             */
-            page: number;
-            /**
-             * @description The items per page that were asked for.
-             * @example 20
-             */
-            limit: number;
-            /** @description Newest first. */
-            items: components["schemas"]["FormSummary"][];
         };
         SubmissionList: {
             /**
@@ -912,7 +912,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `request_timeout`: The request came too slowly. */
+        /** @description `request_timeout`: The request took too long to arrive. */
         request_timeout: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -993,7 +993,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `service_unavailable`: What the answer needs cannot be reached, or is not complete. Never half an answer. */
+        /** @description `service_unavailable`: Something that the answer needs is unavailable or incomplete. An answer is never partial. */
         service_unavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1019,7 +1019,7 @@ export interface components {
          */
         "X-Request-Id": string;
         /**
-         * @description Answers are for one key alone, and are to be asked for again.
+         * @description Answers are for one key alone, and must be revalidated.
          * @example private, no-cache
          */
         "Cache-Control": string;
@@ -1034,7 +1034,7 @@ export interface components {
          */
         "RateLimit-Policy": string;
         /**
-         * @description What is left (`r`) of the key's window, and the seconds (`t`) until the next one. A window begins with the key's first request; refused requests do not extend it.
+         * @description Requests left (`r`) in the key's window, and seconds (`t`) until the next window. A window begins with the key's first request; refused requests do not extend it.
          * @example "key";r=119;t=60
          */
         RateLimit: string;
@@ -1059,17 +1059,17 @@ export interface components {
          */
         "Changes-Cursor": string;
         /**
-         * @description Of a request with `Prefer: wait=N` that was held, or would have been, until there was a row (RFC 7240).
+         * @description The `wait` of `Prefer`, if it was applied (RFC 7240), also if there was a row at once.
          * @example wait=30
          */
         "Preference-Applied": string;
         /**
-         * @description The parameters that were sent and are not known, percent-encoded: at most ten names and 256 bytes.
+         * @description The unknown parameters of the request, percent-encoded: at most ten names and 256 bytes.
          * @example Limit
          */
         "Ignored-Parameters": string;
         /**
-         * @description Whole seconds after which asking again makes sense.
+         * @description Whole seconds to wait before a retry.
          * @example 5
          */
         "Retry-After": number;
@@ -1079,7 +1079,7 @@ export interface components {
          */
         "WWW-Authenticate": string;
         /**
-         * @description The methods there are.
+         * @description The supported methods.
          * @example GET, HEAD, OPTIONS
          */
         Allow: string;
@@ -1109,7 +1109,7 @@ export interface operations {
                 fields?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -1175,7 +1175,7 @@ export interface operations {
                 fields?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -1282,7 +1282,7 @@ export interface operations {
                 fields?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -1344,7 +1344,7 @@ export interface operations {
                 fields?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -1451,7 +1451,7 @@ export interface operations {
                 changedUntil?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -1516,7 +1516,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description `wait=N`, from 1 to 60 (RFC 7240): with a `cursor` other than `latest`, the answer comes as soon as there is a row, and after so many seconds at the latest. When too many requests wait already, it comes at once, without `Preference-Applied`.
+                 * @description `wait=N`, from 1 to 60 (RFC 7240): with a `cursor` other than `latest`, the answer is held until there is a row, at most so many seconds. If too many requests are waiting, it comes at once, without `Preference-Applied`.
                  * @example wait=30
                  */
                 Prefer?: string;
@@ -1569,7 +1569,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description `wait=N`, from 1 to 60 (RFC 7240): with a `cursor` other than `latest`, the answer comes as soon as there is a row, and after so many seconds at the latest. When too many requests wait already, it comes at once, without `Preference-Applied`.
+                 * @description `wait=N`, from 1 to 60 (RFC 7240): with a `cursor` other than `latest`, the answer is held until there is a row, at most so many seconds. If too many requests are waiting, it comes at once, without `Preference-Applied`.
                  * @example wait=30
                  */
                 Prefer?: string;
