@@ -59,6 +59,20 @@ class Form(TypedDict, total=False):
     """Configuration of report and dimension analysis; left out with `includeReport=false`."""
 
 
+class FormList(TypedDict, total=False):
+    totalDocs: Required[int]
+    """How many match on all pages; exact."""
+
+    page: Required[int]
+    """The page that was asked for."""
+
+    limit: Required[int]
+    """The items per page that were asked for."""
+
+    items: Required[list[FormSummary]]
+    """Newest first."""
+
+
 class SubmissionSummaryExaminee(TypedDict, total=False):
     id: str | None
     examineeId: str | None
@@ -195,20 +209,6 @@ class Submission(TypedDict, total=False):
 
     reportResult: SubmissionReportResult | None
     """The full report."""
-
-
-class FormList(TypedDict, total=False):
-    totalDocs: Required[int]
-    """How many match on all pages; exact."""
-
-    page: Required[int]
-    """The page that was asked for."""
-
-    limit: Required[int]
-    """The items per page that were asked for."""
-
-    items: Required[list[FormSummary]]
-    """Newest first."""
 
 
 class SubmissionList(TypedDict, total=False):
