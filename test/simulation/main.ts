@@ -65,7 +65,17 @@ async function runShare({ first, seeds, processes, digests }: Options, simulatio
   process.disconnect()
 }
 
-async function runMany({ first, seeds, processes, digests, mutant }: Options): Promise<void> {
+/** The command that runs a seed again. With other themes, or without the fault, a seed draws another history. */
+const replayOf = (seed: number, { theme, mutant }: Options, events = ''): string =>
+  [
+    `npm run simulate -- --seed ${seed}`,
+    ...(theme === undefined ? [] : [`--theme ${theme.join(',')}`]),
+    ...(mutant === undefined ? [] : [`--mutant ${mutant}`]),
+    ...(events === '' ? [] : [`--events ${events}`]),
+  ].join(' ')
+
+async function runMany(options: Options): Promise<void> {
+  const { first, seeds, processes, digests, mutant } = options
   const startedMs = performance.now()
   const report = reportTo(process.stderr)
   const broken: SeedReport[] = []
@@ -93,13 +103,15 @@ async function runMany({ first, seeds, processes, digests, mutant }: Options): P
     for (const [seed, digest] of [...traces].sort(([a], [b]) => a - b)) process.stdout.write(`${seed} ${digest}\n`)
   const seconds = Math.round((performance.now() - startedMs) / 1_000)
   process.stdout.write(`${done} seeds in ${seconds} s, ${broken.length} broken\n`)
-  if (broken.length > 0)
-    process.stdout.write(`again, shorter and with its trace: npm run simulate -- --seed ${broken[0]?.seed}\n`)
+  const [firstBroken] = broken
+  if (firstBroken !== undefined)
+    process.stdout.write(`again, shorter and with its trace: ${replayOf(firstBroken.seed, options)}\n`)
   const isIncomplete = mutant === undefined && (done < seeds || codes.some((code) => code !== 0))
   process.exitCode = broken.length > 0 || isIncomplete ? 1 : 0
 }
 
-async function runOne(seed: number, { events, trace, digests }: Options, simulation: Simulation): Promise<void> {
+async function runOne(seed: number, options: Options, simulation: Simulation): Promise<void> {
+  const { events, trace, digests } = options
   const { historyOf, runHistory, shrink, eventNumbers } = simulation
   const whole = historyOf(seed)
   const history = events === undefined ? whole : { ...whole, events: events.flatMap((at) => whole.events[at] ?? []) }
@@ -115,10 +127,8 @@ async function runOne(seed: number, { events, trace, digests }: Options, simulat
   process.stdout.write(`seed ${seed}: ${whole.themes.join(', ')}; ${whole.events.length} events\n`)
   if (outcome.violation === undefined) return
   process.stdout.write(`breaks: ${shown.violation?.text}\n`)
-  if (isShrunk)
-    process.stdout.write(
-      `again, with the whole trace: npm run simulate -- --seed ${seed} --events ${eventNumbers(whole, shown.history).join(',')} --trace\n`,
-    )
+  const left = eventNumbers(whole, shown.history).join(',')
+  if (isShrunk) process.stdout.write(`again, with the whole trace: ${replayOf(seed, options, left)} --trace\n`)
   process.exitCode = 1
 }
 
