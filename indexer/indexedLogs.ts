@@ -25,7 +25,8 @@ export async function readIndexedLogs(
     const response = await elasticsearch.search(
       {
         index: indices[type],
-        allow_partial_search_results: false,
+        // A shard may have no copy for long: the indexer starts without its documents. An older position is a prefix of the log, too.
+        allow_partial_search_results: true,
         query: { range: { logPosition: { ...from, lt: endOfPositions(partition) } } },
         sort: [{ logPosition: 'desc' }],
         size: 1,

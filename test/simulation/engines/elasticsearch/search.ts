@@ -19,11 +19,11 @@ const sortByLogEnd = '[{"logPosition":"desc"}]'
 const sortByLog = '[{"logPosition":"asc"},{"position":"asc"}]'
 
 /** Runs a search, in the point in time `pit` if given; returns the JSON of the response, with sources byte for byte. */
-export function search(targets: readonly Target[], body: Json, pit?: string): string {
+export function search(targets: readonly Target[], body: Json, allowsPartial: boolean, pit?: string): string {
   const { size = 10, from = 0, track_total_hits: tracksTotal, terminate_after: enough, aggs, ...others } = body
   expectOnly(['query', 'sort', 'search_after', ...hitOptions], others, 'a search')
   if (typeof tracksTotal !== 'boolean') throw notSimulated('a search that counts only some of its hits')
-  const [shards, answering] = [shardsOf(targets, false), targets.filter(isAnswering)]
+  const [shards, answering] = [shardsOf(targets, allowsPartial), targets.filter(isAnswering)]
   const sort = readSort(others['sort'], Number(size))
   const documents = findHits(answering, others['query'] as Json | undefined, sort)
   const total = Math.min(documents.length, Number(enough ?? documents.length))

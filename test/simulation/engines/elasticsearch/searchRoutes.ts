@@ -11,12 +11,11 @@ export const searchRoutes: Readonly<Record<string, Route>> = {
   'POST /{names}/_search': {
     options: ['routing', 'preference', 'allow_partial_search_results'],
     run: (cluster, { names, query, body }) =>
-      search(cluster.copiesOf(cluster.catalog.find(names), query).map(targetOf), json(body)),
+      search(cluster.copiesOf(cluster.catalog.find(names), query).map(targetOf), json(body), allowsPartial(query)),
   },
   'POST /_search': {
     options: ['allow_partial_search_results'],
-    run: (cluster, { query, body }) =>
-      searchSnapshot(cluster, json(body), query['allow_partial_search_results'] !== 'false'),
+    run: (cluster, { query, body }) => searchSnapshot(cluster, json(body), allowsPartial(query)),
   },
   'GET /{names}/_search_shards': {
     options: ['routing', 'master_timeout'],
@@ -52,11 +51,13 @@ function countOf(cluster: SimulatedElasticsearch, { names, body }: Call): object
   return count(cluster.copiesOf(cluster.catalog.find(names), {}).map(targetOf), json(body))
 }
 
-function searchSnapshot({ snapshots }: SimulatedElasticsearch, { pit, ...body }: Json, allowsPartial: boolean): string {
+const allowsPartial = (query: Call['query']): boolean => query['allow_partial_search_results'] !== 'false'
+
+function searchSnapshot({ snapshots }: SimulatedElasticsearch, { pit, ...body }: Json, allows: boolean): string {
   const { id, keep_alive: keepAlive } = pit as { readonly id: string; readonly keep_alive: string }
-  const targets = snapshots.targets(id, milliseconds(keepAlive), allowsPartial)
+  const targets = snapshots.targets(id, milliseconds(keepAlive), allows)
   if (targets === undefined) throw snapshotMissing()
-  return search(targets, body, id)
+  return search(targets, body, allows, id)
 }
 
 const snapshotMissing = (): Refusal =>
