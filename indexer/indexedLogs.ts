@@ -28,7 +28,8 @@ export async function readIndexedLogs(
         // A shard may have no copy for long: the indexer starts without its documents. An older position is a prefix of the log, too.
         allow_partial_search_results: true,
         query: { range: { logPosition: { ...from, lt: endOfPositions(partition) } } },
-        sort: [{ logPosition: 'desc' }],
+        // An index that somebody has made with other mappings, without positions, has no such document.
+        sort: [{ logPosition: { order: 'desc', unmapped_type: 'long' } }],
         size: 1,
         track_total_hits: false,
         _source: false,

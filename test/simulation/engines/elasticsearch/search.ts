@@ -15,7 +15,7 @@ type Hit = { readonly index: Index; readonly shard: number; readonly entry: Entr
 
 const sortByRow = '[{"teamId":"asc"},{"position":"desc"}]'
 const sortByPlace = '["_shard_doc"]'
-const sortByLogEnd = '[{"logPosition":"desc"}]'
+const sortByLogEnd = '[{"logPosition":{"order":"desc","unmapped_type":"long"}}]'
 const sortByLog = '[{"logPosition":"asc"},{"position":"asc"}]'
 
 /** Runs a search, in the point in time `pit` if given; returns the JSON of the response, with sources byte for byte. */
