@@ -58,6 +58,8 @@ test('a follower gets the state of an entity that two partitions have under one 
   await pipeline.createKeys([team])
   const api = await pipeline.startApi()
   await pipeline.untilApplied(api, team)
+  // A walk from the beginning would read what is not visible, too.
+  const begun = await follow(api)
   // A record that Elasticsearch does not take holds the position of partition 0 back.
   const stuck = faulty.inject(
     '/_bulk',
@@ -73,7 +75,7 @@ test('a follower gets the state of an entity that two partitions have under one 
   // Partition 1 was added, say, and the product sends its entities once more.
   await pipeline.produce('submissions', [{ ...again, partition: 1 }])
   await eventually(async () => (await visiblePosition(1)) === 1)
-  const first = await follow(api)
+  const first = await follow(api, begun.cursor)
   expect(first.ids).not.toContain('again')
   // It reads the short partition before the end of the long one.
   await rebuild()
