@@ -166,7 +166,7 @@ const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
       .join(''),
   )
 
-/** By kind, a document as this release makes it. An index with the mappings of another release refuses it, and then accepts no other document either. */
+/** By kind, a document as this release makes it. An index with the mappings of another release refuses it, so that no record counts as at fault. */
 const samples = sampleDocuments()
 
 function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {

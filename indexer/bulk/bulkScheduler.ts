@@ -35,7 +35,7 @@ export class BulkScheduler {
   readonly #requests: Record<Lane, number> = { apart: 0, ordinary: 0 }
   readonly #perSecond: number
   #isScheduled = false
-  /** Whether the last batch has used up the rate of `maxRecordsPerSecond`, so that nothing is sent for now. */
+  /** Whether nothing is sent for now, so that `maxRecordsPerSecond` is not exceeded. */
   #isResting = false
 
   constructor(options: SchedulerOptions, queue: BulkQueue, writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>) {

@@ -13,7 +13,7 @@ export type Outcome =
 export type RecordWrite = {
   /** The list document first. */
   readonly documents: Documents
-  /** Whether the record is compared with other content that was stored before under its revision: the outcome is then `conflict`, else `stale`. */
+  /** Whether a record whose revision was stored before is compared with the stored content: if they differ, its outcome is `conflict` instead of `stale`. */
   readonly isCompared: boolean
   name(): string
   /** Called once, when the outcome is final. */
