@@ -34,7 +34,7 @@ export function findUnfinishedSwitch(
  * Chooses the generation that an indexer writes:
  * 1. the generation that serves;
  * 2. else `newest`, the newest one that commits or Redis name, if it exists: only its aliases were removed;
- * 3. else, if `newest` is lost, a newer one with mappings of this release: an unfinished one of an indexer, or one that has served;
+ * 3. else, if `newest` is lost or undefined, a newer one with mappings of this release: an unfinished one of an indexer, or one that has served;
  * 4. else a new one. Its number is above every known number, so that commits for a lost generation never count for it.
  *
  * `complete` of the result is undefined if indices are to be created.

@@ -84,8 +84,8 @@ export async function rebuild(options: CommandTools): Promise<void> {
 }
 
 /**
- * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. If such a generation has served, documents that only
- * it has are first copied to the serving one: tombstones, and entities of which the topics have a record. Returns the generations that are not removed.
+ * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. If such a generation has served, documents that the
+ * serving one lacks are first copied to it, except entities of which a purely compacted topic has no record. Returns the generations that are not removed.
  */
 export async function pruneLeftOver(
   options: CommandTools,

@@ -40,7 +40,7 @@ type SwitchParts = {
 /**
  * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and the serving generation
  * is published again. Live indexers go on writing the old generation until the switch. The last records that they write there are above the commits of the
- * rebuild, where indexers start to read for the new generation, so that no record is missing in it.
+ * rebuild. Indexers start to read for the new generation at these commits or below, so that no record is missing in it.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
   const { holder, pipeline, reconciliation, forgotten, missed } = parts
