@@ -162,9 +162,12 @@ export class CommittedTopics {
 }
 
 /**
- * The lowest `changedAt` (epoch ms) that the documents of a record may have. Without a gap between offsets before the record, it is the append time of the record.
- * With a gap: compaction may have removed an equal record there, from which the documents were made. That record was not appended before the records in front
- * of the first gap, so that their latest append time is the lowest `changedAt`. To be called once for each record of a partition, in order.
+ * The lowest `changedAt` (epoch ms) that the documents of a record may have:
+ * - its append time, if there is no gap between offsets before the record;
+ * - else the latest append time before the first gap, if that is lower. Compaction may have removed an equal record in a gap, from which the documents were
+ *   made. That record was not appended before the records in front of the first gap.
+ *
+ * To be called once for each record of a partition, in order.
  */
 function changedAtLeast(partition: Partition, { offset, appendedAtMs }: SourceRecord): number {
   if (offset > partition.next) partition.gapMs ??= partition.latestMs

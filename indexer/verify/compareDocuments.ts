@@ -147,11 +147,11 @@ const judgement = (part: 'list' | 'detail'): string => `
     WHEN version IS NULL THEN iif(required > 0, 'missing', NULL)
     -- The dead letter is a later record with the same key, so that compaction has removed the record of the document.
     WHEN version > newest AND hasDeadLetter THEN NULL
-    -- Kafka removes a deletion after `delete.retention.ms`; its tombstone stays in the index.
+    -- Kafka removes a deletion after delete.retention.ms. Its tombstone stays in the index.
     WHEN newest = 0 THEN iif(isTombstone, NULL, 'unexpected')
     WHEN version < required THEN 'older'
     WHEN version > newest THEN 'newer'
-    -- If compaction has removed the record of this version, `expected` is NULL, and the content cannot be compared.
+    -- If compaction has removed the record of this version, expected is NULL, and the content cannot be compared.
     WHEN digest <> expected THEN 'content'
     WHEN changedAtMs < changedAtLeastMs THEN 'time'
   END AS problem
