@@ -15,8 +15,8 @@ import type { StartOffset } from './startOffsets.ts'
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
 /**
- * While records in flight fill the room of a topic (`room.ts`), the next `recordsPerTurn` records of a batch wait this long (ms) for room in all, and
- * the fetched batches of other partitions wait behind them. Then the topic is paused, so that the other topics are read on.
+ * The records of one turn (`recordsPerTurn`) wait for room (`room.ts`) for this time (ms) altogether, and the fetched batches of all other partitions wait
+ * behind them. Then the topic is paused, so that the other topics are read on.
  */
 const roomPatienceMs = 500
 /** The records that are handled in one turn of the event loop. More would delay heartbeats and responses. */

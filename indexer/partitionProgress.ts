@@ -6,7 +6,7 @@ export type PartitionProgress = {
   readonly position: Offset
   /** Every record that was appended before this time (epoch ms) is below the position; `notCovered` (0) if a deletion may have been missed. */
   readonly coveredAtMs: number
-  /** The log may have been replaced (`ReadLog`), or it ends below an offset that was read. Its end is ignored, and nothing is published of it. */
+  /** Whether the log may have been replaced (`ReadLog`) or ends below an offset that was read. If so, its end is ignored, and no position is published. */
   readonly isDoubted: boolean
 }
 
@@ -36,12 +36,12 @@ export function progressOf(
 }
 
 /**
- * The commit of an idle partition is renewed once its `coveredAtMs` is older than this (ms). A new owner starts with that time: if it were older than
- * `delete.retention.ms`, a deletion would count as missed although nothing was appended.
+ * The commit of an idle partition is renewed once its `coveredAtMs` is older than this (ms). A new owner starts with that time. Example: the first record in
+ * ten days is appended while no indexer runs. With a commit from ten days ago, the new owner would count a deletion as missed.
  */
 const commitAgeMs = 1_000
 
-/** Whether to commit the progress of a partition: its position has advanced, its time by `commitAgeMs`, or its log counts as replaced now. */
+/** Whether to commit the progress: since the last commit of this owner, the position has advanced, the time by `commitAgeMs`, or the log was replaced. */
 export function hasNews({ partition, position, coveredAtMs }: PartitionProgress): boolean {
   const { committed, log } = partition
   if (committed === undefined || position > committed.position) return true

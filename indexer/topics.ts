@@ -12,7 +12,7 @@ const sourceSettings = {
   'cleanup.policy': 'compact',
   'message.timestamp.type': 'LogAppendTime',
   'delete.retention.ms': 7 * dayMs,
-  // Kafka compacts a partition once a part of it is new. Without this bound, a topic with few appends may store a deleted entity for ever.
+  // Kafka compacts a partition once enough records are new. Without this bound, a topic with few appends may store a deleted entity for ever.
   'max.compaction.lag.ms': 7 * dayMs,
 }
 const deadLetterSettings = {

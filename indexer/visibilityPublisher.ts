@@ -52,8 +52,9 @@ export type ReplacedPartition = { readonly partition: AssignedPartition; readonl
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
-/** While `isBehind`, rounds start at this interval (ms), and `isBehind` is read again at that one. */
+/** The interval (ms) of rounds while `isBehind`. */
 const behindIntervalMs = 10_000
+/** While a round is put off because of `isBehind`, the interval (ms) at which that is read again. */
 const behindCheckMs = 250
 /** The interval (ms) of rounds while nothing is written: they keep the watermark and the commits recent. */
 const idleIntervalMs = 1_000
@@ -229,9 +230,9 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Publishes positions and list versions. Withheld is a partition whose log may have been replaced, or with which the index is in no state that the log
-   * had (`VisibleProgress.isState`). Of a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. These
-   * lists need new versions again with the position: the first publication after that changes the version of every list.
+   * Publishes positions and list versions. A partition is withheld while its log may have been replaced, and while the index is in a state that the log
+   * never had (`VisibleProgress.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published.
+   * These lists need new versions again with the position: the next publication of the partition changes the version of every list.
    */
   async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(

@@ -31,7 +31,7 @@ export type BatchWriterOptions = BulkCalls & {
   readonly signal: AbortSignal
   /** Time that never steps (ms). */
   readonly elapsedMs: () => number
-  /** Called with a failure when the first record waits because of one, and with undefined once no record waits after a failure. */
+  /** Called with the failure after which a first record waits, and with undefined once no record waits after a failure. */
   onBlocked(failure: BulkFailure | undefined): void
 }
 
@@ -104,7 +104,7 @@ export class BatchWriter {
 
   /**
    * Sends documents in one request; but if there is only one record and `isSentSingly` is set, each of its documents in its own request, the largest first. If
-   * that is too large, no document of the record was stored, and the record is rejected as a whole.
+   * the largest is too large, no document of the record was stored, and the record is rejected as a whole.
    */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
     const [only, ...others] = jobs

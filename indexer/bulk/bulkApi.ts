@@ -20,8 +20,8 @@ export const bulkBounds: BulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDo
 export type VersionType = 'external' | 'external_gte'
 
 /**
- * How long Elasticsearch waits for a shard that has no primary. It answers no document of the request before that. With its default of a minute, the client
- * would give up first, and lose the results of the documents in all other shards.
+ * How long Elasticsearch waits for a shard that has no primary, before it answers a request. With its default of a minute, the client would give up first, and
+ * lose the results of the documents in all other shards.
  */
 const primaryWait = '2s'
 

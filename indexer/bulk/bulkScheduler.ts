@@ -31,7 +31,7 @@ export class BulkScheduler {
   readonly #options: SchedulerOptions
   readonly #queue: BulkQueue
   readonly #writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>
-  /** The number of requests in flight. */
+  /** The number of batches in flight. Each sends its requests one after the other. */
   readonly #requests: Record<Lane, number> = { apart: 0, ordinary: 0 }
   readonly #perSecond: number
   #isScheduled = false

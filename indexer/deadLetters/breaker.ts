@@ -27,7 +27,7 @@ export class Breaker {
     return this.#rejected >= opensAt
   }
 
-  /** Notes the outcome of a record; lets all paused records pass if the breaker is closed by it. */
+  /** Notes the outcome of a record; if the breaker is closed then, lets all paused records pass. */
   observe(isRejected: boolean): void {
     const at = this.#observed++ % windowSize
     this.#rejected += Number(isRejected) - (this.#outcomes[at] ?? 0)

@@ -22,8 +22,9 @@ const keyCheckMs = 1_000
 /** The settings of the topics are read again at each check of this number: every minute. */
 const checksPerRules = 60
 
-/** The interval (ms) at which `#watchLogs` looks for partitions whose logs are to be checked at once, and the one of its regular checks. */
+/** The interval (ms) at which `#watchLogs` searches for logs that are to be checked at once. */
 const logPollMs = 1_000
+/** The interval (ms) of checks of all logs. */
 const logCheckMs = 15_000
 
 type GenerationRunnerDeps = Stores & {
