@@ -18,7 +18,7 @@ export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'
  * `named`: the generation that Redis names.
  *
  * If `named` is the generation of an indexer, it is no unfinished switch: such a generation is named already while it is built. If Redis and the aliases name
- * different generations, the higher number is right: numbers are never used twice, and Redis may have fallen back to an older state.
+ * different generations, the higher number is right: it is the later generation, and Redis may have fallen back to an older state.
  */
 export function findUnfinishedSwitch(
   found: readonly FoundGeneration[],

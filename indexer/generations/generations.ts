@@ -74,7 +74,7 @@ export class Generations {
   }
 
   /**
-   * Creates a generation for a rebuild (an id) to fill, or takes over one that another rebuild has left unfinished. Fencing: the other rebuild may be alive
+   * Creates a generation for the rebuild with this id to fill, or takes over one that another rebuild has left unfinished. Fencing: the other rebuild may be alive
    * after all, since it was only frozen. From now on, it can neither write the generation nor make it serve. Rejects if the generation has served, or if a
    * third rebuild takes it over at the same moment.
    */

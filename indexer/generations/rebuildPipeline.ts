@@ -182,7 +182,7 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws if another rebuild runs. A killed rebuild seems to run until its session in the group and its lock have expired: that is waited for. */
+/** Throws if another rebuild runs. A killed rebuild seems to run until its session in the group and its lock have expired: waits for that. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
   // The group is read before the lock: a rebuild that leaves the group has acquired the lock before that, so that one of the two shows it.
   const isAlone = async () =>

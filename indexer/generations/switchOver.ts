@@ -14,7 +14,7 @@ import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
 import type { Reconciliation } from './reconcile.ts'
 import type { ForgottenEntities } from './rereadTopics.ts'
 
-/** The lock expires this long (ms) after its last extension, also if the rebuild was killed. Until then, nothing is published of the serving generation. */
+/** The lock expires this long (ms) after its last extension, also if the rebuild was killed. Until then, positions and watermark stand still. */
 const maxLockMs = 10_000
 const renewalMs = 2_500
 /** After so many renewals without a call of `extendLock`, the lock expires: a step that makes no progress must not stop the watermark for ever. */
@@ -38,8 +38,8 @@ type SwitchParts = {
 }
 
 /**
- * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and the serving generation
- * is published again. Live indexers go on writing the old generation until the switch. The last records that they write there are above the commits of the
+ * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and positions of the serving
+ * generation are published again. Live indexers go on writing the old generation until the switch. The last records that they write there are above the commits of the
  * rebuild. Indexers start to read for the new generation at these commits or below, so that no record is missing in it.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
@@ -49,7 +49,7 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
   const generations = generationsOf(tools, switchTimeoutMs)
   await pipeline.expectUndisturbed()
   await pipeline.untilRejectedAreCommitted(serving)
-  // 1. Acquires the lock. From now on nothing is published of the serving generation: its watermark and positions stand still.
+  // 1. Acquires the lock. From now on, only new list versions of the serving generation are published: its watermark and positions stand still.
   if (!(await acquireSwitchLock(redis, holder, maxLockMs))) throw new Error('another rebuild is switching')
   report.step('switching')
   const { extendLock, stopRenewing } = renewLock(redis, holder)
