@@ -19,7 +19,7 @@ const roomPollMs = 10
  * behind them. Then the topic is paused, so that the other topics are read on.
  */
 const roomPatienceMs = 500
-/** The records that are handled in one turn of the event loop. More would delay heartbeats and responses. */
+/** The number of records that are handled in one turn of the event loop. More of them would delay heartbeats and responses. */
 const recordsPerTurn = 100
 
 export type Reading = {

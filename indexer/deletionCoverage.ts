@@ -26,7 +26,7 @@ export class DeletionCoverage {
     return this.coveredAtMs === notCovered
   }
 
-  /** Notes that every record below `position` is read, and the end of the partition. */
+  /** Notes the end of the partition, and that every record below `position` is read. */
   note(position: bigint, end: PartitionEnd): void {
     if (end.askedAtMs - this.coveredAtMs > this.#keptMs()) this.coveredAtMs = notCovered
     if (this.mayHaveMissed) return

@@ -65,7 +65,7 @@ export async function fetchStartOffsets(
     const name = partitionName(partition)
     return { own: own.get(name), rebuilt: rebuilt.get(name), generation: generationOf(partition.topic) }
   }
-  // 3. The ends, until none is below a commit.
+  // 3. The ends, queried until no end is below a commit.
   const areConsistent = (ranges: OffsetRanges): boolean =>
     partitions.every((partition) => isWithin(ranges.get(partitionName(partition)), commitsOf(partition)))
   const ranges = await fetchRanges(source, topics, areConsistent, patience)
@@ -163,7 +163,7 @@ async function fetchRanges(
 
 type KnownPartition = PartitionCommits & {
   readonly range: OffsetRange
-  /** Epoch ms, read before `range`. */
+  /** Epoch ms, read before `range` was queried. */
   readonly nowMs: number
   /** `coveredAtMs` and `log` for the case that no commit names the generation. */
   readonly coveredWithoutCommitMs: number

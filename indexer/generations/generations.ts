@@ -59,7 +59,7 @@ export class Generations {
     return generationsIn(states, this.#config.INDEX_PREFIX, this.#config.INDEX_ANSWERS)
   }
 
-  /** The generation that the read aliases point to, if it is complete. */
+  /** The generation to which the read aliases point; undefined if they name none, or an index of it is missing. */
   async serving(): Promise<Generation | undefined> {
     return (await this.find()).find(({ complete }) => complete?.isServing)?.complete
   }
@@ -74,9 +74,9 @@ export class Generations {
   }
 
   /**
-   * Creates a generation for the rebuild with this id to fill, or takes over one that another rebuild has left unfinished. Fencing: the other rebuild may be alive
-   * after all, since it was only frozen. From now on, it can neither write the generation nor make it serve. Rejects if the generation has served, or if a
-   * third rebuild takes it over at the same moment.
+   * Creates a generation for the rebuild with this id, or takes over one that another rebuild has left unfinished. Fencing: the other rebuild may
+   * be alive after all, since it was only frozen. From now on, it can neither write the generation nor make it serve. Rejects if the generation has served, or
+   * if a third rebuild takes it over at the same moment.
    */
   async fill(number: number, rebuild: string): Promise<Generation> {
     const created = await this.create(number, rebuild)

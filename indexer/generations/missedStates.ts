@@ -33,7 +33,7 @@ export class MissedStates {
   /** The entities whose states the old generation lacked when they were compared. Since then, it may have got these states or newer ones. */
   readonly #lacking = new Map<EntityType, Set<DocumentId>>()
 
-  /** `replaced`: types with a replaced log, whose followers start anew in any case. */
+  /** `replaced`: the types with a replaced log. They are not compared, since their followers start anew in any case. */
   constructor(tools: CommandTools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
     this.#tools = tools
     this.#from = from

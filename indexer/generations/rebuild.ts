@@ -27,7 +27,7 @@ const pollMs = 1_000
 
 export const command = new Command().action(async () => {
   await runEngineCommand('rebuild', rebuild)
-  // Ends a pipeline that did not stop in time.
+  // Otherwise a pipeline that did not stop in time would keep the process alive.
   process.exit()
 })
 

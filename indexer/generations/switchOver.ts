@@ -39,8 +39,8 @@ type SwitchParts = {
 
 /**
  * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and positions of the serving
- * generation are published again. Live indexers go on writing the old generation until the switch. The last records that they write there are above the commits of the
- * rebuild. Indexers start to read for the new generation at these commits or below, so that no record is missing in it.
+ * generation are published again. Live indexers go on writing the old generation until the switch. The last records that they write there are above the
+ * commits of the rebuild. Indexers start to read for the new generation at these commits or below, so that no record is missing in it.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
   const { holder, pipeline, reconciliation, forgotten, missed } = parts

@@ -25,7 +25,7 @@ export class WrittenGeneration {
   readonly generation: Generation
   readonly #redis: RedisConnection
   readonly #generations: Generations
-  /** The generation that Redis named when this one was opened; undefined if it named none. */
+  /** The generation that Redis named when this one was opened; undefined if Redis named no generation. */
   readonly #adoptedBefore: GenerationTag | undefined
   readonly #left = new AbortController()
   /** Aborts once a check has shown that this indexer must write another generation from now on. */

@@ -91,7 +91,7 @@ export class CommittedTopics {
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
-  /** The number of offsets that no indexer had committed when the comparison started. */
+  /** The number of offsets (with or without a record) that no indexer had committed when the comparison started. */
   get uncommitted(): number {
     return [...this.#partitions.values()].reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }

@@ -60,7 +60,7 @@ export async function verify(context: VerifyContext) {
 type Verified = {
   readonly documents: number
   readonly records: number
-  /** The number of records that no indexer had committed when the comparison started. */
+  /** The number of offsets that no indexer had committed when the comparison started: the uncommitted records, and the gaps between them. */
   readonly uncommitted: number
 }
 
